@@ -1,0 +1,91 @@
+/** State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. */
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { constants, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { systemCode, textOf, ZapdError } from "./errors.ts";
+
+/** Makes a folder, 0700, with those above it. */
+export function makeFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+/**
+ * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
+ * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
+ */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  const folder = dirname(path);
+  const temporary = join(folder, `.${basename(path)}.${process.pid}-${randomUUID().slice(0, 8)}.tmp`);
+  try {
+    const file = await open(temporary, "wx", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+    await syncFolder(folder);
+  } catch (cause) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw new ZapdError("storage_error", `${path} could not be written (${systemCode(cause) || textOf(cause)})`, {
+      hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
+      cause,
+    });
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open folders; there a rename is durable by itself.
+  if (process.platform === "win32") return;
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes temporary files that a killed daemon left. */
+export async function sweepTemporaries(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const stale = names.filter((name) => /^\..+\.\d+-[0-9a-f]{8}\.tmp$/.test(name));
+  await Promise.all(stale.map((name) => rm(join(folder, name), { force: true }).catch(() => {})));
+}
+
+/** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
+export async function readRegular(path: string, maxBytes: number): Promise<string | null> {
+  let file: Awaited<ReturnType<typeof open>>;
+  try {
+    // O_NONBLOCK: a FIFO in its place must not hold the start.
+    file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const { size } = await file.stat();
+    if (!(await file.stat()).isFile()) throw new Error("it is no regular file");
+    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
+    return await file.readFile("utf8");
+  } finally {
+    await file.close();
+  }
+}
+
+/** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
+export async function setAside(path: string): Promise<string> {
+  const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+  await rename(path, aside);
+  const prefix = `${basename(path)}.corrupt-`;
+  const kept = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix)).sort();
+  for (const name of kept.slice(0, -3)) await rm(join(dirname(path), name), { recursive: true, force: true });
+  return aside;
+}
+
+/** Removes what a killed daemon left in a folder of ours. */
+export async function emptyFolder(path: string): Promise<void> {
+  const names = await readdir(path).catch(() => []);
+  await Promise.all(names.map((name) => rm(join(path, name), { force: true }).catch(() => {})));
+}

@@ -1,0 +1,66 @@
+/**
+ * The log: text on a terminal, JSON lines otherwise, on stderr. No secret and no control character ever reaches it,
+ * whatever a device calls itself.
+ */
+
+export const logLevels = ["error", "warn", "info", "debug"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface Log {
+  level: LogLevel;
+  error(message: string): void;
+  warn(message: string): void;
+  info(message: string): void;
+  debug(message: string): void;
+  /** From now on this text is replaced wherever it would appear. */
+  hide(secret: string): void;
+  /** The text with every hidden secret replaced. */
+  redact(text: string): string;
+}
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly format: "text" | "json";
+  readonly colour: boolean;
+  write(line: string): void;
+}
+
+const maxLine = 8 * 1024;
+/** A secret this short would be hidden out of every other word. */
+const shortestSecret = 4;
+const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
+
+export function createLog(options: LogOptions): Log {
+  const secrets = new Set<string>();
+  const redact = (text: string) => [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text);
+  const say = (level: LogLevel, message: string) => {
+    if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
+    options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
+  };
+  const log: Log = {
+    level: options.level,
+    error: (message) => say("error", message),
+    warn: (message) => say("warn", message),
+    info: (message) => say("info", message),
+    debug: (message) => say("debug", message),
+    hide(secret) {
+      if (secret.length >= shortestSecret) secrets.add(secret);
+    },
+    redact,
+  };
+  return log;
+}
+
+function format(options: LogOptions, level: LogLevel, message: string): string {
+  if (options.format === "json") return JSON.stringify({ time: new Date().toISOString(), level, message });
+  const label = level === "info" ? "" : `${level}: `;
+  const colour = options.colour ? colours[level] : "";
+  return colour === "" ? `${label}${message}` : `${colour}${label}${message}\x1b[0m`;
+}
+
+/** The text without control characters, direction marks and invisible characters, on one line. */
+export function printable(text: string): string {
+  return text
+    .replace(/[\r\n\t\u2028\u2029]+/g, " ")
+    .replace(/[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, "");
+}
