@@ -1,0 +1,70 @@
+/** The digest answer of RFC 7616 (and 2069, without `qop`), for device installers. */
+import { createHash, randomBytes } from "node:crypto";
+
+export interface Challenge {
+  readonly realm: string;
+  readonly nonce: string;
+  readonly qop: string | null;
+  readonly opaque: string | null;
+  readonly algorithm: string | null;
+}
+
+/** Reads a `WWW-Authenticate` header; `null` when it is no digest challenge. Sets differ in spaces and fields. */
+export function readChallenge(header: string): Challenge | null {
+  const fields = /\bDigest\s+(.*)/is.exec(header)?.[1];
+  if (fields === undefined) return null;
+  const values = new Map<string, string>();
+  for (const [, name = "", quoted, bare] of fields.matchAll(/(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
+    values.set(name.toLowerCase(), quoted ?? bare ?? "");
+  }
+  const nonce = values.get("nonce");
+  if (nonce === undefined) return null;
+  return {
+    realm: values.get("realm") ?? "",
+    nonce,
+    qop: values.has("qop")
+      ? ((values.get("qop") ?? "")
+          .split(",")
+          .map((word) => word.trim())
+          .find((word) => word === "auth") ?? null)
+      : null,
+    opaque: values.get("opaque") ?? null,
+    algorithm: values.get("algorithm") ?? null,
+  };
+}
+
+export interface DigestRequest {
+  readonly user: string;
+  readonly password: string;
+  readonly method: string;
+  /** Exactly what stands in the request line, query included. */
+  readonly uri: string;
+}
+
+/** The `Authorization` header that answers a challenge. */
+export function answerChallenge(challenge: Challenge, request: DigestRequest): string {
+  const { realm, nonce, qop, opaque, algorithm } = challenge;
+  const hash = (text: string) =>
+    createHash(/^sha-?256/i.test(algorithm ?? "") ? "sha256" : "md5")
+      .update(text)
+      .digest("hex");
+  const cnonce = randomBytes(8).toString("hex");
+  const counter = "00000001";
+  const userHash = hash(`${request.user}:${realm}:${request.password}`);
+  const first = /-sess$/i.test(algorithm ?? "") ? hash(`${userHash}:${nonce}:${cnonce}`) : userHash;
+  const second = hash(`${request.method}:${request.uri}`);
+  const response = hash(
+    qop ? `${first}:${nonce}:${counter}:${cnonce}:${qop}:${second}` : `${first}:${nonce}:${second}`,
+  );
+  const fields = [
+    `username="${request.user}"`,
+    `realm="${realm}"`,
+    `nonce="${nonce}"`,
+    `uri="${request.uri}"`,
+    `response="${response}"`,
+  ];
+  if (algorithm) fields.push(`algorithm=${algorithm}`);
+  if (qop) fields.push(`qop=${qop}`, `nc=${counter}`, `cnonce="${cnonce}"`);
+  if (opaque !== null) fields.push(`opaque="${opaque}"`);
+  return `Digest ${fields.join(", ")}`;
+}

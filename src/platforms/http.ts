@@ -1,0 +1,197 @@
+/**
+ * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
+ * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
+ */
+import { ZapdError } from "../errors.ts";
+import type { Answer } from "./http-answer.ts";
+import type { Address, Surroundings } from "./platform.ts";
+import { type Exchange, Wire } from "./wire.ts";
+
+export type { Answer } from "./http-answer.ts";
+export { bodyText } from "./http-answer.ts";
+
+/** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
+const provenFor = 2_000;
+/** What a device proves stands this long for one that closes its connection after each answer. */
+const provenAcross = 500;
+const keptFor = 4_000;
+const keptAtMost = 4;
+const retryAfter = 250;
+
+const descriptionBytes = 256 * 1024;
+
+/** Asks for one document. */
+export type Read = (path: string, options?: ReadOptions) => Promise<Answer>;
+
+export interface ReadOptions {
+  readonly maxBytes?: number;
+}
+
+export interface DeviceHttpOptions {
+  readonly address: Address;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
+  prove?(read: Read): Promise<void>;
+}
+
+export class DeviceHttp {
+  readonly #options: DeviceHttpOptions;
+  #idle: Wire[] = [];
+  #sweeper: ReturnType<typeof setTimeout> | undefined;
+  #provenAt = Number.NEGATIVE_INFINITY;
+  #closed = false;
+
+  constructor(options: DeviceHttpOptions) {
+    this.#options = options;
+  }
+
+  /** GET; tried once more when the first try failed without a word. */
+  async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
+    const exchange = readOf(path, options);
+    const within = this.#deadline(signal);
+    try {
+      const wire = this.#take() ?? (await this.#open(within));
+      return await this.#carry(wire, exchange, within);
+    } catch (error) {
+      if (within.aborted || !(error instanceof ZapdError) || error.code !== "device_error" || !closedOnUs(error))
+        throw error;
+      await rest(retryAfter, within);
+      return this.#carry(await this.#open(within), exchange, within);
+    }
+  }
+
+  /** One command, sent at most once. */
+  async command(path: string, signal: AbortSignal): Promise<Answer> {
+    const within = this.#deadline(signal);
+    const wire = await this.#proven(within);
+    return this.#carry(wire, { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }, within);
+  }
+
+  /** Any exchange on a connection of its own, with no deadline but the signal's. */
+  async alone(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const wire = await this.#open(signal);
+    try {
+      return await wire.exchange({ ...exchange, headers: { ...exchange.headers, Connection: "close" } }, signal);
+    } finally {
+      wire.close();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#sweeper);
+    for (const wire of this.#idle) wire.close();
+    this.#idle = [];
+  }
+
+  async #proven(signal: AbortSignal): Promise<Wire> {
+    const { prove } = this.#options;
+    const kept = this.#take();
+    if (!prove) return kept ?? this.#open(signal);
+    const now = performance.now();
+    if (kept?.proven && now - kept.idleSince < provenFor) return kept;
+    if (now - this.#provenAt < provenAcross) return kept ?? this.#open(signal);
+    let wire = kept ?? (await this.#open(signal));
+    await prove(async (path, options) => {
+      try {
+        return await wire.exchange(readOf(path, options), signal);
+      } catch (error) {
+        // A kept connection that the device had closed already says nothing of the device.
+        if (wire !== kept || signal.aborted) throw error;
+        wire = await this.#open(signal);
+        return wire.exchange(readOf(path, options), signal);
+      }
+    });
+    wire.proven = true;
+    if (wire.usable) return wire;
+    this.#provenAt = performance.now();
+    return this.#open(signal);
+  }
+
+  async #carry(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const answer = await wire.exchange(exchange, signal);
+    this.#keep(wire);
+    return answer;
+  }
+
+  /** A kept connection, the one proven last first. */
+  #take(): Wire | undefined {
+    this.#idle = this.#idle.filter((wire) => wire.usable);
+    const at = this.#idle.findLastIndex((wire) => wire.proven);
+    return this.#idle.splice(at === -1 ? this.#idle.length - 1 : at, 1)[0];
+  }
+
+  #keep(wire: Wire): void {
+    if (!wire.usable) return;
+    if (this.#closed || this.#idle.length >= keptAtMost) return wire.close();
+    this.#idle.push(wire);
+    this.#sweeper ??= setTimeout(() => this.#sweep(), keptFor);
+  }
+
+  #sweep(): void {
+    this.#sweeper = undefined;
+    const oldest = performance.now() - keptFor;
+    this.#idle = this.#idle.filter((wire) => {
+      if (wire.usable && wire.idleSince > oldest) return true;
+      wire.close();
+      return false;
+    });
+    if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#sweep(), keptFor);
+  }
+
+  async #open(signal: AbortSignal): Promise<Wire> {
+    const { address, surroundings } = this.#options;
+    if (surroundings.isOwnDoor(address)) {
+      throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+        hint: "Remove it with DELETE /v1/devices/{id}, and add it with its own address",
+      });
+    }
+    return Wire.open(address, signal);
+  }
+
+  #deadline(signal: AbortSignal): AbortSignal {
+    return deadline(this.#options.surroundings.requestTimeout(), signal);
+  }
+}
+
+/** A signal that ends with the caller's, or after `ms` with `device_timeout`. */
+export function deadline(ms: number, signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const timer = setTimeout(
+    () =>
+      controller.abort(new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint: asleepHint })),
+    ms,
+  );
+  timer.unref?.();
+  return AbortSignal.any([signal, controller.signal]);
+}
+
+const asleepHint = "It may be asleep or busy: try the power-on key, or raise devices.request_timeout_ms in the config";
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1000).toFixed(1))} s`;
+}
+
+/** Waits, or fails as soon as the signal ends. */
+export function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}
+
+function readOf(path: string, options: ReadOptions = {}): Exchange {
+  return { method: "GET", path, wanted: "all", maxBytes: options.maxBytes ?? descriptionBytes };
+}
+
+function closedOnUs(error: ZapdError): boolean {
+  return /closed|broke/.test(error.message);
+}
