@@ -1,0 +1,5 @@
+/** Every platform zapd drives, a line each. */
+import type { Platform } from "./platform.ts";
+import { roku } from "./roku/adapter.ts";
+
+export const platforms: readonly Platform[] = [roku];

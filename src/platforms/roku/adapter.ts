@@ -1,0 +1,215 @@
+/** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
+import { ZapdError } from "../../errors.ts";
+import { DeviceHttp, rest } from "../http.ts";
+import type {
+  Capability,
+  Connection,
+  Developer,
+  Key,
+  Platform,
+  PlatformState,
+  Surroundings,
+  Target,
+} from "../platform.ts";
+import { RokuApps } from "./apps.ts";
+import { RokuConsole } from "./console.ts";
+import { Ecp, identifyRoku } from "./ecp.ts";
+import { upload } from "./installer.ts";
+import { rokuKeys } from "./keys.ts";
+import { readPackage } from "./package.ts";
+import { powerOn } from "./power.ts";
+import {
+  ecpPort,
+  inputOf,
+  isRokuAppId,
+  paths,
+  readActiveApp,
+  readPlayback,
+  readSearchAnswer,
+  readVolume,
+} from "./protocol.ts";
+
+/** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
+const characterEvery = 100;
+
+export const roku: Platform = {
+  name: "roku",
+  defaultPort: ecpPort,
+  ports: { installer: 80, console: 8085, wake: 9 },
+  finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
+  isAppId: isRokuAppId,
+  async identify(address, surroundings, signal) {
+    const http = new DeviceHttp({ address, surroundings });
+    try {
+      return await identifyRoku(http, signal);
+    } finally {
+      http.close();
+    }
+  },
+  connect: connectRoku,
+};
+
+/** What a set's settings withhold in each mode (1.2). Launching has been seen to work in limited mode. */
+const withheldIn: Partial<Record<string, readonly Capability[]>> = {
+  limited: ["apps", "stop", "keys", "text", "power_on"],
+  disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on"],
+};
+
+function connectRoku(target: Target, surroundings: Surroundings): Connection {
+  const ecp = new Ecp(target, surroundings);
+  const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
+  const names = new Set(
+    (Object.keys(rokuKeys) as Key[]).filter((key) => {
+      const needs = rokuKeys[key]?.needs;
+      return needs === undefined || target.traits[needs] === "yes" || target.kind === "unknown";
+    }),
+  );
+  const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, apps, surroundings);
+  const connection: Connection = {
+    state: (signal) => readState(ecp, target, signal),
+    apps: (signal) => apps.list(signal),
+    launch: (id, params, signal) => apps.launch(id, params, signal),
+    stop: (signal) => apps.stop(signal),
+    keys: { names, press: (key, signal) => press(ecp, key, signal) },
+    text: {
+      msPerCharacter: characterEvery + surroundings.requestTimeout(),
+      type: (text, signal) => type(ecp, text, signal),
+    },
+    withheld: new Set(withheldIn[target.access ?? "full"] ?? []),
+    close() {
+      ecp.http.close();
+      developer?.close();
+    },
+  };
+  if (names.has("power-on")) connection.powerOn = (signal) => powerOn(ecp, target, surroundings, signal);
+  if (developer) connection.dev = developer.dev;
+  return connection;
+}
+
+async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
+  // One key toggles between playing and paused: it is left alone when the set is there already.
+  if (
+    (key === "play" || key === "pause") &&
+    (await playbackStatus(ecp, signal)) === (key === "play" ? "playing" : "paused")
+  )
+    return;
+  const word = rokuKeys[key]?.word ?? "";
+  if ((await ecp.command(paths.key(word), `press ${key}`, signal)) >= 400) {
+    throw new ZapdError("unsupported_key", `has no ${key} key`);
+  }
+}
+
+async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | null> {
+  const text = await ecp.document(paths.mediaPlayer, "say what plays", signal).catch(() => null);
+  return text === null ? null : (ifReadable(() => readPlayback(text, undefined))?.status ?? null);
+}
+
+async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
+  let sent = 0;
+  for (const character of text) {
+    if (sent > 0) await rest(characterEvery, signal);
+    if ((await ecp.command(paths.character(character), "take text", signal)) >= 400) {
+      throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
+    }
+    sent++;
+  }
+}
+
+/** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
+async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise<PlatformState> {
+  const document = (path: string, what: string) => ecp.document(path, what, signal);
+  const [info, active, player, audio] = await Promise.allSettled([
+    ecp.info(signal),
+    document(paths.activeApp, "say which app is shown"),
+    document(paths.mediaPlayer, "say what plays"),
+    target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
+  ] as const);
+  // Another set at the address: nothing that it says may be taken for ours.
+  if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
+    throw info.reason;
+  if (active.status === "rejected" && (info.status === "rejected" || info.value === null)) throw active.reason;
+  const shown = textOf(active, readActiveApp);
+  const id = shown === null ? undefined : (shown.app?.platformId ?? null);
+  const input = id ? inputOf(id) : null;
+  return {
+    power: info.status === "fulfilled" ? (info.value?.power ?? "unknown") : "unknown",
+    app: shown?.app ?? null,
+    screensaver: shown?.screensaver ?? null,
+    playback: input === null ? textOf(player, (text) => readPlayback(text, id)) : null,
+    volume: textOf(audio, readVolume),
+    input,
+  };
+}
+
+function textOf<T>(settled: PromiseSettledResult<string | null>, read: (text: string) => T): T | null {
+  if (settled.status === "rejected" || settled.value === null) return null;
+  const text = settled.value;
+  return ifReadable(() => read(text));
+}
+
+function ifReadable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** What a compiler says, as it stands on the console (2.2). */
+const compileError =
+  /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
+
+function connectDeveloper(
+  target: Target,
+  apps: RokuApps,
+  surroundings: Surroundings,
+): { dev: Developer; close(): void } {
+  const port = (name: "installer" | "console") => target.ports[name] ?? roku.ports[name] ?? 0;
+  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
+  const feed = new RokuConsole({ host: target.host, port: port("console") });
+  const dev: Developer = {
+    console: feed,
+    reload: (signal) => apps.reload(signal),
+    async install(archive, password, signal) {
+      const described = await readPackage(archive);
+      const present = await apps.list(signal).then(
+        (list) => list.some((app) => app.type === "dev"),
+        () => true,
+      );
+      const before = await feed.read(null).catch(() => null);
+      const page = await upload(http, archive, { password, replace: present }, signal);
+      if (page.outcome === "identical") await apps.start("dev", signal);
+      if (page.outcome === "installed" || page.outcome === "identical")
+        return { package: described, messages: page.messages };
+      if (page.outcome === "unknown")
+        throw new ZapdError("device_error", "answered the package with a page that says neither yes nor no");
+      const said = before ? await feed.read(before.cursor).catch(() => null) : null;
+      throw rejected(page.messages, said?.lines.filter((line) => compileError.test(line)) ?? [], archive.bytes);
+    },
+  };
+  return {
+    dev,
+    close() {
+      http.close();
+      feed.close();
+    },
+  };
+}
+
+function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
+  const failures = messages.filter((message) => !/^Application Received/i.test(message));
+  const compiles = failures.some((message) => /compil|parsing XML/i.test(message));
+  const all = [...new Set([...failures, ...compiler.slice(0, 20).map((line) => line.trim())])];
+  // Archives under 512 bytes are refused as corrupt by every set (roku-deploy#312).
+  const hint =
+    bytes < 512
+      ? "Sets refuse archives under 512 bytes: add a file to it"
+      : compiles
+        ? "The whole log: GET /v1/devices/{id}/dev/logs"
+        : undefined;
+  return new ZapdError(
+    "package_rejected",
+    `${compiles ? "could not compile" : "refused"} the package: ${all.join("; ")}`,
+    { hint },
+  );
+}

@@ -1,0 +1,121 @@
+/** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
+import { ZapdError } from "../../errors.ts";
+import { deadline, rest } from "../http.ts";
+import type { Confirmed, PlatformApp } from "../platform.ts";
+import type { Ecp } from "./ecp.ts";
+import { paths, readActiveApp, readApps } from "./protocol.ts";
+
+/** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
+const seenWithin = 3_000;
+const goneWithin = 4_000;
+const suspendWithin = 1_500;
+const pollEvery = 100;
+const settleAfterLaunch = 1_000;
+
+/** Names for deep links that mean the same on every platform, and the set's own. */
+const linkNames: Readonly<Record<string, string>> = { content_id: "contentId", media_type: "mediaType" };
+
+export class RokuApps {
+  readonly #ecp: Ecp;
+  /** Whether `exit-app` may be tried: it wants developer mode (1.8). */
+  readonly #mayExit: boolean;
+
+  constructor(ecp: Ecp, mayExit: boolean) {
+    this.#ecp = ecp;
+    this.#mayExit = mayExit;
+  }
+
+  async list(signal: AbortSignal): Promise<PlatformApp[]> {
+    const text = await this.#ecp.document(paths.apps, "list its apps", signal);
+    if (text === null) throw new ZapdError("device_error", "has no list of apps");
+    return readApps(text);
+  }
+
+  /** The app that is shown, or `null` for the home screen. */
+  async active(signal: AbortSignal): Promise<PlatformApp | null> {
+    const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
+    return text === null ? null : readActiveApp(text).app;
+  }
+
+  async launch(id: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed> {
+    const named = Object.fromEntries(Object.entries(params).map(([name, value]) => [linkNames[name] ?? name, value]));
+    const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal);
+    if (status === 404 || status === 400) {
+      throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
+        hint: "See what is installed with POST /v1/devices/{id}/apps/refresh",
+      });
+    }
+    return this.#shows((app) => app?.platformId === id, seenWithin, signal);
+  }
+
+  /** Leaves the app that is shown, by `exit-app` where it is allowed and by Home otherwise, and waits until it is gone. */
+  async stop(signal: AbortSignal): Promise<PlatformApp | null> {
+    const app = await this.active(signal);
+    if (app === null) return null;
+    if (app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
+    await this.#home(signal);
+    return app;
+  }
+
+  /** Starts the sideloaded app anew, as the developer tools do (2.1). */
+  async reload(signal: AbortSignal): Promise<PlatformApp> {
+    const dev = (await this.list(signal)).find((app) => app.type === "dev");
+    if (!dev) {
+      throw new ZapdError("dev_package_missing", "has no sideloaded package", {
+        hint: "Install one with POST /v1/devices/{id}/dev/install",
+      });
+    }
+    if ((await this.active(signal))?.type === "dev") {
+      await this.#exit(dev.platformId, signal);
+      await this.#home(signal);
+    }
+    await this.start(dev.platformId, signal);
+    await rest(settleAfterLaunch, signal);
+    if ((await this.active(signal))?.type !== "dev") {
+      throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
+        hint: "It may have crashed at its start: see GET /v1/devices/{id}/dev/logs",
+      });
+    }
+    return dev;
+  }
+
+  /** Launches with a parameter that is never the same, or an app that is suspended may not run anew (1.8). */
+  async start(id: string, signal: AbortSignal): Promise<void> {
+    await this.launch(id, { zapd: String(Date.now()) }, signal);
+  }
+
+  /** Once suspends an app with Instant Resume, twice ends it; refused or unknown, Home is left (1.8). */
+  async #exit(id: string, signal: AbortSignal): Promise<void> {
+    if (!this.#mayExit) return;
+    try {
+      if ((await this.#ecp.command(paths.exit(id), "leave the app", signal)) >= 400) return;
+      if (await this.#shows((app) => app?.platformId !== id, suspendWithin, signal)) {
+        await this.#ecp.command(paths.exit(id), "leave the app", signal);
+      }
+    } catch (error) {
+      if (!(error instanceof ZapdError) || error.code !== "device_refused") throw error;
+    }
+  }
+
+  async #home(signal: AbortSignal): Promise<void> {
+    if ((await this.active(signal)) === null) return;
+    await this.#ecp.command(paths.key("Home"), "go home", signal);
+    if ((await this.#shows((app) => app === null, goneWithin, signal)) === false) {
+      throw new ZapdError("device_error", "took the home key but still shows the app");
+    }
+  }
+
+  /** Polls what is shown; `null` when the set does not say. */
+  async #shows(wanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
+    const within = deadline(ms, signal);
+    try {
+      for (;;) {
+        if (wanted(await this.active(within))) return true;
+        await rest(pollEvery, within);
+      }
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return within.aborted ? false : null;
+    }
+  }
+}

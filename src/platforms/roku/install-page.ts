@@ -1,0 +1,98 @@
+/**
+ * The page a Roku's installer answers with: always 200, whether it worked or not. What it says stands in one of three
+ * places (protocols/roku.md 2.1). Pure.
+ */
+
+export type Outcome = "installed" | "identical" | "rejected" | "update-required" | "unknown";
+
+export interface InstallPage {
+  readonly outcome: Outcome;
+  readonly messages: readonly string[];
+}
+
+interface Message {
+  readonly text: string;
+  readonly type: string;
+}
+
+/** Reads the page; anything that is not recognised is `unknown`, and so not installed. */
+export function readInstallPage(html: string): InstallPage {
+  const messages = unique([...fromParams(html), ...fromShell(html), ...fromFont(html)]);
+  const texts = messages.map((message) => message.text);
+  const says = (pattern: RegExp) => texts.some((text) => pattern.test(text));
+  if (/failed to check for software update/i.test(html)) return { outcome: "update-required", messages: texts };
+  if (says(/identical to previous version/i)) return { outcome: "identical", messages: texts };
+  if (messages.some(isFailure)) return { outcome: "rejected", messages: texts };
+  if (says(/install success/i) || messages.some((message) => message.type === "success"))
+    return { outcome: "installed", messages: texts };
+  return { outcome: "unknown", messages: texts };
+}
+
+function isFailure(message: Message): boolean {
+  return message.type === "error" || /\b(failure|failed|invalid|no manifest|corrupt)\b/i.test(message.text);
+}
+
+/** `var params = JSON.parse('{"messages":[{"text":…,"type":…}]}')`; other JSON.parse calls hold numbers or arrays. */
+function fromParams(html: string): Message[] {
+  const found: Message[] = [];
+  for (const [, literal = ""] of html.matchAll(/JSON\.parse\(\s*'((?:[^'\\]|\\.)*)'\s*\)/gs)) {
+    const params = parse(unquote(literal));
+    if (typeof params !== "object" || params === null || !("messages" in params) || !Array.isArray(params.messages))
+      continue;
+    for (const message of params.messages as unknown[]) {
+      if (typeof message !== "object" || message === null || !("text" in message)) continue;
+      found.push({ text: clean(String(message.text)), type: "type" in message ? String(message.type) : "" });
+    }
+  }
+  return found;
+}
+
+/** `Shell.create('Roku.Message').trigger('Set message type', 'error').trigger('Set message content', '…')` */
+function fromShell(html: string): Message[] {
+  const pattern = /'Set message type',\s*'(\w+)'\s*\)\s*\.trigger\(\s*'Set message content',\s*'((?:[^'\\]|\\.)*)'/gs;
+  return [...html.matchAll(pattern)].map(([, type = "", text = ""]) => ({ text: clean(unquote(text)), type }));
+}
+
+/** `<font color="red">…</font>`, for failure and success alike. */
+function fromFont(html: string): Message[] {
+  return [...html.matchAll(/<font color="red">(.*?)<\/font>/gis)].map(([, text = ""]) => ({
+    text: clean(text),
+    type: "",
+  }));
+}
+
+const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };
+
+/** Undoes the escapes of a JavaScript string in single quotes. */
+function unquote(literal: string): string {
+  return literal.replace(/\\(u[0-9a-f]{4}|x[0-9a-f]{2}|.)/gis, (_whole, code: string) => {
+    if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return escapes[code] ?? code;
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function clean(text: string): string {
+  return text
+    .replace(/<[^>]*>/g, " ")
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+    .slice(0, 1_000);
+}
+
+function unique(messages: readonly Message[]): Message[] {
+  const seen = new Map<string, Message>();
+  for (const message of messages) {
+    if (message.text === "") continue;
+    const before = seen.get(message.text);
+    if (!before || before.type === "") seen.set(message.text, message);
+  }
+  return [...seen.values()];
+}

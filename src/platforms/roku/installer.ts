@@ -1,0 +1,129 @@
+/** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
+import { createReadStream } from "node:fs";
+import { ZapdError } from "../../errors.ts";
+import { answerChallenge, type Challenge, readChallenge } from "../digest.ts";
+import { bodyText, type DeviceHttp, deadline } from "../http.ts";
+import type { Archive } from "../platform.ts";
+import type { Exchange } from "../wire.ts";
+import { type InstallPage, readInstallPage } from "./install-page.ts";
+import { developerHint } from "./protocol.ts";
+
+const path = "/plugin_install";
+const user = "rokudev";
+const pageBytes = 1024 * 1024;
+/** A password check is quick or it is not coming (protocols/roku.md 1.9). */
+const checkTimeout = 5_000;
+
+/**
+ * Sends a package: a challenge without a body first, since the set answers 401 without reading and hangs up, then the
+ * package once. Every call has a fresh connection. Fails with `dev_auth_failed`, `dev_update_required` or `device_error`.
+ */
+export async function upload(
+  http: DeviceHttp,
+  archive: Archive,
+  options: { password: string; replace: boolean },
+  signal: AbortSignal,
+): Promise<InstallPage> {
+  const challenge = await askChallenge(http, signal);
+  const body = formOf(archive, options.replace ? "Replace" : "Install");
+  const authorization = challenge && authorize(challenge, "POST", options.password);
+  const exchange: Exchange = {
+    method: "POST",
+    path,
+    headers: {
+      "Content-Type": `multipart/form-data; boundary=${body.boundary}`,
+      ...(authorization && { Authorization: authorization }),
+    },
+    body,
+    wanted: "all",
+    maxBytes: pageBytes,
+  };
+  const answer = await http
+    .alone(exchange, signal)
+    .catch((error: unknown) => explainBreak(http, options.password, error, signal));
+  if (answer.status === 401) throw wrongPassword();
+  // 577: the set wants to phone home before it takes packages (roku-deploy#180).
+  if (answer.status === 577) throw updateRequired();
+  if (answer.status < 200 || answer.status > 299)
+    throw new ZapdError("device_error", "answered the package in a way that is not understood");
+  const page = readInstallPage(bodyText(answer));
+  if (page.outcome === "update-required") throw updateRequired();
+  return page;
+}
+
+/** The challenge, or `null` when this set lets anyone in. */
+async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Challenge | null> {
+  const answer = await http
+    .alone({ method: "GET", path, wanted: "head", maxBytes: pageBytes }, deadline(checkTimeout, signal))
+    .catch((error: unknown) => {
+      if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+      throw new ZapdError("device_unreachable", "does not answer on its developer installer", {
+        hint: developerHint,
+        cause: error,
+      });
+    });
+  if (answer.status >= 200 && answer.status <= 299) return null;
+  const challenge = answer.status === 401 ? readChallenge(answer.headers.get("www-authenticate") ?? "") : null;
+  if (!challenge)
+    throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
+  return challenge;
+}
+
+/**
+ * The connection broke in mid-upload. Either the password is wrong (the set hangs up behind its 401), or the set wants a
+ * software update (roku-deploy#182): a check of the password without a body tells which.
+ */
+async function explainBreak(http: DeviceHttp, password: string, error: unknown, signal: AbortSignal): Promise<never> {
+  if (
+    signal.aborted ||
+    !(error instanceof ZapdError) ||
+    error.code !== "device_error" ||
+    !error.message.includes("connection")
+  )
+    throw error;
+  const challenge = await askChallenge(http, signal);
+  if (!challenge) throw error;
+  const headers = { Authorization: authorize(challenge, "GET", password) };
+  const answer = await http.alone(
+    { method: "GET", path, headers, wanted: "head", maxBytes: pageBytes },
+    deadline(checkTimeout, signal),
+  );
+  throw answer.status === 401 ? wrongPassword() : updateRequired(error);
+}
+
+function authorize(challenge: Challenge, method: string, password: string): string {
+  return answerChallenge(challenge, { user, password, method, uri: path });
+}
+
+function wrongPassword(): ZapdError {
+  return new ZapdError("dev_auth_failed", "refused the developer password", {
+    hint: 'Set the one that was chosen on the set: PATCH /v1/config {"dev.vendor_password": "…"}',
+  });
+}
+
+function updateRequired(cause?: unknown): ZapdError {
+  return new ZapdError(
+    "dev_update_required",
+    "broke the installation off: it wants to look for a software update first",
+    {
+      hint: "On the Roku: Settings > System > Software update > Check now, then install again",
+      cause,
+    },
+  );
+}
+
+/** The installer's form, streamed from disk. The file name is a constant: none from outside reaches the set. */
+function formOf(archive: Archive, submit: string): NonNullable<Exchange["body"]> & { boundary: string } {
+  const boundary = `----zapd${crypto.randomUUID().replaceAll("-", "")}`;
+  const head = Buffer.from(
+    `--${boundary}\r\nContent-Disposition: form-data; name="mysubmit"\r\n\r\n${submit}\r\n` +
+      `--${boundary}\r\nContent-Disposition: form-data; name="archive"; filename="package.zip"\r\nContent-Type: application/zip\r\n\r\n`,
+  );
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    yield head;
+    yield* createReadStream(archive.path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Uint8Array>;
+    yield tail;
+  }
+  return { boundary, bytes: head.length + archive.bytes + tail.length, chunks };
+}

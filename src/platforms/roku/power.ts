@@ -1,0 +1,94 @@
+/** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
+import { isIPv4 } from "node:net";
+import { ZapdError } from "../../errors.ts";
+import { deadline, rest } from "../http.ts";
+import type { Surroundings, Target } from "../platform.ts";
+import { sendMagicPackets } from "../wake.ts";
+import { type Ecp, elsewhereHint } from "./ecp.ts";
+import { paths } from "./protocol.ts";
+
+const answersWithin = 30_000;
+const askEvery = 1_000;
+/** One field implementation polls 8 times, 1 s apart, and repeats the key once at about 5 s. */
+const onWithin = 8_000;
+const pressAgainAfter = 5_000;
+const pollEvery = 500;
+/** A set in deep standby does not refuse, it is silent: one short wait decides. */
+const firstAsk = 2_500;
+
+const sleepHint =
+  "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote";
+
+/** Turns the set on and waits until it says so. Fails with `device_unreachable` when nothing wakes it. */
+export async function powerOn(
+  ecp: Ecp,
+  target: Target,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await answers(ecp, firstAsk, signal))) {
+    await wake(ecp, target, surroundings, signal);
+    if ((await ecp.info(signal))?.power === "on") return;
+  }
+  const pressed = performance.now();
+  let again = false;
+  await press(ecp, signal);
+  for (;;) {
+    const info = await ecp.info(signal).catch(() => null);
+    // A player does not know its TV, and a set in disabled mode does not say: the key was taken, more cannot be known.
+    if (info ? info.power === "on" || info.power === "unknown" : again) return;
+    const passed = performance.now() - pressed;
+    if (passed > onWithin) throw new ZapdError("device_error", "took the power-on key but still says that it is off");
+    if (passed > pressAgainAfter && !again) {
+      again = true;
+      await press(ecp, signal);
+    }
+    await rest(pollEvery, signal);
+  }
+}
+
+async function press(ecp: Ecp, signal: AbortSignal): Promise<void> {
+  if ((await ecp.command(paths.key("PowerOn"), "turn on", signal)) >= 400) {
+    throw new ZapdError("unsupported_key", "has no power-on key");
+  }
+}
+
+/** Sends magic packets until the set answers. */
+async function wake(ecp: Ecp, target: Target, surroundings: Surroundings, signal: AbortSignal): Promise<void> {
+  if (target.macs.length === 0) {
+    throw new ZapdError(
+      "device_unreachable",
+      "does not answer, and no network address of its hardware is known to wake it by",
+      { hint: sleepHint },
+    );
+  }
+  const until = performance.now() + answersWithin;
+  const destinations = [
+    ...new Set(["255.255.255.255", ...surroundings.broadcasts(), ...(isIPv4(target.host) ? [target.host] : [])]),
+  ];
+  while (performance.now() < until) {
+    surroundings.debug(`magic packets for ${target.macs.join(", ")} to ${destinations.join(", ")}`);
+    await sendMagicPackets(target.macs, destinations, target.ports["wake"] ?? 9);
+    const start = performance.now();
+    if (await answers(ecp, askEvery, signal)) return;
+    await rest(Math.max(0, askEvery - (performance.now() - start)), signal);
+  }
+  throw new ZapdError(
+    "device_unreachable",
+    `did not wake within ${answersWithin / 1000} s of being called by magic packets`,
+    { hint: sleepHint },
+  );
+}
+
+/** Whether the set answers; another set at its address is an error, not an answer. */
+async function answers(ecp: Ecp, ms: number, signal: AbortSignal): Promise<boolean> {
+  const within = deadline(ms, signal);
+  try {
+    await ecp.info(within);
+    return true;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof ZapdError && error.hint === elsewhereHint) throw error;
+    return false;
+  }
+}
