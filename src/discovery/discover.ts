@@ -1,0 +1,235 @@
+/**
+ * Finding devices: every platform's search at once, over SSDP and mDNS on every interface, and the configured hosts
+ * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
+ */
+import type { Config } from "../config/config.ts";
+import { textOf, ZapdError } from "../errors.ts";
+import type { Address, Facts, Finder, Platform, Surroundings } from "../platforms/platform.ts";
+import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
+import { wantedInterfaces } from "./interfaces.ts";
+import { browseMdns } from "./mdns.ts";
+import { searchSsdp } from "./ssdp.ts";
+
+const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
+/** How long devices that answered late in a scan may take to say who they are. */
+const graceMs = 2_000;
+/** A device that is missed starts a scan, but not more often than this. */
+const lookAgainEvery = 30_000;
+
+/** A device that was found: who it is, and where. */
+export interface Finding {
+  readonly platform: string;
+  readonly facts: Facts;
+  readonly address: Address;
+}
+
+export interface DiscoveryDependencies<D> {
+  readonly platforms: readonly Platform[];
+  readonly surroundings: Omit<Surroundings, "learned">;
+  config(): Config["discovery"];
+  /** Takes a device in the moment it has said who it is. */
+  found(finding: Finding): Promise<D>;
+  debug(message: string): void;
+  warn(message: string): void;
+}
+
+export class Discovery<D> {
+  readonly #deps: DiscoveryDependencies<D>;
+  readonly #stopped = new AbortController();
+  #scanning: Promise<D[]> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: DiscoveryDependencies<D>) {
+    this.#deps = deps;
+  }
+
+  /** Scans at the start, as configured, and from then on at the configured interval. Ends when the first scan has. */
+  start(): Promise<void> {
+    this.#schedule();
+    return this.#deps.config().on_start ? this.#background() : Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#stopped.abort();
+    await this.#scanning?.catch(() => {});
+  }
+
+  /** Looks for devices; calls at the same time share one scan. Answers with those found in it. */
+  scan(): Promise<D[]> {
+    this.#scanning ??= this.#scan().finally(() => {
+      this.#scanning = undefined;
+    });
+    return this.#scanning;
+  }
+
+  /** Looks again soon, because a device was missed. */
+  lookAgain(): void {
+    if (performance.now() - this.#lookedAt < lookAgainEvery) return;
+    this.#lookedAt = performance.now();
+    void this.#background();
+  }
+
+  /** Asks one address which device lives there; `device_unreachable`, `device_error` or `invalid_host` when none does. */
+  async probe(host: string, port: number | null, platform: string | null): Promise<Finding> {
+    const address = await resolveHost(host);
+    const asked = this.#deps.platforms.filter((one) => platform === null || one.name === platform);
+    if (asked.length === 0) {
+      const names = this.#deps.platforms.map((one) => one.name).join(", ");
+      throw new ZapdError("invalid_payload", `${JSON.stringify(platform)} is not a platform`, {
+        hint: `The platforms are: ${names}`,
+      });
+    }
+    const failures: unknown[] = [];
+    const tries = asked.map(async (one) => {
+      const at = { host: address, port: port ?? one.defaultPort };
+      if (this.#deps.surroundings.isOwnDoor(at)) throw invalidHost(host, "it is zapd itself");
+      return { platform: one.name, address: at, facts: await this.#identify(one, at) };
+    });
+    for (const result of await Promise.allSettled(tries)) {
+      if (result.status === "fulfilled") return result.value;
+      failures.push(result.reason);
+    }
+    throw failures[0];
+  }
+
+  #background(): Promise<void> {
+    return this.scan().then(
+      () => {},
+      (error: unknown) => this.#deps.warn(`The scan failed: ${textOf(error)}`),
+    );
+  }
+
+  /** Checks each second whether a scan is due, so that a changed interval takes effect at once. */
+  #schedule(): void {
+    let scannedAt = performance.now();
+    const tick = () => {
+      const { interval_s } = this.#deps.config();
+      if (interval_s > 0 && performance.now() - scannedAt >= interval_s * 1_000) {
+        scannedAt = performance.now();
+        void this.#background();
+      }
+      this.#timer = setTimeout(tick, 1_000);
+      this.#timer.unref?.();
+    };
+    tick();
+  }
+
+  async #scan(): Promise<D[]> {
+    const { platforms, config, warn, debug } = this.#deps;
+    const { timeout_ms, interfaces, hosts } = config();
+    const asked = wantedInterfaces(interfaces);
+    debug(
+      `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${timeout_ms} ms`,
+    );
+    const intake = new Intake<D>(this.#deps, (platform, address) => this.#identify(platform, address));
+    const finders = platforms.flatMap((platform) => platform.finders.map((finder) => ({ platform, finder })));
+    const of = <Over extends Finder["over"]>(over: Over) =>
+      finders.flatMap(({ platform, finder }) =>
+        finder.over === over ? [{ platform, finder: finder as Finder & { over: Over } }] : [],
+      );
+    const common = { interfaces: asked, timeoutMs: timeout_ms, signal: this.#stopped.signal, onTrouble: warn };
+    await Promise.all([
+      searchSsdp({
+        ...common,
+        targets: [...new Set(of("ssdp").map(({ finder }) => finder.target))],
+        onAnswer: (answer) => {
+          for (const { platform, finder } of of("ssdp")) intake.offer(platform, finder.read(answer));
+        },
+      }),
+      browseMdns({
+        ...common,
+        types: [...new Set(of("mdns").map(({ finder }) => finder.type))],
+        onService: (service) => {
+          for (const { platform, finder } of of("mdns"))
+            if (finder.type === service.type) intake.offer(platform, finder.read(service));
+        },
+      }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
+      ...hosts.map((host) => this.#ask(host, intake)),
+    ]);
+    return intake.finish(graceMs);
+  }
+
+  /** Asks a configured host on every platform's usual port, or on its own. */
+  async #ask(text: string, intake: Intake<D>): Promise<void> {
+    try {
+      const { host, port } = splitHost(text);
+      const address = await resolveHost(host);
+      for (const platform of this.#deps.platforms)
+        intake.offer(platform, { host: address, port: port ?? platform.defaultPort });
+    } catch (error) {
+      this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
+    }
+  }
+
+  #identify(platform: Platform, address: Address): Promise<Facts> {
+    const surroundings: Surroundings = { ...this.#deps.surroundings, learned: () => {} };
+    return platform.identify(address, surroundings, this.#stopped.signal);
+  }
+}
+
+/** Takes candidates of one scan: each address once, a bounded number, some at a time. */
+class Intake<D> {
+  readonly #deps: DiscoveryDependencies<D>;
+  readonly #identify: (platform: Platform, address: Address) => Promise<Facts>;
+  readonly #seen = new Set<string>();
+  readonly #found = new Map<string, D>();
+  #waiting: (() => Promise<void>)[] = [];
+  #running = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(deps: DiscoveryDependencies<D>, identify: (platform: Platform, address: Address) => Promise<Facts>) {
+    this.#deps = deps;
+    this.#identify = identify;
+  }
+
+  offer(platform: Platform, address: Address | null): void {
+    if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
+    const key = `${platform.name} ${address.host} ${address.port}`;
+    if (this.#seen.has(key) || this.#seen.size >= limits.candidates) return;
+    this.#seen.add(key);
+    this.#waiting.push(() => this.#take(platform, address));
+    this.#next();
+  }
+
+  /** What was found, when all have said who they are or the grace is over. */
+  async finish(graceMs: number): Promise<D[]> {
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, graceMs);
+        this.#idle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#waiting = [];
+    return [...this.#found.values()];
+  }
+
+  #next(): void {
+    while (this.#running < limits.identifiedAtOnce) {
+      const work = this.#waiting.shift();
+      if (!work) break;
+      this.#running++;
+      void work().finally(() => {
+        this.#running--;
+        this.#next();
+        if (this.#running === 0) this.#idle?.();
+      });
+    }
+  }
+
+  async #take(platform: Platform, address: Address): Promise<void> {
+    try {
+      const facts = await this.#identify(platform, address);
+      this.#found.set(
+        `${platform.name} ${facts.identity}`,
+        await this.#deps.found({ platform: platform.name, facts, address }),
+      );
+    } catch (error) {
+      this.#deps.debug(`${address.host}:${address.port} is no ${platform.name} device: ${textOf(error)}`);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/** Addresses that users give: read, resolved once, and checked before anything is sent there (SECURITY.md T7). */
+import { lookup } from "node:dns/promises";
+import { isIP, isIPv4 } from "node:net";
+import { ZapdError } from "../errors.ts";
+import { interfacesNow } from "./interfaces.ts";
+
+/** Splits `host`, `host:port`, `[v6]` and `[v6]:port`; fails with `invalid_host`. */
+export function splitHost(text: string): { host: string; port: number | null } {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@?#]+)|([0-9a-f]*:[0-9a-f:.]+))(?::(\d{1,5}))?$/i.exec(text.trim());
+  const host = match?.[1] ?? match?.[2] ?? match?.[3];
+  const port = match?.[4] === undefined ? null : Number(match[4]);
+  if (!host || port === 0 || (port ?? 1) > 65_535) throw invalidHost(text, "it is neither an address nor a host name");
+  return { host, port };
+}
+
+/** The IP address of a host, resolved once; fails with `invalid_host` for one that no device can have. */
+export async function resolveHost(text: string): Promise<string> {
+  const address = isIP(text)
+    ? text
+    : await lookup(text).then(
+        (found) => found.address,
+        () => null,
+      );
+  if (address === null) throw invalidHost(text, "no such host is known");
+  if (isNobody(address)) throw invalidHost(text, `${address} is not the address of one device`);
+  return address;
+}
+
+/** Broadcast, multicast, unspecified and reserved addresses. */
+function isNobody(address: string): boolean {
+  if (!isIPv4(address)) {
+    const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+    return mapped !== undefined ? isNobody(mapped) : /^(::|ff[0-9a-f]{2}:.*)$/i.test(address);
+  }
+  const first = Number(address.split(".")[0]);
+  return (
+    first === 0 ||
+    first >= 224 ||
+    interfacesNow().some((one) => one.broadcast === address && one.broadcast !== one.address)
+  );
+}
+
+export function invalidHost(text: string, reason: string): ZapdError {
+  return new ZapdError("invalid_host", `${JSON.stringify(text.slice(0, 128))} cannot be a device's host: ${reason}`, {
+    hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
+  });
+}

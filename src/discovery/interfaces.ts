@@ -1,0 +1,48 @@
+/** The machine's own IPv4 addresses, and which of them discovery asks. */
+import { networkInterfaces } from "node:os";
+
+export interface Interface {
+  readonly name: string;
+  readonly address: string;
+  readonly broadcast: string;
+  readonly loopback: boolean;
+}
+
+/** Every IPv4 address, read anew at each call: interfaces come and go. */
+export function interfacesNow(): Interface[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
+    (addresses ?? [])
+      .filter((one) => one.family === "IPv4")
+      .map((one) => ({
+        name,
+        address: one.address,
+        broadcast: broadcastOf(one.address, one.netmask),
+        loopback: one.internal,
+      })),
+  );
+}
+
+/** Those that are wanted, by name or address; without a wish, all but loopback. */
+export function wantedInterfaces(wanted: readonly string[], all = interfacesNow()): Interface[] {
+  if (wanted.length === 0) return all.filter((one) => !one.loopback);
+  const chosen = all.filter((one) => wanted.includes(one.name) || wanted.includes(one.address));
+  // An address of the loopback network that no interface carries by itself, such as 127.0.0.2, is still loopback.
+  const loopback = all.find((one) => one.loopback);
+  if (loopback && chosen.every((one) => !one.loopback) && wanted.some((one) => one.startsWith("127.")))
+    chosen.push(loopback);
+  return chosen;
+}
+
+/** Whether an address leads back to this machine. */
+export function isThisMachine(host: string): boolean {
+  if (host.startsWith("127.") || host === "::1" || host === "localhost" || /^::ffff:127\./i.test(host)) return true;
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === host));
+}
+
+function broadcastOf(address: string, netmask: string): string {
+  const mask = netmask.split(".").map(Number);
+  return address
+    .split(".")
+    .map((part, at) => Number(part) | (~(mask[at] ?? 0) & 255))
+    .join(".");
+}

@@ -1,0 +1,110 @@
+/**
+ * Searching over SSDP: one socket per interface, each search repeated, answers told the moment they come. Knows no
+ * platform. What an answer means is for its finder to judge.
+ */
+import dgram from "node:dgram";
+import type { SsdpAnswer } from "../platforms/platform.ts";
+import type { Interface } from "./interfaces.ts";
+
+const group = "239.255.255.250";
+const port = 1900;
+const maxDatagram = 4 * 1024;
+const receiveBuffer = 4 * 1024 * 1024;
+/** A datagram gets lost now and then: each search is sent three times, and once more when half the time is over. */
+const sendAt = [0, 200, 400] as const;
+/** Enough for a link or two, and no further than the house. */
+const hops = 2;
+
+export interface SsdpSearch {
+  readonly targets: readonly string[];
+  readonly interfaces: readonly Interface[];
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  onAnswer(answer: SsdpAnswer): void;
+  /** Told of an interface that could not be asked. */
+  onTrouble(problem: string): void;
+}
+
+/** Searches until the time is over. */
+export async function searchSsdp(search: SsdpSearch): Promise<void> {
+  if (search.targets.length === 0) return;
+  await Promise.all(search.interfaces.map((one) => searchOn(one, search)));
+}
+
+function searchOn(one: Interface, search: SsdpSearch): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = dgram.createSocket("udp4");
+    const timers: ReturnType<typeof setTimeout>[] = [];
+    let open = true;
+    const end = (trouble?: unknown) => {
+      if (!open) return;
+      open = false;
+      for (const timer of timers) clearTimeout(timer);
+      search.signal.removeEventListener("abort", aborted);
+      socket.close();
+      if (trouble) search.onTrouble(`${one.name} (${one.address}) could not be asked: ${String(trouble)}`);
+      resolve();
+    };
+    const aborted = () => end();
+    socket.on("error", end);
+    socket.on("message", (bytes, from) => {
+      const answer = readAnswer(bytes, from.address);
+      if (answer) search.onAnswer(answer);
+    });
+    socket.bind(0, one.address, () => {
+      try {
+        socket.setMulticastInterface(one.address);
+        socket.setMulticastTTL(hops);
+      } catch (error) {
+        return end(error);
+      }
+      enlarge(socket);
+      const send = () => {
+        for (const target of search.targets)
+          socket.send(question(target, search.timeoutMs), port, group, (error) => error && end(error));
+      };
+      for (const at of [...sendAt, search.timeoutMs / 2]) if (at < search.timeoutMs) timers.push(setTimeout(send, at));
+      timers.push(setTimeout(end, search.timeoutMs));
+    });
+    search.signal.addEventListener("abort", aborted, { once: true });
+  });
+}
+
+/** A storm of answers must not push the one of the real set out. */
+function enlarge(socket: dgram.Socket): void {
+  try {
+    socket.setRecvBufferSize(receiveBuffer);
+  } catch {
+    // Not every runtime can; the search is repeated anyway.
+  }
+}
+
+function question(target: string, timeoutMs: number): string {
+  const seconds = Math.min(3, Math.max(1, Math.floor(timeoutMs / 1_000)));
+  return [
+    "M-SEARCH * HTTP/1.1",
+    `HOST: ${group}:${port}`,
+    'MAN: "ssdp:discover"',
+    `MX: ${seconds}`,
+    `ST: ${target}`,
+    "",
+    "",
+  ].join("\r\n");
+}
+
+/** Reads a datagram; `null` when it is no answer to a search. Header names come out in lower case. */
+export function readAnswer(bytes: Uint8Array, source: string): SsdpAnswer | null {
+  if (bytes.length > maxDatagram) return null;
+  const [first = "", ...lines] = decoder.decode(bytes).split(/\r?\n/);
+  if (!/^HTTP\/1\.[01] 200\b/.test(first)) return null;
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon > 0 && !headers.has(line.slice(0, colon).trim().toLowerCase())) {
+      headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+    }
+  }
+  return { headers, source };
+}
+
+const decoder = new TextDecoder("latin1");
