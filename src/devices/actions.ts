@@ -1,0 +1,271 @@
+/** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
+import type { App } from "../api.ts";
+import { sequenceLimits } from "../api.ts";
+import { ZapdError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import {
+  type Archive,
+  type Confirmed,
+  type Connection,
+  type InstallResult,
+  type Key,
+  keys,
+} from "../platforms/platform.ts";
+import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
+import { type Control, method, type Task } from "./control.ts";
+import type { Entry } from "./registry.ts";
+
+/** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
+const limits = {
+  list: 10_000,
+  launch: 15_000,
+  stop: 15_000,
+  reload: 25_000,
+  powerOn: 45_000,
+  install: 180_000,
+  logs: 12_000,
+  textCharacters: 1_024,
+} as const;
+const literal = "literal:";
+
+/** A key as it was asked for: a normalized name, or text to type. */
+type Press = { readonly key: Key } | { readonly text: string };
+
+export class Actions {
+  readonly #control: Control;
+  readonly #catalog: Catalog;
+
+  constructor(control: Control, catalog: Catalog) {
+    this.#control = control;
+    this.#catalog = catalog;
+  }
+
+  /** The catalog from its cache; a cold cache is filled from the device first. */
+  async apps(entry: Entry, signal: AbortSignal): Promise<App[]> {
+    return this.#catalog.apps(entry.id) ?? (await this.refresh(entry, false, signal)).apps;
+  }
+
+  async refresh(entry: Entry, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
+    const task: Task<Refreshed> = {
+      ...{ doing: "listing its apps", capability: "apps", within: limits.list },
+      work: async (connection, within) => {
+        const listed = await method(connection.apps, "apps")(within);
+        return this.#catalog.refresh(entry.id, entry.platform, listed, clear);
+      },
+    };
+    return this.#control.shared(entry, clear ? "apps anew" : "apps", task, signal);
+  }
+
+  async launch(
+    entry: Entry,
+    wanted: string,
+    params: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ app: App; confirmed: Confirmed }> {
+    const app = await this.#resolve(entry, wanted, signal);
+    const confirmed = await this.#command(entry, signal, {
+      ...{ doing: `launching ${app.name}`, capability: "launch", within: limits.launch },
+      work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+    });
+    return { app: { ...app, installed: true }, confirmed };
+  }
+
+  async stop(entry: Entry, signal: AbortSignal): Promise<App | null> {
+    const app = await this.#command(entry, signal, {
+      ...{ doing: "leaving the app", capability: "stop", within: limits.stop },
+      work: (connection, within) => method(connection.stop, "stop")(within),
+    });
+    return app && describeApp(app, this.#catalog.apps(entry.id));
+  }
+
+  async key(entry: Entry, wanted: string, signal: AbortSignal): Promise<void> {
+    const press = readPress(wanted);
+    const connection = this.#control.connection(entry);
+    this.#checkPress(entry, connection, press);
+    await this.#command(entry, signal, {
+      ...{ doing: doing(press), capability: capabilityOf(press), within: patience(press, this.#control.timeout) },
+      work: (current, within) => perform(current, press, within),
+    });
+  }
+
+  /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
+  async sequence(
+    entry: Entry,
+    wanted: readonly string[],
+    delayMs: number,
+    signal: AbortSignal,
+  ): Promise<{ sent: number; duration_ms: number }> {
+    const total = delayMs * (wanted.length - 1);
+    if (total > sequenceLimits.totalMs) {
+      throw new ZapdError(
+        "invalid_payload",
+        `The delays of this sequence add up to ${Math.round(total / 1000)} s; at most ${sequenceLimits.totalMs / 1000} s are allowed`,
+      );
+    }
+    const presses = wanted.map(readPress);
+    const connection = this.#control.connection(entry);
+    for (const press of presses) this.#checkPress(entry, connection, press);
+    const within = total + presses.reduce((sum, press) => sum + patience(press, this.#control.timeout), 0);
+    const task: Task<{ sent: number; duration_ms: number }> = {
+      ...{ doing: "running a sequence", capability: "keys", within },
+      work: (current, deadline) => run(current, presses, delayMs, deadline),
+    };
+    return this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
+  }
+
+  async install(entry: Entry, archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult> {
+    const result = await this.#command(entry, signal, {
+      ...{ doing: "installing the package", capability: "dev", within: limits.install },
+      work: (connection, within) => method(connection.dev, "dev").install(archive, password, within),
+    });
+    // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
+    await this.refresh(entry, false, signal).catch(() => {});
+    return result;
+  }
+
+  async reload(entry: Entry, signal: AbortSignal): Promise<App> {
+    const app = await this.#command(entry, signal, {
+      ...{ doing: "reloading the package", capability: "dev", within: limits.reload },
+      work: (connection, within) => method(connection.dev, "dev").reload(within),
+    });
+    return describeApp(app, this.#catalog.apps(entry.id));
+  }
+
+  /** Lines of the developer console. A read: it does not wait behind commands. */
+  logs(entry: Entry, cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }> {
+    return this.#control.shared(
+      entry,
+      `logs ${cursor ?? ""}`,
+      {
+        ...{ doing: "reading its console", capability: "dev", within: limits.logs },
+        work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
+      },
+      signal,
+    );
+  }
+
+  #command<T>(entry: Entry, signal: AbortSignal, task: Task<T>): Promise<T> {
+    return this.#control.command(entry, task, { signal });
+  }
+
+  /** Finds the app in the cache, and once more in a fresh list when it is not there. */
+  async #resolve(entry: Entry, wanted: string, signal: AbortSignal): Promise<App> {
+    method(this.#control.connection(entry).launch, "launch");
+    const platform = this.#control.platform(entry);
+    const cached = this.#catalog.apps(entry.id);
+    const found = findApp(wanted, cached ?? [], platform);
+    if (found && (cached || platform.isAppId(wanted))) return found;
+    const listed = await this.refresh(entry, false, signal).then((refreshed) => refreshed.apps);
+    const app = findApp(wanted, listed, platform);
+    if (app) return app;
+    const missing = appNotFound(wanted, listed);
+    throw new ZapdError(missing.code, `${entry.name} ${missing.message}`, { hint: missing.hint });
+  }
+
+  #checkPress(entry: Entry, connection: Connection, press: Press): void {
+    const { name } = entry;
+    if ("text" in press) {
+      if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`);
+      return;
+    }
+    if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`);
+    if (connection.keys.names.has(press.key)) return;
+    const available = keys.filter((key) => connection.keys?.names.has(key));
+    throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
+      hint: `It has: ${available.join(", ")}`,
+    });
+  }
+}
+
+/** Reads a key as the API takes it; fails with `invalid_key`. */
+export function readPress(wanted: string): Press {
+  if (wanted.startsWith(literal)) {
+    const text = wanted.slice(literal.length);
+    if (text === "") throw new ZapdError("invalid_key", "literal: is followed by no text");
+    if ([...text].length > limits.textCharacters)
+      throw new ZapdError("invalid_key", `literal: takes at most ${limits.textCharacters} characters`);
+    if (/[\p{Cc}\p{Cs}]/u.test(text))
+      throw new ZapdError("invalid_key", "literal: takes no control characters and no half characters");
+    return { text };
+  }
+  const key = keys.find((one) => one === wanted);
+  if (key) return { key };
+  const meant = nearest(wanted, keys);
+  throw new ZapdError("invalid_key", `${JSON.stringify(wanted.slice(0, 64))} is not a key`, {
+    hint: `${meant ? `Did you mean ${meant}? ` : ""}The keys are: ${keys.join(", ")}; text is typed with literal:<text>`,
+  });
+}
+
+function doing(press: Press): string {
+  return "key" in press ? `pressing ${press.key}` : "typing text";
+}
+
+function capabilityOf(press: Press): "keys" | "text" {
+  return "key" in press ? "keys" : "text";
+}
+
+/** The longest that one press may take, in milliseconds. */
+function patience(press: Press, timeout: number): number {
+  if ("text" in press) return [...press.text].length * (timeout + 200);
+  // A press may prove first who is there, and look at the player: three answers at most.
+  return press.key === "power-on" ? limits.powerOn : 3 * timeout + 500;
+}
+
+function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
+  if ("text" in press) return method(connection.text, "text").type(press.text, signal);
+  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal);
+  return method(connection.keys, "keys").press(press.key, signal);
+}
+
+/**
+ * Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
+ * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
+ */
+async function run(
+  connection: Connection,
+  presses: readonly Press[],
+  delayMs: number,
+  signal: AbortSignal,
+): Promise<{ sent: number; duration_ms: number }> {
+  const start = performance.now();
+  let due = start;
+  let sent = 0;
+  try {
+    for (const press of presses) {
+      if (sent > 0) {
+        due += delayMs;
+        if (performance.now() > due + delayMs) due = performance.now() + delayMs;
+        await until(due, signal);
+      }
+      signal.throwIfAborted();
+      await perform(connection, press, signal);
+      sent++;
+    }
+  } catch (error) {
+    if (!(error instanceof ZapdError)) throw error;
+    throw new ZapdError(
+      error.code,
+      `${error.message} (sequence stopped: ${sent} of ${presses.length} keys were sent)`,
+      { hint: error.hint, cause: error },
+    );
+  }
+  return { sent, duration_ms: Math.round(performance.now() - start) };
+}
+
+function until(time: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener("abort", aborted);
+        resolve();
+      },
+      Math.max(0, time - performance.now()),
+    );
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

@@ -1,0 +1,178 @@
+/** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
+import { z } from "zod";
+import { App } from "../api.ts";
+import { ZapdError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import type { Platform, PlatformApp } from "../platforms/platform.ts";
+import { Store } from "./store.ts";
+
+const maxApps = 1_000;
+
+const Catalogs = z.object({
+  catalogs: z.record(z.string(), z.object({ platform: z.string(), apps: z.array(App) })),
+});
+type Catalogs = z.infer<typeof Catalogs>;
+
+export interface Refreshed {
+  readonly apps: App[];
+  readonly added: string[];
+  readonly removed: string[];
+}
+
+export class Catalog {
+  readonly #store: Store<Catalogs>;
+
+  private constructor(store: Store<Catalogs>) {
+    this.#store = store;
+  }
+
+  static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
+    const parse = (content: unknown) => Catalogs.parse(content);
+    return new Catalog(
+      await Store.open<Catalogs>({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }),
+    );
+  }
+
+  /** What is cached for a device; `null` for a cold cache. */
+  apps(deviceId: string): App[] | null {
+    const { catalogs } = this.#store.value;
+    return Object.hasOwn(catalogs, deviceId) ? (catalogs[deviceId]?.apps ?? null) : null;
+  }
+
+  /** Merges what a device lists now; `clear` first drops all that is cached for its platform. On disk when it returns. */
+  refresh(deviceId: string, platform: string, listed: readonly PlatformApp[], clear = false): Promise<Refreshed> {
+    return this.#store.update(({ catalogs }) => {
+      const kept = clear
+        ? Object.fromEntries(Object.entries(catalogs).filter(([, one]) => one.platform !== platform))
+        : catalogs;
+      const before = kept[deviceId]?.apps ?? [];
+      const apps = mergeApps(before, listed.slice(0, maxApps));
+      const was = new Set(before.filter((app) => app.installed).map((app) => app.platform_id));
+      const is = new Set(apps.filter((app) => app.installed).map((app) => app.platform_id));
+      const result: Refreshed = {
+        apps,
+        added: apps.filter((app) => is.has(app.platform_id) && !was.has(app.platform_id)).map((app) => app.id),
+        removed: before.filter((app) => was.has(app.platform_id) && !is.has(app.platform_id)).map((app) => app.id),
+      };
+      return { next: { catalogs: { ...kept, [deviceId]: { platform, apps } } }, result };
+    });
+  }
+
+  async forget(deviceId: string): Promise<void> {
+    await this.#store.update((content) => {
+      if (!Object.hasOwn(content.catalogs, deviceId)) return { next: content, result: undefined };
+      const { [deviceId]: _gone, ...catalogs } = content.catalogs;
+      return { next: { catalogs }, result: undefined };
+    });
+  }
+
+  settled(): Promise<void> {
+    return this.#store.settled();
+  }
+}
+
+/** What a device lists now, each app with the id it has had; what it no longer lists stays, as not installed. */
+export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]): App[] {
+  const idsBefore = new Map(before.map((app) => [app.platform_id, app.id]));
+  const seen = new Set<string>();
+  const unique = listed.filter((app) => !seen.has(app.platformId) && seen.add(app.platformId));
+  const gone = before.filter((app) => !seen.has(app.platform_id));
+  const taken = new Set(gone.map((app) => app.id));
+  for (const app of unique) {
+    const id = idsBefore.get(app.platformId);
+    if (id !== undefined) taken.add(id);
+  }
+  // Two new apps of one name: neither gets the plain id, so that asking for it is ambiguous rather than a guess.
+  const wanted = unique.filter((app) => !idsBefore.has(app.platformId)).map(plainId);
+  for (const id of wanted) if (wanted.indexOf(id) !== wanted.lastIndexOf(id)) taken.add(id);
+  const apps = unique.map((app) => {
+    const id = idsBefore.get(app.platformId) ?? freeId(app, taken);
+    taken.add(id);
+    return { ...toApp(app, id), installed: true };
+  });
+  return [...apps, ...gone.map((app) => ({ ...app, installed: false }))];
+}
+
+/** An app as the API shows it, with the id that the catalog gave it, or the one it would give. */
+export function describeApp(app: PlatformApp, catalog: readonly App[] | null): App {
+  const cached = catalog?.find((one) => one.platform_id === app.platformId);
+  return { ...toApp(app, cached?.id ?? plainId(app)), installed: true };
+}
+
+function toApp(app: PlatformApp, id: string): Omit<App, "installed"> {
+  return { id, name: app.name, platform_id: app.platformId, type: app.type, version: app.version };
+}
+
+function freeId(app: PlatformApp, taken: ReadonlySet<string>): string {
+  const id = plainId(app);
+  if (!taken.has(id)) return id;
+  const own = `${id}-${slugOf(app.platformId)}`;
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? own : `${own}-${number}`;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+/** `Prime Video` → `prime-video`, `discovery+` → `discovery-plus`; a name without letters falls back to the platform's id. */
+function plainId(app: PlatformApp): string {
+  return app.id || slugOf(app.name) || `app-${slugOf(app.platformId)}`;
+}
+
+function slugOf(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replace(/[\u0300-\u036f'’™®©]/g, "")
+    .replaceAll("+", " plus ")
+    .replaceAll("&", " and ")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 64);
+}
+
+/**
+ * The app that is meant: platform id, then id, then exact name, then a unique match without case or punctuation; at last
+ * a text in the platform's own id form, which the catalog may lack. `null` when there is none.
+ */
+export function findApp(wanted: string, apps: readonly App[], platform: Pick<Platform, "isAppId">): App | null {
+  const text = wanted.trim();
+  const byId = apps.find((app) => app.platform_id === text) ?? apps.find((app) => app.id === text);
+  if (byId) return byId;
+  const installedFirst = (found: App[]) =>
+    found.some((app) => app.installed) ? found.filter((app) => app.installed) : found;
+  for (const same of [
+    (app: App) => app.name === text,
+    (app: App) => loose(app.name) === loose(text) || app.id === text.toLowerCase(),
+  ]) {
+    const found = installedFirst(apps.filter(same));
+    if (found.length > 1) throw ambiguous(text, found);
+    if (found[0]) return found[0];
+  }
+  if (!platform.isAppId(text)) return null;
+  return { id: text.toLowerCase(), name: text, platform_id: text, type: "app", version: null, installed: false };
+}
+
+/** The failure for an app that nobody has, with the nearest name. */
+export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
+  const meant = nearest(
+    wanted,
+    apps.flatMap((app) => [app.name, app.id]),
+  );
+  return new ZapdError("app_not_found", `has no app called ${JSON.stringify(wanted.slice(0, 128))}`, {
+    hint: meant ? `Did you mean ${meant}?` : "See its apps with GET /v1/devices/{id}/apps",
+  });
+}
+
+function ambiguous(wanted: string, found: readonly App[]): ZapdError {
+  return new ZapdError("ambiguous_app", `${JSON.stringify(wanted)} could be ${found.length} apps`, {
+    hint: `Use the id of one: ${found.map((app) => `${app.id} ("${app.name}", ${app.platform_id})`).join(", ")}`,
+  });
+}
+
+function loose(text: string): string {
+  const letters = text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+  return letters === "" ? text.trim().toLowerCase() : letters;
+}

@@ -1,0 +1,96 @@
+/** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
+import { ZapdError } from "../errors.ts";
+
+const maxName = 128;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** The word that stands for the default device. */
+export const defaultWord = "default";
+
+export interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A name as the user gave it: trimmed, or refused with `invalid_device_name` or `device_name_taken`. */
+export function checkName(given: string, others: readonly Named[]): string {
+  const name = given.trim().normalize("NFC");
+  const refuse = (reason: string) =>
+    new ZapdError("invalid_device_name", `A device cannot be called ${JSON.stringify(given.slice(0, 160))}: ${reason}`);
+  if (name.includes("/") || name.includes("%")) throw refuse("a name holds no / and no %");
+  if (name === "") throw refuse("a name has at least one character");
+  if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
+  if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
+  if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
+  if (fold(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
+  const taken = others.find((other) => fold(other.name) === fold(name));
+  if (taken)
+    throw new ZapdError("device_name_taken", `There is a device called "${taken.name}" already`, {
+      hint: "Give it another name, or rename the other one first",
+    });
+  return name;
+}
+
+/** A name made from what a device calls itself; a taken one gets a number. */
+export function inventName(wanted: string, others: readonly Named[]): string {
+  const clean = [
+    ...wanted
+      .normalize("NFC")
+      .replace(/[/%\p{C}]/gu, " ")
+      .replace(/\s+/g, " ")
+      .trim(),
+  ]
+    .slice(0, maxName - 6)
+    .join("")
+    .trim();
+  const base = clean === "" || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
+  const taken = new Set([defaultWord, ...others.map((other) => fold(other.name))]);
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? base : `${base} ${number}`;
+    if (!taken.has(fold(name))) return name;
+  }
+}
+
+/** The device meant by a path segment, already decoded once; `null` means the default device. */
+export function resolveName<D extends Named>(segment: string, devices: readonly D[]): D | null {
+  const text = segment.trim().normalize("NFC");
+  if (text.includes("/") || text.includes("%")) {
+    throw new ZapdError(
+      "invalid_device_name",
+      "The device in the path is not a name: it holds / or %, or an escape that is malformed",
+      {
+        hint: "Encode the name once (a space is %20); names themselves hold no / and no %",
+      },
+    );
+  }
+  if (uuid.test(text)) {
+    const found = devices.find((device) => device.id === text.toLowerCase());
+    if (found) return found;
+  }
+  if (text === defaultWord) return null;
+  const exact = devices.find((device) => device.name === text);
+  if (exact) return exact;
+  const alike = devices.filter((device) => fold(device.name) === fold(text));
+  if (alike.length > 1) {
+    throw new ZapdError(
+      "ambiguous_device",
+      `${JSON.stringify(text)} could be ${alike.map((device) => `"${device.name}"`).join(" or ")}`,
+      { hint: "Use the exact name, or the id" },
+    );
+  }
+  if (alike[0]) return alike[0];
+  if (fold(text) === defaultWord) return null;
+  throw new ZapdError("device_not_found", `No device is called ${JSON.stringify(text.slice(0, maxName))}`, {
+    hint: knownHint(devices),
+  });
+}
+
+function knownHint(devices: readonly Named[]): string {
+  if (devices.length === 0)
+    return "No device is known yet: POST /v1/devices/discover, or add one by its address with POST /v1/devices";
+  const names = devices.slice(0, 8).map((device) => device.name);
+  return `Known: ${names.join(", ")}${devices.length > names.length ? " …" : ""}. Look for others with POST /v1/devices/discover`;
+}
+
+function fold(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}
