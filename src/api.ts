@@ -1,0 +1,214 @@
+/**
+ * The wire format: one zod schema per request and response, and the table of operations. Everything below `/v1` is
+ * answered in the envelope of SPEC.md 2; these schemas describe its `data`. Absent facts are `null`, never missing.
+ */
+import { z } from "zod";
+import { configSchema } from "./config/schema.ts";
+import { codes } from "./errors.ts";
+import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "./platforms/platform.ts";
+
+const text = z.string().nullable();
+const time = z.iso.datetime();
+const port = z.int().min(1).max(65_535);
+
+/** A registry entry. */
+export const Device = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  platform: z.string(),
+  kind: z.enum(kinds),
+  manufacturer: text,
+  model: text,
+  serial: text,
+  mac: text,
+  software_version: text,
+  host: z.string(),
+  port,
+  /** Ports beside the control port, where they are not the platform's usual ones. */
+  ports: z.record(z.string(), port),
+  status: z.enum(["online", "offline", "unknown"]),
+  access: z.enum(accessModes).nullable(),
+  capabilities: z.array(z.enum(capabilities)),
+  is_default: z.boolean(),
+  added_at: time,
+  last_seen: time.nullable(),
+});
+export type Device = z.infer<typeof Device>;
+
+/** An app of a device. `id` means the same on every platform. */
+export const App = z.object({
+  id: z.string(),
+  name: z.string(),
+  platform_id: z.string(),
+  type: z.enum(appTypes),
+  version: text,
+  installed: z.boolean(),
+});
+export type App = z.infer<typeof App>;
+
+export const State = z.object({
+  power: z.enum(powers),
+  /** `null`: the home screen, or unknown. */
+  app: App.nullable(),
+  screensaver: z.boolean().nullable(),
+  playback: z
+    .object({
+      status: z.enum(playbackStatuses),
+      position_ms: z.int().nullable(),
+      duration_ms: z.int().nullable(),
+      live: z.boolean().nullable(),
+      title: text,
+    })
+    .nullable(),
+  volume: z.object({ level: z.number().min(0).max(100).nullable(), muted: z.boolean().nullable() }).nullable(),
+  input: text,
+  observed_at: time,
+});
+export type State = z.infer<typeof State>;
+
+const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, shape: Shape) =>
+  z.object({ device: Device, action: z.literal(name), ...shape });
+
+/** `true`: read back from the device; `false`: taken, not seen yet; `null`: it cannot be read. */
+const confirmed = z.boolean().nullable();
+
+const keyName = z.string().min(1).max(8_192);
+
+/** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
+export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
+
+/** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
+const ConfigPatch = z.custom<Record<string, unknown>>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  { error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}' },
+);
+
+export const ConfigReload = z.object({ config: configSchema, restart_required: z.array(z.string()) });
+
+/** Each operation: where it is, what it takes (`body`, `query`) and what it answers (`data`). */
+export const operations = {
+  listDevices: { method: "get", path: "/devices", data: z.array(Device) },
+  addDevice: {
+    method: "post",
+    path: "/devices",
+    body: z.strictObject({
+      host: z.string().trim().min(1).max(253),
+      port: port.optional(),
+      platform: z.string().optional(),
+      name: z.string().optional(),
+      ports: z.record(z.string(), port).optional(),
+    }),
+    data: Device,
+  },
+  discover: { method: "post", path: "/devices/discover", data: z.object({ devices: z.array(Device) }) },
+  getDevice: { method: "get", path: "/devices/:id", data: Device },
+  changeDevice: {
+    method: "patch",
+    path: "/devices/:id",
+    body: z.strictObject({ name: z.string().optional(), ports: z.record(z.string(), port).optional() }),
+    data: Device,
+  },
+  removeDevice: { method: "delete", path: "/devices/:id", data: Device },
+  getState: { method: "get", path: "/devices/:id/state", data: z.object({ device: Device, state: State }) },
+  listApps: { method: "get", path: "/devices/:id/apps", data: z.object({ platform: z.string(), apps: z.array(App) }) },
+  launch: {
+    method: "post",
+    path: "/devices/:id/apps/launch",
+    body: z.strictObject({
+      app: z.string().trim().min(1).max(256),
+      params: z
+        .record(z.string().min(1).max(64), z.string().max(1_024))
+        .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
+        .optional(),
+    }),
+    data: action("launch", { app: App, confirmed }),
+  },
+  stop: { method: "post", path: "/devices/:id/apps/stop", data: action("stop", { app: App.nullable() }) },
+  refresh: {
+    method: "post",
+    path: "/devices/:id/apps/refresh",
+    body: z.strictObject({ clear: z.boolean().optional() }),
+    optionalBody: true,
+    data: action("refresh", {
+      platform: z.string(),
+      apps: z.array(App),
+      /** Ids of apps that are new in the catalog, and of those the device no longer lists. */
+      added: z.array(z.string()),
+      removed: z.array(z.string()),
+      cleared: z.boolean(),
+    }),
+  },
+  key: {
+    method: "post",
+    path: "/devices/:id/remote/key",
+    body: z.strictObject({ key: keyName }),
+    data: action("key", { key: z.string() }),
+  },
+  sequence: {
+    method: "post",
+    path: "/devices/:id/remote/sequence",
+    body: z.strictObject({
+      keys: z.array(keyName).min(1).max(sequenceLimits.keys),
+      delay_ms: z.int().min(0).max(sequenceLimits.delayMs).default(sequenceLimits.usualDelayMs),
+    }),
+    data: action("sequence", { keys: z.array(z.string()), delay_ms: z.int(), sent: z.int(), duration_ms: z.int() }),
+  },
+  install: {
+    method: "post",
+    path: "/devices/:id/dev/install",
+    data: action("install", {
+      package: z.object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() }),
+      messages: z.array(z.string()),
+    }),
+  },
+  reload: { method: "post", path: "/devices/:id/dev/reload", data: action("reload", { app: App }) },
+  readLogs: {
+    method: "get",
+    path: "/devices/:id/dev/logs",
+    query: z.object({ cursor: z.string().max(64).optional() }),
+    data: z.object({ device: Device, lines: z.array(z.string()), cursor: z.string() }),
+  },
+  status: {
+    method: "get",
+    path: "/daemon/status",
+    data: z.object({
+      pid: z.int(),
+      version: z.string(),
+      uptime_s: z.int(),
+      socket: z.string(),
+      http_enabled: z.boolean(),
+      http_host: z.string(),
+      http_port: z.int(),
+      device_count: z.int(),
+      default_device: text,
+    }),
+  },
+  readConfig: { method: "get", path: "/config", data: configSchema },
+  patchConfig: { method: "patch", path: "/config", body: ConfigPatch, data: ConfigReload },
+  reloadConfig: { method: "post", path: "/config/reload", data: ConfigReload },
+  health: {
+    method: "get",
+    path: "/health",
+    data: z.object({ status: z.literal("ok"), version: z.string(), uptime_s: z.int(), warnings: z.array(z.string()) }),
+  },
+} as const satisfies Record<string, Operation>;
+
+export interface Operation {
+  readonly method: "get" | "post" | "patch" | "delete";
+  readonly path: string;
+  readonly body?: z.ZodType;
+  readonly optionalBody?: boolean;
+  readonly query?: z.ZodType;
+  readonly data: z.ZodType;
+}
+
+const code = z.enum(Object.keys(codes) as [keyof typeof codes]);
+
+/** Every refusal and failure. */
+export const Failure = z.strictObject({
+  ok: z.literal(false),
+  error: z.strictObject({ code, message: z.string(), hint: z.string().optional() }),
+});
+
+/** Every success, around the `data` of its operation. */
+export const success = <Data extends z.ZodType>(data: Data) => z.strictObject({ ok: z.literal(true), data });

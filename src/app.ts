@@ -1,0 +1,53 @@
+/** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
+import { Hono } from "hono";
+import { operations } from "./api.ts";
+import type { ConfigFile } from "./config/config.ts";
+import type { Actions } from "./devices/actions.ts";
+import type { Arrivals } from "./devices/arrivals.ts";
+import type { Catalog } from "./devices/catalog.ts";
+import type { Control } from "./devices/control.ts";
+import type { Registry } from "./devices/registry.ts";
+import type { Log } from "./log.ts";
+import { appRoutes } from "./routes/apps.ts";
+import { configRoutes } from "./routes/config.ts";
+import { daemonRoutes } from "./routes/daemon.ts";
+import { devRoutes } from "./routes/dev.ts";
+import { deviceRoutes } from "./routes/devices.ts";
+import { guard } from "./routes/guard.ts";
+import { remoteRoutes } from "./routes/remote.ts";
+import { answerError, answerUnknown, type Env } from "./routes/route.ts";
+
+/** What the app works with. The caller makes it, and stops it. */
+export interface AppDependencies {
+  readonly registry: Registry;
+  readonly catalog: Catalog;
+  readonly control: Control;
+  readonly actions: Actions;
+  readonly arrivals: Arrivals;
+  readonly config: ConfigFile;
+  readonly log: Log;
+  /** Where uploads wait, a folder of our own. */
+  readonly uploads: string;
+  readonly version: string;
+  /** The control socket's path, and where the daemon listens now. */
+  doors(): { socket: string; http_host: string; http_port: number };
+  /** What a person should know of: files that were damaged, settings that mean nothing. */
+  warnings(): string[];
+}
+
+export function createApp(deps: AppDependencies): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use(
+    "*",
+    guard(() => deps.config.running.daemon),
+  );
+  app.onError((error, c) => answerError(error, c, deps.log));
+  app.notFound((c) => answerUnknown(c, Object.values(operations)));
+  deviceRoutes(app, deps);
+  appRoutes(app, deps);
+  remoteRoutes(app, deps);
+  devRoutes(app, deps);
+  daemonRoutes(app, deps);
+  configRoutes(app, deps);
+  return app;
+}

@@ -1,0 +1,17 @@
+import type { Hono } from "hono";
+import { operations } from "../api.ts";
+import type { AppDependencies } from "../app.ts";
+import type { ReloadResult } from "../config/config.ts";
+import { redactConfig } from "../config/schema.ts";
+import { type Env, route } from "./route.ts";
+
+/** The config: read from disk, patched, reloaded. The password is redacted in every answer. */
+export function configRoutes(app: Hono<Env>, { config }: AppDependencies): void {
+  route(app, operations.readConfig, async () => redactConfig(await config.onDisk()));
+  route(app, operations.patchConfig, async ({ body }) => redact(await config.patch(body)));
+  route(app, operations.reloadConfig, async () => redact(await config.reload()));
+}
+
+function redact(result: ReloadResult): ReloadResult {
+  return { ...result, config: redactConfig(result.config) };
+}

@@ -1,0 +1,68 @@
+import type { Hono } from "hono";
+import { operations } from "../api.ts";
+import type { AppDependencies } from "../app.ts";
+import { method } from "../devices/control.ts";
+import type { Entry } from "../devices/registry.ts";
+import { ZapdError } from "../errors.ts";
+import { type Env, route } from "./route.ts";
+import { withArchive } from "./upload.ts";
+
+const uploadsAtOnce = 2;
+
+/** Development: sideload a package, start it anew, read its log. */
+export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
+  const { control, actions, config } = deps;
+  const installing = new Set<string>();
+
+  route(app, operations.install, async ({ id, request, signal }) => {
+    const entry = control.find(id);
+    const password = checkReady(entry);
+    if (installing.has(entry.id) || installing.size >= uploadsAtOnce) {
+      const what = installing.has(entry.id)
+        ? `${entry.name} is being sent a package already`
+        : `${uploadsAtOnce} packages are being sent already`;
+      throw new ZapdError("device_busy", what, { hint: "Try again when that is done" });
+    }
+    installing.add(entry.id);
+    try {
+      const installed = await withArchive(request, deps.uploads, (archive) =>
+        actions.install(entry, archive, password, signal),
+      );
+      return control.acted(entry, "install", { package: installed.package, messages: [...installed.messages] });
+    } finally {
+      installing.delete(entry.id);
+    }
+  });
+
+  route(app, operations.reload, async ({ id, signal }) => {
+    const entry = control.find(id);
+    const reloaded = await actions.reload(entry, signal);
+    return control.acted(entry, "reload", { app: reloaded });
+  });
+
+  route(app, operations.readLogs, async ({ id, query, signal }) => {
+    const entry = control.find(id);
+    const { lines, cursor } = await actions.logs(entry, query.cursor ?? null, signal);
+    return { device: control.describe(entry), lines, cursor };
+  });
+
+  /** What can be refused before a byte of the package is read is refused then. */
+  function checkReady(entry: Entry): string {
+    try {
+      method(control.connection(entry).dev, "dev");
+    } catch (error) {
+      throw error instanceof ZapdError
+        ? new ZapdError(error.code, `${entry.name} ${error.message}`, { hint: error.hint })
+        : error;
+    }
+    const password = config.running.dev.vendor_password;
+    if (password !== "") return password;
+    throw new ZapdError(
+      "dev_password_missing",
+      `Installing on ${entry.name} needs its developer password, and none is set`,
+      {
+        hint: 'Set it: PATCH /v1/config {"dev.vendor_password": "<the one chosen on the set>"}',
+      },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The door (SECURITY.md 2.2): who may call, decided before routing and before a byte of the body is read. A web page
+ * must not move anything in the house, nor read, unless its exact origin is listed.
+ */
+import type { Context, MiddlewareHandler } from "hono";
+import type { Config } from "../config/config.ts";
+import { ZapdError } from "../errors.ts";
+import { marker } from "../platforms/wire.ts";
+import type { Env } from "./route.ts";
+
+/** Loopback names only, whatever the port: `ssh -L` works, and a rebound page always carries a name of its own. */
+const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/;
+
+/** On every response: nothing here is a page, and nothing here is for another origin. */
+const headers: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+const methods = "GET, HEAD, POST, PATCH, DELETE";
+
+export function guard(
+  cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
+): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const { cors_enabled, cors_allowed_origins } = cors();
+    const origin = c.req.header("origin");
+    const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);
+    if (c.env.door === "tcp") {
+      checkHost(c.req.header("host"));
+      checkLoop(c.req.header(marker));
+      checkOrigin(c, origin, allowed);
+    }
+    const preflight =
+      c.req.method === "OPTIONS" && allowed && c.req.header("access-control-request-method") !== undefined;
+    if (preflight) c.res = answerPreflight(c);
+    else await next();
+    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
+    if (cors_enabled) c.res.headers.append("vary", "Origin");
+    if (allowed) c.res.headers.set("access-control-allow-origin", origin);
+  };
+}
+
+function checkHost(host: string | undefined): void {
+  const match = loopbackHost.exec(host ?? "");
+  if (match && Number(match[1] ?? 80) <= 65_535) return;
+  throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
+    hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
+  });
+}
+
+function checkLoop(marked: string | undefined): void {
+  if (marked === undefined) return;
+  throw new ZapdError("loop_detected", "The request came from zapd itself, by way of a device");
+}
+
+function checkOrigin(c: Context<Env>, origin: string | undefined, allowed: boolean): void {
+  const { method } = c.req;
+  const reads = (method === "GET" || method === "HEAD") && c.req.header("upgrade") === undefined;
+  if (reads || allowed || !isForeign(c, origin)) return;
+  throw new ZapdError(
+    "forbidden_origin",
+    `A page of ${origin === undefined ? "another site" : JSON.stringify(origin.slice(0, 256))} may not control devices`,
+    {
+      hint: "To let a page of yours: set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
+    },
+  );
+}
+
+function isForeign(c: Context<Env>, origin: string | undefined): boolean {
+  if (origin !== undefined) return origin !== `http://${c.req.header("host")}`;
+  const site = c.req.header("sec-fetch-site");
+  return site !== undefined && site !== "same-origin" && site !== "none";
+}
+
+function answerPreflight(c: Context<Env>): Response {
+  const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": "content-type",
+      "access-control-max-age": "600",
+      ...(privateNetwork && { "access-control-allow-private-network": "true" }),
+    },
+  });
+}

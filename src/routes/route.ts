@@ -1,0 +1,140 @@
+/** How every route is made: parse what the operation takes, call, answer in the envelope. */
+import { zValidator } from "@hono/zod-validator";
+import type { Context, Hono } from "hono";
+import type { z } from "zod";
+import type { Operation } from "../api.ts";
+import { errorBody, textOf, ZapdError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Call } from "../runtime/runtime.ts";
+import { checkLength, readJson } from "./body.ts";
+
+export interface Env {
+  Bindings: Call;
+}
+
+type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
+type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : Record<string, never>;
+
+/** What a handler is given, already checked. */
+export interface Asked<O extends Operation> {
+  /** The `{id}` of the path, decoded once. */
+  readonly id: string;
+  readonly body: BodyOf<O>;
+  readonly query: QueryOf<O>;
+  /** Ends when the caller hangs up. */
+  readonly signal: AbortSignal;
+  readonly request: Request;
+}
+
+const mostIgnored = 1024 * 1024;
+const maxPath = 2_048;
+const maxQuery = 4_096;
+
+/** Adds an operation's route. What the handler returns becomes `data`. */
+export function route<O extends Operation>(
+  app: Hono<Env>,
+  operation: O,
+  handler: (asked: Asked<O>) => Promise<z.input<O["data"]>> | z.input<O["data"]>,
+): void {
+  const answer = async (c: Context<Env>) => {
+    const { raw } = c.req;
+    checkUrl(raw.url);
+    const body = operation.body ? await bodyOf(operation, raw) : undefined;
+    if (!operation.body && !takesUpload(operation)) checkLength(raw, mostIgnored);
+    c.env.unhurried();
+    const query = operation.query ? c.req.valid("query" as never) : {};
+    const asked = { id: c.req.param("id") ?? "", body, query, signal: raw.signal, request: raw } as unknown as Asked<O>;
+    return c.json({ ok: true, data: await handler(asked) });
+  };
+  if (!operation.query) app.on(operation.method, `/v1${operation.path}`, answer);
+  else {
+    const validator = zValidator("query", operation.query as z.ZodObject, (result) => {
+      if (!result.success) throw invalid(result.error.issues);
+    });
+    app.on(operation.method, `/v1${operation.path}`, validator as never, answer);
+  }
+}
+
+/** The one that streams its own body. */
+function takesUpload(operation: Operation): boolean {
+  return operation.path.endsWith("/install");
+}
+
+async function bodyOf(operation: Operation, request: Request): Promise<unknown> {
+  const given = await readJson(request);
+  if (given === undefined && !operation.optionalBody) {
+    throw new ZapdError("invalid_payload", "The request needs a JSON body", {
+      hint: `Such as: curl -d '{"key":"home"}'`,
+    });
+  }
+  const result = operation.body?.safeParse(given ?? {});
+  if (result && !result.success) throw invalid(result.error.issues);
+  return result?.data;
+}
+
+function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
+  const [issue] = issues;
+  const where = issue && issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ` : "";
+  return new ZapdError(
+    "invalid_payload",
+    `The request is not valid: ${where}${issue?.message ?? "unknown"}`.slice(0, 500),
+  );
+}
+
+function checkUrl(url: string): void {
+  const query = url.indexOf("?");
+  const path = query === -1 ? url.length : query;
+  if (path > maxPath + 64 || (query !== -1 && url.length - query > maxQuery)) {
+    throw new ZapdError(
+      "invalid_payload",
+      `The address of the request is too long: its path may have ${maxPath} characters, its query ${maxQuery}`,
+    );
+  }
+}
+
+/** Answers whatever was thrown in the envelope, without a secret, a stack or a library's words. */
+export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
+  const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
+  const body = errorBody(error);
+  const shown = {
+    ...body,
+    message: log.redact(body.message),
+    ...(body.hint !== undefined && { hint: log.redact(body.hint) }),
+  };
+  // The rest of a body that is too large is not read: the connection cannot be used again.
+  const headers: Record<string, string> = error.code === "payload_too_large" ? { connection: "close" } : {};
+  return c.json({ ok: false, error: shown }, error.status as 400, headers);
+}
+
+function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
+  if (!c.req.raw.signal.aborted)
+    log.error(
+      `${c.req.method} ${c.req.path}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)}`,
+    );
+  return new ZapdError("internal_error", "zapd failed at this; the log has the details");
+}
+
+/** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
+export function answerUnknown(c: Context<Env>, operations: readonly Operation[]): Response {
+  const path = new URL(c.req.url).pathname;
+  const methods = operations
+    .filter((operation) => patternOf(operation).test(path))
+    .map((operation) => operation.method.toUpperCase());
+  if (methods.length === 0) {
+    const error = new ZapdError("not_found", `There is nothing at ${path.slice(0, 200)}`, {
+      hint: "Every route begins with /v1, such as /v1/devices",
+    });
+    return c.json({ ok: false, error: errorBody(error) }, 404);
+  }
+  const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  const error = new ZapdError(
+    "method_not_allowed",
+    `${path.slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
+    { hint: `It takes ${allow.join(", ")}` },
+  );
+  return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
+}
+
+function patternOf(operation: Operation): RegExp {
+  return new RegExp(`^/v1${operation.path.replace(":id", "[^/]+")}$`);
+}

@@ -1,0 +1,139 @@
+/** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { finished } from "node:stream/promises";
+import { textOf, ZapdError } from "../errors.ts";
+import { makeFolder } from "../files.ts";
+import type { Archive } from "../platforms/platform.ts";
+import { checkLength, chunksOf } from "./body.ts";
+
+const archiveBytes = 100 * 1024 * 1024;
+/** What the form around the archive may take. */
+const formBytes = 64 * 1024;
+const field = "archive";
+
+/** Receives the file field `archive`, hands it to `use`, and removes it however that ends. */
+export async function withArchive<T>(
+  request: Request,
+  folder: string,
+  use: (archive: Archive) => Promise<T>,
+): Promise<T> {
+  checkLength(request, archiveBytes + formBytes);
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^multipart\/form-data\s*;/i.test(type)) {
+    throw new ZapdError("invalid_payload", "The package must be sent as multipart/form-data", {
+      hint: `Such as: curl -F ${field}=@my-app.zip`,
+    });
+  }
+  makeFolder(folder);
+  const path = join(folder, `upload-${randomUUID()}.zip`);
+  try {
+    const bytes = await receive(request, type, path);
+    return await use({ path, bytes });
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function receive(request: Request, type: string, path: string): Promise<number> {
+  const { Busboy } = await import("@fastify/busboy");
+  const form = openForm(Busboy, type);
+  let problem: ZapdError | undefined;
+  let saved: Promise<number> | undefined;
+  const fail = (error: ZapdError) => {
+    problem ??= error;
+  };
+  form.on("file", (name, stream) => {
+    // A stream whose file is not wanted must flow, or the form never ends.
+    if (name !== field || saved) {
+      if (saved) fail(badForm("it holds more than one file"));
+      return stream.resume();
+    }
+    stream.on("limit", () =>
+      fail(new ZapdError("payload_too_large", `The package is larger than ${archiveBytes / (1024 * 1024)} MiB`)),
+    );
+    saved = save(stream, path);
+    saved.catch(() => {});
+  });
+  form.on("field", (name) => {
+    if (name === field) fail(badForm(`its field ${field} is a text, not a file`));
+  });
+  for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
+    form.on(limit, () => fail(badForm("it holds too many parts")));
+  const ended = new Promise<void>((resolve) => {
+    form.on("finish", resolve);
+    form.on("error", (error: unknown) => {
+      fail(badForm(textOf(error)));
+      resolve();
+    });
+  });
+  try {
+    for await (const chunk of chunksOf(request, archiveBytes + formBytes)) {
+      if (problem) break;
+      const taken = form.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      if (!taken) await drained(form, () => problem !== undefined);
+    }
+    if (!problem) form.end();
+    if (!problem) await ended;
+    if (problem) throw problem;
+    if (!saved) throw badForm(`it has no file field ${field}`);
+    return await saved;
+  } finally {
+    form.destroy();
+  }
+}
+
+function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({
+      headers: { "content-type": type },
+      limits: {
+        fileSize: archiveBytes,
+        files: 2,
+        fields: 8,
+        parts: 8,
+        fieldSize: 8 * 1024,
+        headerPairs: 32,
+        headerSize: 8 * 1024,
+      },
+    });
+  } catch (error) {
+    throw badForm(textOf(error));
+  }
+}
+
+async function save(stream: NodeJS.ReadableStream, path: string): Promise<number> {
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  stream.pipe(file);
+  stream.on("error", (error) => file.destroy(error));
+  try {
+    await finished(file);
+  } catch (cause) {
+    throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+      hint: "Check that the disk of the state folder is not full",
+      cause,
+    });
+  }
+  return file.bytesWritten;
+}
+
+/** Waits until the form takes more, or has failed in the meantime. */
+function drained(form: NodeJS.WritableStream, failed: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearInterval(watch);
+      form.removeListener("drain", done);
+      resolve();
+    };
+    const watch = setInterval(() => failed() && done(), 100);
+    form.once("drain", done);
+  });
+}
+
+function badForm(reason: string): ZapdError {
+  return new ZapdError("invalid_payload", `The form cannot be read: ${reason}`, {
+    hint: `Send one file field called ${field}, such as: curl -F ${field}=@my-app.zip`,
+  });
+}

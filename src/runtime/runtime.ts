@@ -1,0 +1,32 @@
+/** What differs between the runtimes: serving. Everything else goes through `node:` modules, which agree. */
+
+/** What a request came with. */
+export interface Call {
+  /** Through which door: the loopback port, or the control socket, which only its owner can open. */
+  readonly door: "tcp" | "socket";
+  /** Lets the request be silent for longer than the server's usual limit: its handler has a deadline of its own. */
+  unhurried(): void;
+}
+
+export type Handler = (request: Request, call: Call) => Response | Promise<Response>;
+
+export interface Listening {
+  /** The bound port; `null` for a socket. */
+  readonly port: number | null;
+  /** Takes no new connection. */
+  close(): void;
+  /** Ends the connections that are left. */
+  end(): Promise<void>;
+}
+
+export type Place = { readonly hostname: string; readonly port: number } | { readonly path: string };
+
+export interface Runtime {
+  /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
+  listen(place: Place, handler: Handler): Promise<Listening>;
+}
+
+/** The runtime that we are on. */
+export async function currentRuntime(): Promise<Runtime> {
+  return process.versions["bun"] ? (await import("./bun.ts")).runtime : (await import("./deno.ts")).runtime;
+}

@@ -1,0 +1,120 @@
+/**
+ * The control socket is also the lock of a state folder: who can bind it is the daemon. A stale one is taken over only
+ * after a connect has failed, by one starter at a time.
+ */
+import { chmodSync } from "node:fs";
+import { lstat, mkdir, rm, rmdir, stat, unlink } from "node:fs/promises";
+import net from "node:net";
+import { dirname } from "node:path";
+import { systemCode, textOf, ZapdError } from "./errors.ts";
+import { makeFolder } from "./files.ts";
+
+/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
+const maxPath = 107;
+const takeoverAtMost = 5_000;
+/** A starter that was killed while it took over leaves its mark: it counts no more after this. */
+const markStaleAfter = 3_000;
+
+/** Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. */
+export async function claimSocket<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
+  if (Buffer.byteLength(path) > maxPath) {
+    throw new ZapdError(
+      "config_invalid",
+      `The path of the control socket has ${Buffer.byteLength(path)} bytes, and sockets take at most ${maxPath}: ${path}`,
+      {
+        hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder",
+      },
+    );
+  }
+  makeFolder(dirname(path));
+  const mark = `${path}.starting`;
+  await takeMark(mark);
+  try {
+    if (await answers(path)) throw running(path);
+    await removeStale(path);
+    const listening = await listen(path);
+    chmodSync(path, 0o600);
+    return listening;
+  } finally {
+    await rmdir(mark).catch(() => {});
+  }
+}
+
+/** Binds the port with `listen`, or fails saying who has it. Never takes another port instead. */
+export async function claimPort<T>(
+  place: { hostname: string; port: number },
+  socket: string,
+  listen: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await listen();
+  } catch (cause) {
+    if (await answers(socket)) throw running(socket);
+    const taken = systemCode(cause) === "EADDRINUSE";
+    const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
+    throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
+      hint: "Set daemon.http_port in the config to a free port, or end the program that has this one",
+      cause,
+    });
+  }
+}
+
+/** Removes the socket at the end, if it is still there. */
+export async function releaseSocket(path: string): Promise<void> {
+  await unlink(path).catch(() => {});
+}
+
+/** Whether a daemon answers on the socket. */
+export function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ path });
+    const done = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.on("connect", () => done(true));
+    socket.on("error", () => done(false));
+    setTimeout(() => done(false), 1_000).unref?.();
+  });
+}
+
+async function takeMark(mark: string): Promise<void> {
+  const until = performance.now() + takeoverAtMost;
+  for (;;) {
+    try {
+      await mkdir(mark, { mode: 0o700 });
+      return;
+    } catch (error) {
+      if (systemCode(error) !== "EEXIST")
+        throw new ZapdError("storage_error", `${dirname(mark)} could not be written to (${systemCode(error)})`, {
+          cause: error,
+        });
+    }
+    const age = await stat(mark).then(
+      (found) => Date.now() - found.mtimeMs,
+      () => 0,
+    );
+    if (age > markStaleAfter) await rmdir(mark).catch(() => {});
+    else if (performance.now() > until)
+      throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverAtMost / 1000} s`, {
+        hint: `If none is, remove ${mark}`,
+      });
+    else await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => null);
+  if (found === null) return;
+  if (!found.isSocket())
+    throw new ZapdError("storage_error", `${path} is in the way of the control socket, and it is no socket`, {
+      hint: "Move it away, or set daemon.socket to another path",
+    });
+  await rm(path, { force: true });
+}
+
+function running(path: string): ZapdError {
+  return new ZapdError("storage_error", `zapd is already running on this state: its control socket ${path} answers`, {
+    hint: "Use the one that runs, or give this one a state of its own with $ZAPD_STATE_DIR",
+  });
+}
