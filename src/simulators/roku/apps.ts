@@ -1,0 +1,110 @@
+import { printExit, printResume, printRun, printSuspend } from "./developer-lines.ts";
+import { appName, appType, findApp, type Model } from "./model.ts";
+import type { SimulatedApp } from "./options.ts";
+
+export type LaunchOutcome = "launched" | "running" | "not-installed";
+
+/** Launching what runs already, without parameters, does nothing (1.8). */
+export function launch(model: Model, id: string, params: Record<string, string>): LaunchOutcome {
+  const app = findApp(model, id);
+  if (app === undefined) return "not-installed";
+  const current = model.launching?.id ?? model.active;
+  if (current === id && Object.keys(params).length === 0) return "running";
+  model.lastLaunch = { id, params };
+  // Whether a launch wakes a sleeping set is in no source: it is accepted here and lost.
+  if (model.power !== "on") return "launched";
+  start(model, app, params, current === id);
+  return "launched";
+}
+
+function start(model: Model, app: SimulatedApp, params: Record<string, string>, restart: boolean): void {
+  cancelLaunch(model);
+  model.screensaver = false;
+  const words = Object.entries(params).map(([name, value]) => ` ${name}=${value}`);
+  const text = `${appType(app) === "tvin" ? "input" : "launched"} "${app.name}"${words.join("")}`;
+  model.emit({ type: "launch", id: app.id, name: app.name, params, text });
+  if (restart) terminate(model, app.id);
+  const arrive = () => {
+    model.launching = null;
+    bringToFront(model, app, params);
+  };
+  if (model.launchMs === 0) return arrive();
+  model.launching = { id: app.id, timer: setTimeout(arrive, model.launchMs) };
+}
+
+function bringToFront(model: Model, app: SimulatedApp, params: Record<string, string>): void {
+  leave(model, app.id);
+  const resumed = model.background.delete(app.id);
+  model.active = app.id;
+  if (app.id === "tvinput.dtv") tune(model, params);
+  if (app.id !== "dev") return;
+  if (resumed) printResume(model);
+  else printRun(model, app.name);
+}
+
+// rokuecp sends the channel as ch, chan and lcn (1.8).
+function tune(model: Model, params: Record<string, string>): void {
+  const number = params.ch ?? params.chan ?? params.lcn;
+  const wanted = model.channels.find((channel) => channel.number === number);
+  model.channel = wanted ?? model.channel ?? model.channels[0] ?? null;
+}
+
+/** Takes the app in front off the screen: an app with Instant Resume stays in the background. */
+function leave(model: Model, next: string | null): void {
+  const { active } = model;
+  model.playback = null;
+  model.active = null;
+  if (active === null || active === next) return;
+  const app = findApp(model, active);
+  const stays = app !== undefined && appType(app) === "appl" && (app.instantResume ?? true);
+  if (stays) model.background.add(active);
+  if (active === "dev") (stays ? printSuspend : printExit)(model);
+}
+
+export function goHome(model: Model): void {
+  cancelLaunch(model);
+  model.screensaver = false;
+  leave(model, null);
+}
+
+/** What losing power does: nothing stays in the background, no key stays down. */
+export function forgetRunning(model: Model): void {
+  goHome(model);
+  model.background.clear();
+  model.held.clear();
+}
+
+export type ExitOutcome = "suspended" | "terminated" | "not-running";
+
+/** The app in front is suspended first if it can be, a second call terminates it (1.8). */
+export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
+  const inFront = (model.launching?.id ?? model.active) === id;
+  if (!inFront && !model.background.has(id)) return "not-running";
+  const name = appName(model, id);
+  if (inFront) goHome(model);
+  const suspended = inFront && !force && model.background.has(id);
+  if (!suspended) terminate(model, id);
+  model.emit({ type: "exit", id, name, text: `${suspended ? "suspended" : "stopped"} "${name}"` });
+  return suspended ? "suspended" : "terminated";
+}
+
+/** Ends the app wherever it is. */
+export function terminate(model: Model, id: string): void {
+  const wasInBackground = model.background.delete(id);
+  if (model.launching?.id === id) cancelLaunch(model);
+  if (model.active === id) {
+    model.active = null;
+    model.playback = null;
+  } else if (!wasInBackground) return;
+  if (id === "dev") printExit(model);
+}
+
+export function cancelLaunch(model: Model): void {
+  if (model.launching !== null) clearTimeout(model.launching.timer);
+  model.launching = null;
+}
+
+export function lifecycle(model: Model, id: string): "active" | "background" | "inactive" {
+  if (model.active === id) return "active";
+  return model.background.has(id) ? "background" : "inactive";
+}

@@ -1,0 +1,85 @@
+import { launch, terminate } from "./apps.ts";
+import { type CompileError, printCompileFailed } from "./developer-lines.ts";
+import type { Message } from "./installer-page.ts";
+import type { Model } from "./model.ts";
+import type { Package } from "./package-reader.ts";
+
+/** Smaller archives are refused as corrupt (2.1). */
+const SMALLEST_BYTES = 512;
+
+const said = (type: Message["type"], text: string): Message => ({ type, text });
+
+export function installPackage(
+  model: Model,
+  archive: { fileName: string; content: Package },
+  fields: Readonly<Record<string, string>>,
+): Message[] {
+  const { content, fileName } = archive;
+  if (model.sideloaded?.md5 === content.md5 && model.installFault === null) {
+    // Nothing is restarted: who wants the app to run launches it.
+    return [said("info", "Application Received: Identical to previous version -- not replacing.")];
+  }
+  const received = said("success", `Application Received: ${content.bytes} bytes stored.`);
+  const failure = examine(model, content);
+  if (failure !== null) return fail(model, [received, said("error", failure)]);
+
+  const manifest = content.manifest ?? {};
+  const title = manifest.title ?? "dev";
+  const version = versionOf(manifest);
+  terminate(model, "dev");
+  const instantResume = manifest.sdk_instant_resume === "1";
+  model.sideloaded = {
+    title,
+    version,
+    fileName,
+    instantResume,
+    fileType: "zip",
+    md5: content.md5,
+    bytes: content.bytes,
+  };
+  model.emit({ type: "install", title, version, bytes: content.bytes, text: `installed "${title}" ${version}` });
+  if (fields.dev_autolaunch !== "0") launch(model, "dev", {});
+  return [received, said("success", "Install Success.")];
+}
+
+/** What is wrong with the package, in the set's words; compile errors go to the console. */
+function examine(model: Model, content: Package): string | null {
+  const fault = model.installFault;
+  if (content.bytes < SMALLEST_BYTES || !content.sound || fault === "bad-zip") {
+    return "Install Failure: Unzip failed. Invalid or corrupt zip archive.  Unloading.";
+  }
+  if (content.manifest === null) {
+    model.console.print("-------> No manifest. Invalid package.");
+    return "Install Failure: No manifest. Invalid package.";
+  }
+  const invented: CompileError[] = fault === "compile" ? [{ path: "source/main.brs", line: 3 }] : [];
+  const errors = content.errors.length > 0 ? content.errors : invented;
+  if (errors.length === 0) return null;
+  printCompileFailed(model, content.manifest.title ?? "dev", errors);
+  return "Install Failure: Compilation Failed.";
+}
+
+function fail(model: Model, messages: Message[]): Message[] {
+  const texts = messages.map(({ text }) => text);
+  model.emit({ type: "install-failed", messages: texts, text: texts.at(-1) ?? "" });
+  return messages;
+}
+
+function versionOf(manifest: Readonly<Record<string, string>>): string {
+  return [manifest.major_version, manifest.minor_version, manifest.build_version].map((part) => part ?? "0").join(".");
+}
+
+export function convertPackage(model: Model): Message[] {
+  if (model.sideloaded === null) return [said("error", "Conversion failed")];
+  model.sideloaded.fileType = "squashfs";
+  return [said("success", "Conversion succeeded")];
+}
+
+export function deletePackage(model: Model): Message[] {
+  const { sideloaded } = model;
+  if (sideloaded === null) return [said("error", "Delete Failed: No such file or directory.")];
+  terminate(model, "dev");
+  model.sideloaded = null;
+  model.emit({ type: "delete", title: sideloaded.title, text: `deleted "${sideloaded.title}"` });
+  return [said("success", "Delete Succeeded."), said("success", "Uninstall Success.")];
+}
