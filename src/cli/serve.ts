@@ -1,0 +1,92 @@
+/** `zapd serve`: the daemon in the foreground, until a signal ends it. */
+import { homedir } from "node:os";
+import { interfacesNow } from "../discovery/interfaces.ts";
+import { exits, textOf, ZapdError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Daemon } from "../main.ts";
+import type { Program } from "./command.ts";
+import { readOptions } from "./options.ts";
+
+/** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
+const exitConfig = 78;
+
+export async function serve(words: readonly string[], program: Program): Promise<number> {
+  const options = readOptions(words, ["config"]);
+  process.umask(0o077);
+  const log = terminalLog(program);
+  catchStrays(log);
+  const started = await start(
+    program,
+    program.configPath(process.env, options.config),
+    program.stateFolder(process.env),
+    log,
+  );
+  if (typeof started === "number") return started;
+  log.info(`zapd ${program.version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
+  void started.scanned.then(() => log.info(knownLine(started)));
+  await untilSignal();
+  await started.stop();
+  log.info("stopped");
+  return exits.ok;
+}
+
+/** Starts, or says what is in the way and gives the exit status. */
+export async function start(program: Program, config: string, state: string, log: Log): Promise<Daemon | number> {
+  try {
+    return await program.startDaemon({ config, state, log });
+  } catch (error) {
+    if (!(error instanceof ZapdError)) throw error;
+    log.error(error.hint === undefined ? error.message : `${error.message}. ${error.hint}`);
+    return error.code === "config_invalid" ? exitConfig : exits.failed;
+  }
+}
+
+/** Text on a terminal, JSON lines otherwise. */
+export function terminalLog(program: Program): Log {
+  const terminal = process.stderr.isTTY === true;
+  const colour = terminal && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+  return program.createLog({
+    level: "info",
+    format: terminal ? "text" : "json",
+    colour,
+    write: (line) => process.stderr.write(line),
+  });
+}
+
+/** A failure that nobody caught fails its own call, not the daemon. */
+export function catchStrays(log: Log): void {
+  process.on("unhandledRejection", (reason) =>
+    log.error(`nobody caught: ${reason instanceof Error ? (reason.stack ?? reason.message) : textOf(reason)}`),
+  );
+  process.on("uncaughtException", (error) => log.error(`nobody caught: ${error.stack ?? error.message}`));
+}
+
+/** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
+export function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(exits.failed);
+        asked = true;
+        resolve();
+      });
+    }
+  });
+}
+
+function knownLine(daemon: Daemon): string {
+  const count = daemon.registry.entries.length;
+  if (count > 0) return `${count} ${count === 1 ? "device" : "devices"} known. Ctrl-C stops`;
+  const asked = interfacesNow().filter((one) => !one.loopback);
+  const names =
+    asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface, as this machine has none up";
+  return (
+    `no device found; asked on ${names}. Usually in the way: a guest Wi-Fi, a VPN, a firewall, another VLAN. ` +
+    `What always works is the address: curl -X POST ${daemon.url ?? "…"}/devices -d '{"host":"192.168.1.40"}'`
+  );
+}
+
+function homely(path: string): string {
+  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
+}
