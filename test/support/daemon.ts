@@ -1,0 +1,127 @@
+/** A daemon as its own process, driven from outside: its own config, state folder and port. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..", "..");
+
+/** A TCP port that was free a moment ago. */
+export function freePort(host = "127.0.0.1"): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.on("error", reject);
+    server.listen(0, host, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
+
+export interface DaemonSetup {
+  /** Sections of the config over the quiet defaults of a test: no scan at the start, none at an interval. */
+  readonly config?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** A state folder to use again; without one, a new one. */
+  readonly folder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What the API answered. */
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape, and check them against the schema elsewhere
+  readonly body: any;
+}
+
+export interface TestDaemon {
+  readonly port: number;
+  /** `http://127.0.0.1:<port>/v1` */
+  readonly url: string;
+  readonly folder: string;
+  readonly configFile: string;
+  readonly stateFolder: string;
+  readonly process: ChildProcess;
+  /** What it has written to stderr so far. */
+  log(): string;
+  /** One call; `body` is sent as JSON, and a path is below `/v1`. */
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Ends it and removes its folder. */
+  dispose(): Promise<void>;
+}
+
+const quiet = {
+  daemon: { log_level: "debug" },
+  discovery: { on_start: false, interval_s: 0, timeout_ms: 700, interfaces: ["lo"] },
+} as const;
+
+/** Starts a daemon and waits for its first answer. */
+export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaemon> {
+  const folder = setup.folder ?? mkdtempSync(join(tmpdir(), "zapd-test-"));
+  const configFile = join(folder, "config.toml");
+  const stateFolder = join(folder, "state");
+  const port = await freePort();
+  if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port));
+  const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
+  const child = spawn(process.execPath, [join(root, "src/main.ts"), "serve", "--config", configFile], {
+    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ...setup.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let log = "";
+  child.stderr?.on("data", (bytes: Buffer) => {
+    log += bytes.toString();
+  });
+  const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
+  const url = `http://127.0.0.1:${used}/v1`;
+  const daemon: TestDaemon = {
+    ...{ port: used, url, folder, configFile, stateFolder, process: child, log: () => log },
+    async api(method, path, body, headers = {}) {
+      const json = body === undefined ? {} : { body: JSON.stringify(body) };
+      const response = await fetch(url + path, { method, headers, ...json, keepalive: false });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+    },
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return exited;
+    },
+    async dispose() {
+      child.kill("SIGKILL");
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  for (let tries = 0; tries < 200; tries++) {
+    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${log}`);
+    const up = await fetch(`${url}/health`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (up) return daemon;
+    await Bun.sleep(25);
+  }
+  await daemon.dispose();
+  throw new Error(`the daemon did not answer:\n${log}`);
+}
+
+function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string {
+  const sections = new Set([...Object.keys(quiet), ...Object.keys(config)]);
+  return [...sections]
+    .map((section) => {
+      const values: Record<string, unknown> = {
+        ...(section === "daemon" ? { http_port: port } : {}),
+        ...(quiet as Record<string, object>)[section],
+        ...config[section],
+      };
+      const lines = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+      return `[${section}]\n${lines.join("\n")}\n`;
+    })
+    .join("\n");
+}
+
+function portIn(text: string): number {
+  return Number(/http_port = (\d+)/.exec(text)?.[1]);
+}
