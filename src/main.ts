@@ -16,42 +16,48 @@ import { textOf } from "./errors.ts";
 import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
 import { platforms } from "./platforms/index.ts";
-import type { Address, Surroundings } from "./platforms/platform.ts";
-import { currentRuntime, type Listening } from "./runtime/runtime.ts";
+import type { Surroundings } from "./platforms/platform.ts";
+import { type Call, currentRuntime, type Listening } from "./runtime/runtime.ts";
 import { createServing } from "./serving.ts";
 import { claimPort, claimSocket, releaseSocket } from "./socket.ts";
 
 const { version } = pkg;
 
-export interface DaemonOptions {
-  readonly config: string;
-  readonly state: string;
-  readonly log: Log;
+/** Where a daemon listens, as its status says. */
+interface Doors {
+  readonly socket: string;
+  readonly http_host: string;
+  readonly http_port: number;
 }
 
-/** A daemon that runs. */
-export interface Daemon {
-  /** Where the API is; `null` when `daemon.http_enabled` is false. */
-  readonly url: string | null;
-  readonly socket: string;
+export interface ZapdOptions {
+  /** The config file; it need not exist. */
+  readonly config: string | ConfigFile;
+  /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
+  readonly state: string;
+  readonly log?: Log;
+  readonly doors?: Doors;
+}
+
+/** zapd without a listener: the handler with its registry, discovery and platforms. */
+export interface Zapd {
+  /** Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on. */
+  fetch(request: Request, call?: Call): Response | Promise<Response>;
   readonly registry: Registry;
-  readonly warnings: readonly string[];
-  /** Ends when the first scan has ended, if there was one. */
-  readonly scanned: Promise<void>;
+  /** Begins to look for devices; ends when the first scan has. */
+  start(): Promise<void>;
+  /** Ends discovery, closes the connections to devices, and waits for what is being written. */
   stop(): Promise<void>;
 }
 
-/** Requests under way have this long to end when the daemon stops. */
-const graceMs = 4_000;
-
-/** Builds a daemon and starts it. Fails with a ZapdError that says what is in the way. */
-export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
-  const config = await ConfigFile.open(file);
+/** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
+export async function createZapd(options: ZapdOptions): Promise<Zapd> {
+  const { state, log = silentLog() } = options;
+  const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
     log.hide(dev.vendor_password);
   });
-  makeFolder(state);
   const warnings: string[] = [];
   const damaged = (problem: string) => {
     log.warn(problem);
@@ -59,45 +65,22 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   };
   for (const warning of config.warnings) log.warn(warning);
 
-  const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
-  const socket = socketPath(state, configured);
-  const doors: Address[] = [];
-  const serving = createServing();
-  const runtime = await currentRuntime();
-  const listening: Listening[] = [];
-
-  // The port first: it is what two daemons of one config would fight over. Nothing is written before both doors are ours.
-  if (http_enabled) {
-    const place = { hostname: http_host, port: http_port };
-    listening.push(await claimPort(place, socket, () => runtime.listen(place, serving.handler)));
-  }
-  try {
-    listening.push(await claimSocket(socket, (path) => runtime.listen({ path }, serving.handler)));
-  } catch (error) {
-    for (const one of listening) await one.end();
-    throw error;
-  }
-  const port = listening[0]?.port ?? http_port;
-  if (http_enabled) doors.push({ host: http_host, port });
-
-  await sweepTemporaries(state);
+  makeFolder(state);
   const uploads = join(state, "uploads");
-  await emptyFolder(uploads);
+  await Promise.all([sweepTemporaries(state), emptyFolder(uploads)]);
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
+
+  const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const surroundings: Omit<Surroundings, "learned"> = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
-    isOwnDoor: (address) => doors.some((door) => door.port === address.port && isThisMachine(address.host)),
+    isOwnDoor: (address) => address.port === doors.http_port && isThisMachine(address.host),
     broadcasts: () =>
       [...wantedInterfaces([]), ...wantedInterfaces(config.running.discovery.interfaces)].map((one) => one.broadcast),
     debug: (message) => log.debug(message),
   };
   const control = new Control({
-    registry,
-    catalog,
-    platforms,
-    surroundings,
-    log,
+    ...{ registry, catalog, platforms, surroundings, log },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
   });
@@ -111,23 +94,85 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   });
   const app = createApp({
     ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version },
-    doors: () => ({ socket, http_host, http_port: port }),
+    doors: () => doors,
     warnings: () => [...warnings, ...config.warnings],
   });
-  serving.open((request, call) => app.fetch(request, call));
-  const scanned = discovery.start();
-
   return {
-    url: http_enabled ? `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${port}/v1` : null,
-    ...{ socket, registry, warnings, scanned },
+    registry,
+    fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(request, call),
+    start: () => discovery.start(),
     async stop() {
-      for (const one of listening) one.close();
-      await Promise.all([serving.drained(graceMs), discovery.stop()]);
+      await discovery.stop();
       control.close();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
       await catalog.settled();
+    },
+  };
+}
+
+function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Doors, "socket"> {
+  return { http_host, http_port };
+}
+
+function silentLog(): Log {
+  return createLog({ level: "error", format: "json", colour: false, write() {} });
+}
+
+export interface DaemonOptions {
+  readonly config: string;
+  readonly state: string;
+  readonly log: Log;
+}
+
+/** A daemon that runs. */
+export interface Daemon {
+  /** Where the API is; `null` when `daemon.http_enabled` is false. */
+  readonly url: string | null;
+  readonly socket: string;
+  readonly registry: Registry;
+  /** Ends when the first scan has ended, if there was one. */
+  readonly scanned: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Requests under way have this long to end when the daemon stops. */
+const graceMs = 3_500;
+
+/** Starts zapd behind its two doors, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
+export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
+  const config = await ConfigFile.open(file);
+  const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
+  const socket = socketPath(state, configured);
+  const serving = createServing();
+  const runtime = await currentRuntime();
+  const listening: Listening[] = [];
+  const end = () => Promise.all(listening.map((one) => one.end()));
+
+  // The port first: it is what two daemons of one config would fight over. No state is touched before both doors are ours.
+  if (http_enabled) {
+    const place = { hostname: http_host, port: http_port };
+    listening.push(await claimPort(place, socket, () => runtime.listen(place, serving.handler)));
+  }
+  try {
+    listening.push(await claimSocket(socket, (path) => runtime.listen({ path }, serving.handler)));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const zapd = await createZapd({ config, state, log, doors: { socket, http_host, http_port } });
+  serving.open(zapd.fetch);
+  const scanned = zapd.start();
+
+  const host = http_host.includes(":") ? `[${http_host}]` : http_host;
+  return {
+    url: http_enabled ? `http://${host}:${http_port}/v1` : null,
+    ...{ socket, registry: zapd.registry, scanned },
+    async stop() {
+      for (const one of listening) one.close();
+      await serving.drained(graceMs);
+      await zapd.stop();
       await releaseSocket(socket);
-      for (const one of listening) await one.end();
+      await end();
     },
   };
 }
@@ -141,4 +186,6 @@ if (import.meta.main) {
     stateFolder,
     createLog,
   });
+  // Whatever still waits for a device must not hold the end.
+  setTimeout(() => process.exit(), 500).unref();
 }

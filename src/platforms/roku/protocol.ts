@@ -235,7 +235,7 @@ export function readPlayback(text: string, active: string | null | undefined): P
   const status = playing[player.attributes["state"]?.toLowerCase() ?? ""];
   const plugin = child(player, "plugin")?.attributes["id"];
   const foreign = plugin !== undefined && active !== undefined && plugin !== active;
-  if (status === undefined || (status === "stopped" && active === null)) return null;
+  if (status === undefined || (status === "stopped" && (foreign || active === null))) return null;
   const live = childText(player, "is_live");
   return {
     status,
