@@ -113,19 +113,34 @@ function freeId(app: PlatformApp, taken: ReadonlySet<string>): string {
   }
 }
 
-/** `Prime Video` → `prime-video`, `discovery+` → `discovery-plus`; a name without letters falls back to the platform's id. */
+/** `Prime Video` → `prime-video`, `discovery+` → `discovery-plus`; a name without Latin letters falls back to the platform's id. */
 function plainId(app: PlatformApp): string {
   return app.id || slugOf(app.name) || `app-${slugOf(app.platformId)}`;
 }
 
+/** Latin letters that no decomposition turns into plain ones. */
+const plainLetters: Readonly<Record<string, string>> = {
+  œ: "oe",
+  æ: "ae",
+  ø: "o",
+  ß: "ss",
+  ł: "l",
+  đ: "d",
+  ð: "d",
+  þ: "th",
+  ı: "i",
+};
+
 function slugOf(text: string): string {
   return text
+    .toLowerCase()
+    .replace(/[™®©'’]/g, "")
     .normalize("NFKD")
-    .replace(/[\u0300-\u036f'’™®©]/g, "")
+    .replace(/[œæøßłđðþı]/g, (letter) => plainLetters[letter] ?? "")
+    .replace(/[\u0300-\u036f]/g, "")
     .replaceAll("+", " plus ")
     .replaceAll("&", " and ")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-+|-+$/g, "")
     .slice(0, 64);
 }

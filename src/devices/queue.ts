@@ -26,7 +26,6 @@ export class Queue {
   /** Runs `work` when its turn has come. Fails with `device_busy` when too many wait, or when the wait grew too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     await this.#turn(turn);
-    this.#running = { takes: turn.takes ?? 0, since: performance.now() };
     try {
       return await work();
     } finally {
@@ -37,7 +36,11 @@ export class Queue {
 
   #turn({ takes = 0, patient = false, signal }: Turn): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (!this.#running && this.#waiting.length === 0) return Promise.resolve();
+    // Marks the device as taken before anyone else can ask, here and in `start`.
+    const take = () => {
+      this.#running = { takes, since: performance.now() };
+    };
+    if (!this.#running && this.#waiting.length === 0) return Promise.resolve(take());
     if (this.#waiting.length >= maxWaiting) return Promise.reject(busy(`has ${maxWaiting} commands waiting already`));
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
@@ -58,8 +61,7 @@ export class Queue {
       const waiting: Waiting = {
         takes,
         start: () => {
-          // Marks the device as taken before anyone else can ask.
-          this.#running = { takes, since: performance.now() };
+          take();
           settle();
           resolve();
         },

@@ -83,9 +83,7 @@ export class Store<T> {
           else reject(error);
         },
       });
-      this.#writing ??= this.#write().finally(() => {
-        this.#writing = undefined;
-      });
+      this.#writing ??= this.#write();
     });
   }
 
@@ -102,6 +100,8 @@ export class Store<T> {
       this.#waiting = [];
       await this.#commit(batch);
     }
+    // In the same breath as the last look: a change that comes now must start a write of its own.
+    this.#writing = undefined;
   }
 
   async #commit(batch: readonly Waiting<T>[]): Promise<void> {

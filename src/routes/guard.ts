@@ -28,6 +28,10 @@ export function guard(
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);
+    // Before anything can refuse: refusals carry them too.
+    for (const [name, value] of Object.entries(headers)) c.header(name, value);
+    if (cors_enabled) c.header("vary", "Origin");
+    if (allowed) c.header("access-control-allow-origin", origin);
     if (c.env.door === "tcp") {
       checkHost(c.req.header("host"));
       checkLoop(c.req.header(marker));
@@ -35,11 +39,8 @@ export function guard(
     }
     const preflight =
       c.req.method === "OPTIONS" && allowed && c.req.header("access-control-request-method") !== undefined;
-    if (preflight) c.res = answerPreflight(c);
-    else await next();
-    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
-    if (cors_enabled) c.res.headers.append("vary", "Origin");
-    if (allowed) c.res.headers.set("access-control-allow-origin", origin);
+    if (preflight) return answerPreflight(c);
+    await next();
   };
 }
 
@@ -77,13 +78,10 @@ function isForeign(c: Context<Env>, origin: string | undefined): boolean {
 
 function answerPreflight(c: Context<Env>): Response {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
-  return new Response(null, {
-    status: 204,
-    headers: {
-      "access-control-allow-methods": methods,
-      "access-control-allow-headers": "content-type",
-      "access-control-max-age": "600",
-      ...(privateNetwork && { "access-control-allow-private-network": "true" }),
-    },
+  return c.body(null, 204, {
+    "access-control-allow-methods": methods,
+    "access-control-allow-headers": "content-type",
+    "access-control-max-age": "600",
+    ...(privateNetwork && { "access-control-allow-private-network": "true" }),
   });
 }

@@ -67,7 +67,7 @@ async function bodyOf(operation: Operation, request: Request): Promise<unknown> 
       hint: `Such as: curl -d '{"key":"home"}'`,
     });
   }
-  const result = operation.body?.safeParse(given ?? {});
+  const result = operation.body?.safeParse(given === undefined ? {} : given);
   if (result && !result.success) throw invalid(result.error.issues);
   return result?.data;
 }
@@ -82,9 +82,8 @@ function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
 }
 
 function checkUrl(url: string): void {
-  const query = url.indexOf("?");
-  const path = query === -1 ? url.length : query;
-  if (path > maxPath + 64 || (query !== -1 && url.length - query > maxQuery)) {
+  const { pathname, search } = new URL(url);
+  if (pathname.length > maxPath || search.length > maxQuery + "?".length) {
     throw new ZapdError(
       "invalid_payload",
       `The address of the request is too long: its path may have ${maxPath} characters, its query ${maxQuery}`,
@@ -116,7 +115,8 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
 export function answerUnknown(c: Context<Env>, operations: readonly Operation[]): Response {
-  const path = new URL(c.req.url).pathname;
+  // What CONNECT names is no address with a path.
+  const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
   const methods = operations
     .filter((operation) => patternOf(operation).test(path))
     .map((operation) => operation.method.toUpperCase());

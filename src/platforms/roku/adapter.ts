@@ -1,22 +1,11 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 import { ZapdError } from "../../errors.ts";
 import { DeviceHttp, rest } from "../http.ts";
-import type {
-  Capability,
-  Connection,
-  Developer,
-  Key,
-  Platform,
-  PlatformState,
-  Surroundings,
-  Target,
-} from "../platform.ts";
+import type { Capability, Connection, Key, Platform, PlatformState, Surroundings, Target } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
-import { RokuConsole } from "./console.ts";
+import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
-import { upload } from "./installer.ts";
 import { rokuKeys } from "./keys.ts";
-import { readPackage } from "./package.ts";
 import { powerOn } from "./power.ts";
 import {
   ecpPort,
@@ -35,7 +24,7 @@ const characterEvery = 100;
 export const roku: Platform = {
   name: "roku",
   defaultPort: ecpPort,
-  ports: { installer: 80, console: 8085, wake: 9 },
+  ports: { ...developerPorts, wake: 9 },
   finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
@@ -153,63 +142,4 @@ function ifReadable<T>(read: () => T): T | null {
   } catch {
     return null;
   }
-}
-
-/** What a compiler says, as it stands on the console (2.2). */
-const compileError =
-  /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
-
-function connectDeveloper(
-  target: Target,
-  apps: RokuApps,
-  surroundings: Surroundings,
-): { dev: Developer; close(): void } {
-  const port = (name: "installer" | "console") => target.ports[name] ?? roku.ports[name] ?? 0;
-  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
-  const feed = new RokuConsole({ host: target.host, port: port("console") });
-  const dev: Developer = {
-    console: feed,
-    reload: (signal) => apps.reload(signal),
-    async install(archive, password, signal) {
-      const described = await readPackage(archive);
-      const present = await apps.list(signal).then(
-        (list) => list.some((app) => app.type === "dev"),
-        () => true,
-      );
-      const before = await feed.read(null).catch(() => null);
-      const page = await upload(http, archive, { password, replace: present }, signal);
-      if (page.outcome === "identical") await apps.start("dev", signal);
-      if (page.outcome === "installed" || page.outcome === "identical")
-        return { package: described, messages: page.messages };
-      if (page.outcome === "unknown")
-        throw new ZapdError("device_error", "answered the package with a page that says neither yes nor no");
-      const said = before ? await feed.read(before.cursor).catch(() => null) : null;
-      throw rejected(page.messages, said?.lines.filter((line) => compileError.test(line)) ?? [], archive.bytes);
-    },
-  };
-  return {
-    dev,
-    close() {
-      http.close();
-      feed.close();
-    },
-  };
-}
-
-function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
-  const failures = messages.filter((message) => !/^Application Received/i.test(message));
-  const compiles = failures.some((message) => /compil|parsing XML/i.test(message));
-  const all = [...new Set([...failures, ...compiler.slice(0, 20).map((line) => line.trim())])];
-  // Archives under 512 bytes are refused as corrupt by every set (roku-deploy#312).
-  const hint =
-    bytes < 512
-      ? "Sets refuse archives under 512 bytes: add a file to it"
-      : compiles
-        ? "The whole log: GET /v1/devices/{id}/dev/logs"
-        : undefined;
-  return new ZapdError(
-    "package_rejected",
-    `${compiles ? "could not compile" : "refused"} the package: ${all.join("; ")}`,
-    { hint },
-  );
 }

@@ -14,6 +14,8 @@ const limits = { lines: 5_000, lineCharacters: 8_192, partial: 65_536 } as const
 const settleFor = 400;
 const settleAtMost = 3_000;
 const connectTimeout = 2_000;
+const waitForFirst = 500;
+const pollEvery = 50;
 /** Attaching is shared by all who wait, so no caller's own signal ends it. */
 const attachTimeout = 8_000;
 /** Released when nobody has read for a while: a set serves one reader, and it may be an editor's turn. */
@@ -35,7 +37,7 @@ export class RokuConsole implements Console {
   }
 
   /** The lines after `cursor`; a cursor of another run of the daemon counts as none. */
-  async read(cursor: string | null): Promise<{ lines: string[]; cursor: string }> {
+  async read(cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }> {
     if (!this.#feed?.open) {
       this.#attaching ??= this.#attach(AbortSignal.timeout(attachTimeout)).finally(() => {
         this.#attaching = undefined;
@@ -47,8 +49,16 @@ export class RokuConsole implements Console {
     this.#release.unref?.();
     const [epoch, at] = cursor?.split(".") ?? [];
     const seen = epoch === this.#epoch && at ? Number.parseInt(at, 10) : 0;
+    await this.#something(seen, signal);
     const fresh = Math.min(this.#lines.length, Math.max(0, this.#count - seen));
     return { lines: this.#lines.slice(this.#lines.length - fresh), cursor: `${this.#epoch}.${this.#count}` };
+  }
+
+  /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
+  async #something(seen: number, signal: AbortSignal): Promise<void> {
+    for (let waited = 0; this.#count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
+      await rest(pollEvery, signal);
+    }
   }
 
   close(): void {
@@ -64,7 +74,8 @@ export class RokuConsole implements Console {
     await feed.connect(this.#address, signal);
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
-    while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost) await rest(50, signal);
+    while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost)
+      await rest(pollEvery, signal);
     if (replay.some((line) => inUse.test(line))) {
       feed.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {

@@ -1,0 +1,75 @@
+/** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
+import { ZapdError } from "../../errors.ts";
+import { DeviceHttp, rest } from "../http.ts";
+import type { Developer, Surroundings, Target } from "../platform.ts";
+import type { RokuApps } from "./apps.ts";
+import { RokuConsole } from "./console.ts";
+import { upload } from "./installer.ts";
+import { readPackage } from "./package.ts";
+
+/** Where a set has its installer and its console; a forwarded one has them elsewhere. */
+export const developerPorts = { installer: 80, console: 8085 } as const;
+
+/** Smaller archives are refused as corrupt by every set (roku-deploy#312). */
+const smallestArchive = 512;
+const logHint = "The whole log: GET /v1/devices/{id}/dev/logs";
+/** The console writes a moment behind the page. */
+const consoleLag = 100;
+/** What a compiler says, as it stands on the console (2.2). */
+const compileError =
+  /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
+
+export function connectDeveloper(
+  target: Target,
+  apps: RokuApps,
+  surroundings: Surroundings,
+): { dev: Developer; close(): void } {
+  const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
+  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
+  const feed = new RokuConsole({ host: target.host, port: port("console") });
+  const dev: Developer = {
+    console: feed,
+    reload: (signal) => apps.reload(signal),
+    async install(archive, password, signal) {
+      const described = await readPackage(archive);
+      const present = await apps.list(signal).then(
+        (list) => list.some((app) => app.type === "dev"),
+        () => true,
+      );
+      const page = await upload(http, archive, { password, replace: present }, signal);
+      if (page.outcome === "identical") await apps.start("dev", signal);
+      if (page.outcome === "installed" || page.outcome === "identical")
+        return { package: described, messages: page.messages };
+      if (page.outcome === "unknown")
+        throw new ZapdError("device_error", "answered the package with a page that says neither yes nor no");
+      throw rejected(page.messages, await compilerSays(feed, signal), archive.bytes);
+    },
+  };
+  return {
+    dev,
+    close() {
+      http.close();
+      feed.close();
+    },
+  };
+}
+
+/** What the compiler wrote of the run that failed: the last marker bounds it (2.2). Nothing, when the console is taken. */
+async function compilerSays(feed: RokuConsole, signal: AbortSignal): Promise<string[]> {
+  await rest(consoleLag, signal);
+  const said = await feed.read(null, signal).catch(() => null);
+  const lines = said?.lines ?? [];
+  const start = lines.findLastIndex((line) => /^-+ compiling/i.test(line));
+  return lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
+}
+
+function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
+  const failures = messages.filter((message) => !/^Application Received/i.test(message));
+  const compiles = failures.some((message) => /compil|parsing XML/i.test(message));
+  const all = [...new Set([...failures, ...compiler.slice(0, 20).map((line) => line.trim())])];
+  return new ZapdError(
+    "package_rejected",
+    `${compiles ? "could not compile" : "refused"} the package: ${all.join("; ")}`,
+    { hint: bytes < smallestArchive ? "Sets refuse archives under 512 bytes: add a file to it" : logHint },
+  );
+}

@@ -1,0 +1,87 @@
+/** What the README says is what the program does: its curl tour is run, and its tables are held against the code. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../support/daemon.ts";
+
+const root = join(import.meta.dir, "..", "..");
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "zapd-readme-"));
+let port = 0;
+let demo: ChildProcess;
+let printed = "";
+
+beforeAll(async () => {
+  port = await freePort();
+  demo = spawn(process.execPath, [join(root, "src/main.ts"), "demo", "--port", String(port)]);
+  demo.stdout?.on("data", (bytes: Buffer) => {
+    printed += bytes.toString();
+  });
+  for (let tries = 0; tries < 200 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
+});
+
+afterAll(async () => {
+  demo.kill("SIGINT");
+  await new Promise((resolve) => demo.on("exit", resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Step {
+  readonly command: string;
+  readonly answer: string;
+}
+
+/** Every `$ command` of a console block of the tour, with what it is said to print. */
+function steps(): Step[] {
+  const tour = readme.slice(readme.indexOf("## A tour with curl"), readme.indexOf("## API"));
+  const blocks = [...tour.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) => block);
+  return blocks.flatMap((block) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((step) => {
+        const [command = "", ...answer] = step.trim().split("\n");
+        return { command, answer: answer.join("\n") };
+      }),
+  );
+}
+
+function run(command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      "sh",
+      ["-c", command.replaceAll("127.0.0.1:7272", `127.0.0.1:${port}`)],
+      { cwd: folder },
+      (error, stdout) => (error ? reject(error) : resolve(stdout.trim())),
+    );
+  });
+}
+
+/** Whether a text is what the README shows, where `…` stands for anything. */
+function shows(answer: string, text: string): boolean {
+  const pattern = answer
+    .split("…")
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .join(".*");
+  return new RegExp(`^${pattern}$`, "s").test(text);
+}
+
+const tools = Bun.which("curl") !== null && Bun.which("zip") !== null;
+const title = "every command of the tour answers what the README says";
+
+test.skipIf(!tools)(tools ? title : `${title} (skipped: curl or zip is missing)`, async () => {
+  const all = steps();
+  expect(all.length).toBeGreaterThan(15);
+  for (const { command, answer } of all) {
+    const text = await run(command);
+    expect(shows(answer, text) ? "as the README says" : `${command}\n${text}`).toBe("as the README says");
+  }
+});
+
+test("the demo introduces itself as the README shows", () => {
+  const shown = /zapd 0\.1\.0 · demo:.*?API {5}/s.exec(readme)?.[0] ?? "";
+  expect(shown).not.toBe("");
+  expect(printed).toContain(shown);
+});
