@@ -5,9 +5,20 @@ import { constants, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 
-/** Makes a folder, 0700, with those above it. */
+/** Makes a folder, 0700, with those above it. Fails with `storage_error`. */
 export function makeFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ZapdError(
+      "storage_error",
+      `The folder ${path} could not be made (${systemCode(cause) || textOf(cause)})`,
+      {
+        hint: "Check who owns the folder above it, or choose another with $ZAPD_STATE_DIR",
+        cause,
+      },
+    );
+  }
 }
 
 /**

@@ -74,8 +74,14 @@ export class Control {
     }
   }
 
+  /** Every registry entry as the API shows it. */
+  describeAll(): Device[] {
+    const defaultId = this.defaultDevice()?.id;
+    return this.#deps.registry.entries.map((entry) => this.describe(entry, defaultId));
+  }
+
   /** A registry entry as the API shows it. */
-  describe(entry: Entry): Device {
+  describe(entry: Entry, defaultId = this.defaultDevice()?.id): Device {
     const {
       id,
       name,
@@ -112,7 +118,7 @@ export class Control {
         status,
         access,
         capabilities: this.#capabilities(entry),
-        is_default: this.defaultDevice()?.id === id,
+        is_default: defaultId === id,
         added_at,
         last_seen,
       },

@@ -7,7 +7,7 @@ import { type Env, route } from "./route.ts";
 export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const { registry, control, catalog, arrivals } = deps;
 
-  route(app, operations.listDevices, () => registry.entries.map((entry) => control.describe(entry)));
+  route(app, operations.listDevices, () => control.describeAll());
 
   route(app, operations.addDevice, async ({ body }) => control.describe(await arrivals.add(body)));
 
