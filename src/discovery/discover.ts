@@ -9,6 +9,7 @@ import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
 import { searchSsdp } from "./ssdp.ts";
+import { ScanWindow } from "./window.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
 /** How long devices that answered late in a scan may take to say who they are. */
@@ -36,7 +37,7 @@ export interface DiscoveryDependencies<D> {
 export class Discovery<D> {
   readonly #deps: DiscoveryDependencies<D>;
   readonly #stopped = new AbortController();
-  #scanning: Promise<D[]> | undefined;
+  #scanning: { readonly window: ScanWindow; readonly result: Promise<D[]> } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -53,15 +54,24 @@ export class Discovery<D> {
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#stopped.abort();
-    await this.#scanning?.catch(() => {});
+    await this.#scanning?.result.catch(() => {});
   }
 
-  /** Looks for devices; calls at the same time share one scan. Answers with those found in it. */
+  /**
+   * Looks for devices; calls at the same time share one scan, which asks again for each that joins. Answers with those
+   * found in it.
+   */
   scan(): Promise<D[]> {
-    this.#scanning ??= this.#scan().finally(() => {
+    if (this.#scanning) {
+      this.#scanning.window.join();
+      return this.#scanning.result;
+    }
+    const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
+    const result = this.#scan(window).finally(() => {
       this.#scanning = undefined;
     });
-    return this.#scanning;
+    this.#scanning = { window, result };
+    return result;
   }
 
   /** Looks again soon, because a device was missed. */
@@ -116,12 +126,12 @@ export class Discovery<D> {
     tick();
   }
 
-  async #scan(): Promise<D[]> {
+  async #scan(window: ScanWindow): Promise<D[]> {
     const { platforms, config, warn, debug } = this.#deps;
-    const { timeout_ms, interfaces, hosts } = config();
+    const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
     debug(
-      `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${timeout_ms} ms`,
+      `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
     const intake = new Intake<D>(this.#deps, (platform, address) => this.#identify(platform, address));
     const finders = platforms.flatMap((platform) => platform.finders.map((finder) => ({ platform, finder })));
@@ -129,7 +139,8 @@ export class Discovery<D> {
       finders.flatMap(({ platform, finder }) =>
         finder.over === over ? [{ platform, finder: finder as Finder & { over: Over } }] : [],
       );
-    const common = { interfaces: asked, timeoutMs: timeout_ms, signal: this.#stopped.signal, onTrouble: warn };
+    const common = { interfaces: asked, window, onTrouble: warn };
+    window.onJoin(() => void Promise.all(hosts.map((host) => this.#ask(host, intake))));
     await Promise.all([
       searchSsdp({
         ...common,
@@ -177,6 +188,7 @@ class Intake<D> {
   readonly #found = new Map<string, D>();
   #waiting: (() => Promise<void>)[] = [];
   #running = 0;
+  #tries = 0;
   #idle: (() => void) | undefined;
 
   constructor(deps: DiscoveryDependencies<D>, identify: (platform: Platform, address: Address) => Promise<Facts>) {
@@ -187,9 +199,13 @@ class Intake<D> {
   offer(platform: Platform, address: Address | null): void {
     if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
     const key = `${platform.name} ${address.host} ${address.port}`;
-    if (this.#seen.has(key) || this.#seen.size >= limits.candidates) return;
+    if (this.#seen.has(key) || this.#tries >= limits.candidates) return;
     this.#seen.add(key);
-    this.#waiting.push(() => this.#take(platform, address));
+    this.#tries++;
+    this.#waiting.push(async () => {
+      // One that could not say who it is may be starting: its next answer is heard again.
+      if (!(await this.#take(platform, address))) this.#seen.delete(key);
+    });
     this.#next();
   }
 
@@ -221,15 +237,17 @@ class Intake<D> {
     }
   }
 
-  async #take(platform: Platform, address: Address): Promise<void> {
+  async #take(platform: Platform, address: Address): Promise<boolean> {
     try {
       const facts = await this.#identify(platform, address);
       this.#found.set(
         `${platform.name} ${facts.identity}`,
         await this.#deps.found({ platform: platform.name, facts, address }),
       );
+      return true;
     } catch (error) {
       this.#deps.debug(`${address.host}:${address.port} is no ${platform.name} device: ${textOf(error)}`);
+      return false;
     }
   }
 }

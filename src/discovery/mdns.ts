@@ -1,13 +1,13 @@
 /** Browsing over mDNS (bonjour-service), on each interface, services told the moment they are complete. Knows no platform. */
 import type { MdnsService } from "../platforms/platform.ts";
 import type { Interface } from "./interfaces.ts";
+import type { ScanWindow } from "./window.ts";
 
 export interface MdnsBrowse {
   /** Service types as announced, such as `_example._tcp`. */
   readonly types: readonly string[];
   readonly interfaces: readonly Interface[];
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly window: ScanWindow;
   onService(service: MdnsService): void;
   onTrouble(problem: string): void;
 }
@@ -33,20 +33,14 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
     const bonjour = new Bonjour(options, trouble);
     for (const type of browse.types) {
       const [name = "", protocol = "tcp"] = type.replace(/^_/, "").split("._");
-      bonjour.find({ type: name, protocol: protocol === "udp" ? "udp" : "tcp" }, (found: Found) =>
+      const browser = bonjour.find({ type: name, protocol: protocol === "udp" ? "udp" : "tcp" }, (found: Found) =>
         browse.onService(serviceOf(found, type)),
       );
+      browse.window.onJoin(() => browser.update());
     }
     return bonjour;
   });
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, browse.timeoutMs);
-    const aborted = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    browse.signal.addEventListener("abort", aborted, { once: true });
-  });
+  await browse.window.over;
   for (const bonjour of instances) bonjour.destroy();
 }
 

@@ -5,6 +5,7 @@
 import dgram from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import type { Interface } from "./interfaces.ts";
+import type { ScanWindow } from "./window.ts";
 
 const group = "239.255.255.250";
 const port = 1900;
@@ -18,8 +19,7 @@ const hops = 2;
 export interface SsdpSearch {
   readonly targets: readonly string[];
   readonly interfaces: readonly Interface[];
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly window: ScanWindow;
   onAnswer(answer: SsdpAnswer): void;
   /** Told of an interface that could not be asked. */
   onTrouble(problem: string): void;
@@ -32,6 +32,7 @@ export async function searchSsdp(search: SsdpSearch): Promise<void> {
 }
 
 function searchOn(one: Interface, search: SsdpSearch): Promise<void> {
+  const { window, targets } = search;
   return new Promise((resolve) => {
     const socket = dgram.createSocket("udp4");
     const timers: ReturnType<typeof setTimeout>[] = [];
@@ -40,12 +41,18 @@ function searchOn(one: Interface, search: SsdpSearch): Promise<void> {
       if (!open) return;
       open = false;
       for (const timer of timers) clearTimeout(timer);
-      search.signal.removeEventListener("abort", aborted);
       socket.close();
       if (trouble) search.onTrouble(`${one.name} (${one.address}) could not be asked: ${String(trouble)}`);
       resolve();
     };
-    const aborted = () => end();
+    const send = () => {
+      for (const target of open ? targets : []) {
+        socket.send(question(target, window.timeoutMs), port, group, (error) => error && end(error));
+      }
+    };
+    const ask = () => {
+      for (const at of sendAt) if (at < window.timeoutMs) timers.push(setTimeout(send, at));
+    };
     socket.on("error", end);
     socket.on("message", (bytes, from) => {
       const answer = readAnswer(bytes, from.address);
@@ -59,14 +66,11 @@ function searchOn(one: Interface, search: SsdpSearch): Promise<void> {
         return end(error);
       }
       enlarge(socket);
-      const send = () => {
-        for (const target of search.targets)
-          socket.send(question(target, search.timeoutMs), port, group, (error) => error && end(error));
-      };
-      for (const at of [...sendAt, search.timeoutMs / 2]) if (at < search.timeoutMs) timers.push(setTimeout(send, at));
-      timers.push(setTimeout(end, search.timeoutMs));
+      ask();
+      timers.push(setTimeout(send, window.timeoutMs / 2));
+      window.onJoin(ask);
     });
-    search.signal.addEventListener("abort", aborted, { once: true });
+    void window.over.then(() => end());
   });
 }
 

@@ -1,0 +1,45 @@
+/** The time in which a scan listens. Who joins a scan under way has it ask again, and listen anew for its whole time. */
+
+/** However many join, a scan ends. */
+const longestFactor = 2;
+
+export class ScanWindow {
+  readonly timeoutMs: number;
+  /** Ends when the time is over, or the daemon stops. */
+  readonly over: Promise<void>;
+  readonly #startedAt = performance.now();
+  readonly #listeners: (() => void)[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #close: () => void = () => {};
+  #open = true;
+
+  constructor(timeoutMs: number, stop: AbortSignal) {
+    this.timeoutMs = timeoutMs;
+    this.over = new Promise((resolve) => {
+      this.#close = () => {
+        this.#open = false;
+        clearTimeout(this.#timer);
+        stop.removeEventListener("abort", this.#close);
+        resolve();
+      };
+    });
+    this.#timer = setTimeout(this.#close, timeoutMs);
+    stop.addEventListener("abort", this.#close, { once: true });
+    if (stop.aborted) this.#close();
+  }
+
+  /** Calls `ask` each time that someone joins. */
+  onJoin(ask: () => void): void {
+    this.#listeners.push(ask);
+  }
+
+  /** Asks again, and listens for the whole time from now, within bounds. */
+  join(): void {
+    if (!this.#open) return;
+    const passed = performance.now() - this.#startedAt;
+    const left = Math.min(this.timeoutMs, this.timeoutMs * longestFactor - passed);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#close, Math.max(0, left));
+    for (const ask of this.#listeners) ask();
+  }
+}
