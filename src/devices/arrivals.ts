@@ -1,7 +1,8 @@
 /** Devices that come into the registry: found by a scan, or added by the user. */
 import type { ConfigFile } from "../config/config.ts";
-import type { Discovery, Finding } from "../discovery/discover.ts";
+import type { Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
+import type { Finding } from "../discovery/intake.ts";
 import { ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Platform, Ports, Surroundings } from "../platforms/platform.ts";

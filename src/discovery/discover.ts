@@ -6,23 +6,16 @@ import type { Config } from "../config/config.ts";
 import { textOf, ZapdError } from "../errors.ts";
 import type { Address, Facts, Finder, Platform, Surroundings } from "../platforms/platform.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
+import { type Finding, Intake } from "./intake.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
-const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
 /** How long devices that answered late in a scan may take to say who they are. */
 const graceMs = 2_000;
 /** A device that is missed starts a scan, but not more often than this. */
 const lookAgainEvery = 30_000;
-
-/** A device that was found: who it is, and where. */
-export interface Finding {
-  readonly platform: string;
-  readonly facts: Facts;
-  readonly address: Address;
-}
 
 export interface DiscoveryDependencies<D> {
   readonly platforms: readonly Platform[];
@@ -133,7 +126,7 @@ export class Discovery<D> {
     debug(
       `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
-    const intake = new Intake<D>(this.#deps, (platform, address) => this.#identify(platform, address));
+    const intake = new Intake<D>({ ...this.#deps, identify: (platform, address) => this.#identify(platform, address) });
     const finders = platforms.flatMap((platform) => platform.finders.map((finder) => ({ platform, finder })));
     const of = <Over extends Finder["over"]>(over: Over) =>
       finders.flatMap(({ platform, finder }) =>
@@ -177,77 +170,5 @@ export class Discovery<D> {
   #identify(platform: Platform, address: Address): Promise<Facts> {
     const surroundings: Surroundings = { ...this.#deps.surroundings, learned: () => {} };
     return platform.identify(address, surroundings, this.#stopped.signal);
-  }
-}
-
-/** Takes candidates of one scan: each address once, a bounded number, some at a time. */
-class Intake<D> {
-  readonly #deps: DiscoveryDependencies<D>;
-  readonly #identify: (platform: Platform, address: Address) => Promise<Facts>;
-  readonly #seen = new Set<string>();
-  readonly #found = new Map<string, D>();
-  #waiting: (() => Promise<void>)[] = [];
-  #running = 0;
-  #tries = 0;
-  #idle: (() => void) | undefined;
-
-  constructor(deps: DiscoveryDependencies<D>, identify: (platform: Platform, address: Address) => Promise<Facts>) {
-    this.#deps = deps;
-    this.#identify = identify;
-  }
-
-  offer(platform: Platform, address: Address | null): void {
-    if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
-    const key = `${platform.name} ${address.host} ${address.port}`;
-    if (this.#seen.has(key) || this.#tries >= limits.candidates) return;
-    this.#seen.add(key);
-    this.#tries++;
-    this.#waiting.push(async () => {
-      // One that could not say who it is may be starting: its next answer is heard again.
-      if (!(await this.#take(platform, address))) this.#seen.delete(key);
-    });
-    this.#next();
-  }
-
-  /** What was found, when all have said who they are or the grace is over. */
-  async finish(graceMs: number): Promise<D[]> {
-    if (this.#running > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, graceMs);
-        this.#idle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#waiting = [];
-    return [...this.#found.values()];
-  }
-
-  #next(): void {
-    while (this.#running < limits.identifiedAtOnce) {
-      const work = this.#waiting.shift();
-      if (!work) break;
-      this.#running++;
-      void work().finally(() => {
-        this.#running--;
-        this.#next();
-        if (this.#running === 0) this.#idle?.();
-      });
-    }
-  }
-
-  async #take(platform: Platform, address: Address): Promise<boolean> {
-    try {
-      const facts = await this.#identify(platform, address);
-      this.#found.set(
-        `${platform.name} ${facts.identity}`,
-        await this.#deps.found({ platform: platform.name, facts, address }),
-      );
-      return true;
-    } catch (error) {
-      this.#deps.debug(`${address.host}:${address.port} is no ${platform.name} device: ${textOf(error)}`);
-      return false;
-    }
   }
 }

@@ -1,0 +1,90 @@
+/** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in. */
+import { textOf } from "../errors.ts";
+import type { Address, Facts, Platform, Surroundings } from "../platforms/platform.ts";
+
+const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
+
+/** A device that was found: who it is, and where. */
+export interface Finding {
+  readonly platform: string;
+  readonly facts: Facts;
+  readonly address: Address;
+}
+
+export interface IntakeDependencies<D> {
+  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  identify(platform: Platform, address: Address): Promise<Facts>;
+  /** Takes a device in the moment it has said who it is. */
+  found(finding: Finding): Promise<D>;
+  debug(message: string): void;
+}
+
+/** Takes candidates of one scan: each address once, a bounded number, some at a time. */
+export class Intake<D> {
+  readonly #deps: IntakeDependencies<D>;
+  readonly #seen = new Set<string>();
+  readonly #found = new Map<string, D>();
+  #waiting: (() => Promise<void>)[] = [];
+  #running = 0;
+  #tries = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(deps: IntakeDependencies<D>) {
+    this.#deps = deps;
+  }
+
+  offer(platform: Platform, address: Address | null): void {
+    if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
+    const key = `${platform.name} ${address.host} ${address.port}`;
+    if (this.#seen.has(key) || this.#tries >= limits.candidates) return;
+    this.#seen.add(key);
+    this.#tries++;
+    this.#waiting.push(async () => {
+      // One that could not say who it is may be starting: its next answer is heard again.
+      if (!(await this.#take(platform, address))) this.#seen.delete(key);
+    });
+    this.#next();
+  }
+
+  /** What was found, when all have said who they are or the grace is over. */
+  async finish(graceMs: number): Promise<D[]> {
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, graceMs);
+        this.#idle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#waiting = [];
+    return [...this.#found.values()];
+  }
+
+  #next(): void {
+    while (this.#running < limits.identifiedAtOnce) {
+      const work = this.#waiting.shift();
+      if (!work) break;
+      this.#running++;
+      void work().finally(() => {
+        this.#running--;
+        this.#next();
+        if (this.#running === 0) this.#idle?.();
+      });
+    }
+  }
+
+  async #take(platform: Platform, address: Address): Promise<boolean> {
+    try {
+      const facts = await this.#deps.identify(platform, address);
+      this.#found.set(
+        `${platform.name} ${facts.identity}`,
+        await this.#deps.found({ platform: platform.name, facts, address }),
+      );
+      return true;
+    } catch (error) {
+      this.#deps.debug(`${address.host}:${address.port} is no ${platform.name} device: ${textOf(error)}`);
+      return false;
+    }
+  }
+}
