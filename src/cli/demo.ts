@@ -7,10 +7,10 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits } from "../errors.ts";
-import { printable } from "../log.ts";
-import type { Daemon } from "../main.ts";
+import { createLog, printable } from "../log.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
-import type { Program } from "./command.ts";
+import { version } from "../version.ts";
+import type { Daemon } from "../zapd.ts";
 import { readOptions, UsageError } from "./options.ts";
 import { catchStrays, start, untilSignal } from "./serve.ts";
 
@@ -38,7 +38,7 @@ const sets: readonly DemoSet[] = [
   },
 ];
 
-export async function demo(words: readonly string[], program: Program): Promise<number> {
+export async function demo(words: readonly string[]): Promise<number> {
   const options = readOptions(words, ["port"]);
   const port = options.port === undefined ? usualPort : Number(options.port);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
@@ -46,7 +46,7 @@ export async function demo(words: readonly string[], program: Program): Promise<
   process.umask(0o077);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const simulators: RokuSimulator[] = [];
-  const log = program.createLog({
+  const log = createLog({
     level: "warn",
     format: "text",
     colour: false,
@@ -58,11 +58,11 @@ export async function demo(words: readonly string[], program: Program): Promise<
     for (const [at, set] of sets.entries()) simulators.push(await startSet(set, at));
     const config = join(folder, "config.toml");
     writeFileSync(config, configOf(port), { mode: 0o600 });
-    const daemon = await start(program, config, join(folder, "state"), log);
+    const daemon = await start(config, join(folder, "state"), log);
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, simulators), stopped]);
     await introduceDeveloper(daemon, simulators);
-    process.stdout.write(introduction(program.version, daemon.url ?? ""));
+    process.stdout.write(introduction(version, daemon.url ?? ""));
     await stopped;
     await daemon.stop();
     return exits.ok;

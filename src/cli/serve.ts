@@ -1,28 +1,24 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
 import { homedir } from "node:os";
+import { configPath, stateFolder } from "../config/paths.ts";
 import { interfacesNow } from "../discovery/interfaces.ts";
 import { exits, textOf, ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Daemon } from "../main.ts";
-import type { Program } from "./command.ts";
+import { createLog, type Log } from "../log.ts";
+import { version } from "../version.ts";
+import { type Daemon, startDaemon } from "../zapd.ts";
 import { readOptions } from "./options.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
 
-export async function serve(words: readonly string[], program: Program): Promise<number> {
+export async function serve(words: readonly string[]): Promise<number> {
   const options = readOptions(words, ["config"]);
   process.umask(0o077);
-  const log = terminalLog(program);
+  const log = terminalLog();
   catchStrays(log);
-  const started = await start(
-    program,
-    program.configPath(process.env, options.config),
-    program.stateFolder(process.env),
-    log,
-  );
+  const started = await start(configPath(process.env, options.config), stateFolder(process.env), log);
   if (typeof started === "number") return started;
-  log.info(`zapd ${program.version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
+  log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
   void started.scanned.then(() => log.info(knownLine(started)));
   await untilSignal();
   await started.stop();
@@ -31,9 +27,9 @@ export async function serve(words: readonly string[], program: Program): Promise
 }
 
 /** Starts, or says what is in the way and gives the exit status. */
-export async function start(program: Program, config: string, state: string, log: Log): Promise<Daemon | number> {
+export async function start(config: string, state: string, log: Log): Promise<Daemon | number> {
   try {
-    return await program.startDaemon({ config, state, log });
+    return await startDaemon({ config, state, log });
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     log.error(error.hint === undefined ? error.message : `${error.message}. ${error.hint}`);
@@ -42,10 +38,10 @@ export async function start(program: Program, config: string, state: string, log
 }
 
 /** Text on a terminal, JSON lines otherwise. */
-export function terminalLog(program: Program): Log {
+export function terminalLog(): Log {
   const terminal = process.stderr.isTTY === true;
   const colour = terminal && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
-  return program.createLog({
+  return createLog({
     level: "info",
     format: terminal ? "text" : "json",
     colour,

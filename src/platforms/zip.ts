@@ -55,7 +55,8 @@ async function findEnd(file: FileHandle, size: number): Promise<End> {
     const endAt = size - tail.length + at;
     if (view.getUint16(at + 4, true) !== 0 || view.getUint16(at + 8, true) !== count)
       throw invalid("is one part of several");
-    if (count === 0xffff || directoryAt === 0xffffffff) throw invalid("is in ZIP64 form, which no set takes");
+    if (count === 0xffff || directoryAt === 0xffffffff || directoryBytes === 0xffffffff)
+      throw invalid("is in ZIP64 form, which no set takes");
     if (count > limits.entries || directoryBytes > limits.directory) throw invalid("holds more than 10,000 files");
     if (directoryAt + directoryBytes !== endAt)
       throw invalid("does not fit together: its directory is not where its end says");

@@ -1,0 +1,106 @@
+/** A device that speaks HTTP on a bare TCP socket: what it hears is kept byte for byte, what it says is given byte for byte. */
+import net from "node:net";
+
+export interface Heard {
+  /** The head as it came, without the blank line. */
+  readonly head: string;
+  readonly method: string;
+  readonly target: string;
+  readonly body: Buffer;
+  /** The number of the connection, counted from 1. */
+  readonly connection: number;
+}
+
+/** `hang`: never answered. `close` and `reset`: hung up without a word. */
+export type Saying = string | Uint8Array | "hang" | "close" | "reset" | { readonly thenClose: string };
+
+export interface HttpDevice {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly heard: Heard[];
+  /** Connections taken so far, and those still open. */
+  readonly taken: number;
+  readonly open: number;
+  /** Hangs up on everyone, and listens on. */
+  hangUp(): void;
+  stop(): Promise<void>;
+}
+
+/** An answer that is in order. */
+export function answer(status: number, body = "", headers: readonly string[] = []): string {
+  const lines = [`HTTP/1.1 ${status} Said`, `Content-Length: ${Buffer.byteLength(body)}`, ...headers];
+  return `${lines.join("\r\n")}\r\n\r\n${body}`;
+}
+
+export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<HttpDevice> {
+  const heard: Heard[] = [];
+  const sockets = new Set<net.Socket>();
+  let taken = 0;
+  const server = net.createServer((socket) => {
+    const connection = ++taken;
+    let rest: Buffer = Buffer.alloc(0);
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("data", (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (let request = take(); request; request = take()) {
+        heard.push(request);
+        utter(socket, say(request));
+      }
+    });
+    function take(): Heard | undefined {
+      const end = rest.indexOf("\r\n\r\n");
+      if (end === -1) return undefined;
+      const head = rest.subarray(0, end).toString("latin1");
+      const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
+      if (rest.length < end + 4 + length) return undefined;
+      const body = Buffer.from(rest.subarray(end + 4, end + 4 + length));
+      rest = rest.subarray(end + 4 + length);
+      const [method = "", target = ""] = head.split(" ");
+      return { head, method, target, body, connection };
+    }
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address ? address.port : 0);
+    });
+  });
+  const hangUp = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    address: { host: "127.0.0.1", port },
+    heard,
+    hangUp,
+    get taken() {
+      return taken;
+    },
+    get open() {
+      return sockets.size;
+    },
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      hangUp();
+      await closed;
+    },
+  };
+}
+
+function utter(socket: net.Socket, saying: Saying): void {
+  if (saying === "hang") return;
+  if (saying === "close") socket.end();
+  else if (saying === "reset") socket.resetAndDestroy();
+  else if (typeof saying === "object" && "thenClose" in saying) socket.end(saying.thenClose);
+  else socket.write(saying);
+}
+
+/** Waits for what must come true, at most five seconds. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`waited 5 s in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
