@@ -11,7 +11,8 @@ import { createLog, printable } from "../log.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { version } from "../version.ts";
 import type { Daemon } from "../zapd.ts";
-import { readOptions, UsageError } from "./options.ts";
+import type { Context } from "./context.ts";
+import { UsageError } from "./failure.ts";
 import { catchStrays, start, untilSignal } from "./serve.ts";
 
 const password = "rokudev";
@@ -38,9 +39,9 @@ const sets: readonly DemoSet[] = [
   },
 ];
 
-export async function demo(words: readonly string[]): Promise<number> {
-  const options = readOptions(words, ["port"]);
-  const port = options.port === undefined ? usualPort : Number(options.port);
+export async function demo(context: Context): Promise<number> {
+  const given = context.options["port"];
+  const port = given === undefined ? usualPort : Number(given);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new UsageError("--port takes a number from 1 to 65535");
   process.umask(0o077);

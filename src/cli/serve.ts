@@ -6,17 +6,23 @@ import { exits, textOf, ZapdError } from "../errors.ts";
 import { createLog, type Log } from "../log.ts";
 import { version } from "../version.ts";
 import { type Daemon, startDaemon } from "../zapd.ts";
-import { readOptions } from "./options.ts";
+import type { Context } from "./context.ts";
+import { UsageError } from "./failure.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
 
-export async function serve(words: readonly string[]): Promise<number> {
-  const options = readOptions(words, ["config"]);
+export async function serve(context: Context): Promise<number> {
+  if (context.words.length > 0) throw new UsageError(`${JSON.stringify(context.words[0])} is not understood`);
+  const given = context.options["config"];
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
-  const started = await start(configPath(process.env, options.config), stateFolder(process.env), log);
+  const started = await start(
+    configPath(process.env, typeof given === "string" ? given : undefined),
+    stateFolder(process.env),
+    log,
+  );
   if (typeof started === "number") return started;
   log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
   void started.scanned.then(() => log.info(knownLine(started)));

@@ -6,6 +6,7 @@ const idleSeconds = 10;
 const maxRequestBodySize = 8 * 1024 ** 3;
 
 export const runtime: Runtime = {
+  call: (socket, { path, ...init }) => fetch(`http://zapd${path}`, { ...init, unix: socket }),
   listen(place: Place, handler: Handler): Promise<Listening> {
     const door = "path" in place ? "socket" : "tcp";
     const fetch = (request: Request, server: Bun.Server<undefined>) => {

@@ -7,16 +7,24 @@ interface DenoServer {
   shutdown(): Promise<void>;
 }
 interface DenoNamespace {
+  createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
   serve(options: Record<string, unknown>, handler: (request: Request) => Response | Promise<Response>): DenoServer;
 }
 
+function deno(): DenoNamespace {
+  return (globalThis as unknown as { Deno: DenoNamespace }).Deno;
+}
+
 export const runtime: Runtime = {
+  call(socket, { path, ...init }) {
+    const client = deno().createHttpClient({ proxy: { transport: "unix", path: socket } });
+    return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
+  },
   listen(place: Place, handler: Handler): Promise<Listening> {
-    const { Deno } = globalThis as unknown as { Deno: DenoNamespace };
     const door = "path" in place ? "socket" : "tcp";
     const ended = new AbortController();
     const options = { ...place, signal: ended.signal, onListen: () => {} };
-    const server = Deno.serve(options, (request) => handler(request, { door, unhurried: () => {} }));
+    const server = deno().serve(options, (request) => handler(request, { door, unhurried: () => {} }));
     return Promise.resolve({
       port: server.addr.port ?? null,
       close: () => void server.shutdown(),

@@ -21,7 +21,19 @@ export interface Listening {
 
 export type Place = { readonly hostname: string; readonly port: number } | { readonly path: string };
 
+/** A request to a control socket. */
+export interface SocketCall {
+  readonly method: string;
+  /** Path and query, encoded. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal;
+}
+
 export interface Runtime {
+  /** Calls the HTTP server behind a socket; rejects when nobody answers there. */
+  call(socket: string, call: SocketCall): Promise<Response>;
   /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
   listen(place: Place, handler: Handler): Promise<Listening>;
 }
