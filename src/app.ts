@@ -29,6 +29,8 @@ export interface AppDependencies {
   /** Where uploads wait, a folder of our own. */
   readonly uploads: string;
   readonly version: string;
+  /** Names beyond those of loopback by which callers may reach the app, each as a `Host` header writes it. */
+  readonly hosts: readonly string[];
   /** The control socket's path, and where the daemon listens now. */
   doors(): { socket: string; http_host: string; http_port: number };
   /** What a person should know of: files that were damaged, settings that mean nothing. */
@@ -39,7 +41,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.use(
     "*",
-    guard(() => deps.config.running.daemon),
+    guard(() => deps.config.running.daemon, deps.hosts),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c, Object.values(operations)));

@@ -34,6 +34,13 @@ export interface ZapdOptions {
   readonly state: string;
   readonly log?: Log;
   readonly doors?: Doors;
+  /**
+   * Names beyond those of loopback by which callers may reach it, each as a `Host` header writes it (`tv.home:8443`).
+   * Who serves zapd on other addresses than loopback must keep strangers out: it knows no passwords.
+   */
+  readonly hosts?: readonly string[];
+  /** The path below which it is mounted in another server, such as `/tv`. */
+  readonly prefix?: string;
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
@@ -49,7 +56,7 @@ export interface Zapd {
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog() } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "" } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -90,13 +97,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version },
+    ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings],
   });
   return {
     registry,
-    fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(request, call),
+    fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(below(prefix, request), call),
     start: () => discovery.start(),
     async stop() {
       await discovery.stop();
@@ -105,6 +112,15 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await catalog.settled();
     },
   };
+}
+
+/** The request as the app sees it, without the path that it is mounted below. */
+function below(prefix: string, request: Request): Request {
+  if (prefix === "") return request;
+  const url = new URL(request.url);
+  const inside = url.pathname.startsWith(`${prefix}/`);
+  url.pathname = inside ? url.pathname.slice(prefix.length) : "/";
+  return new Request(url, request);
 }
 
 function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Doors, "socket"> {
@@ -156,7 +172,11 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     await end();
     throw error;
   }
-  const zapd = await createZapd({ config, state, log, doors: { socket, http_host, http_port } });
+  const zapd = await createZapd({
+    ...{ config, state, log, doors: { socket, http_host, http_port } },
+    // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
+    hosts: [`${http_host}:${http_port}`],
+  });
   serving.open(zapd.fetch);
   const scanned = zapd.start();
 

@@ -21,8 +21,10 @@ const headers: Readonly<Record<string, string>> = {
 
 const methods = "GET, HEAD, POST, PATCH, DELETE";
 
+/** The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it. */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
+  hosts: readonly string[] = [],
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { cors_enabled, cors_allowed_origins } = cors();
@@ -33,7 +35,7 @@ export function guard(
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
     if (c.env.door === "tcp") {
-      checkHost(c.req.header("host"));
+      checkHost(c.req.header("host"), hosts);
       checkLoop(c.req.header(marker));
       checkOrigin(c, origin, allowed);
     }
@@ -44,9 +46,9 @@ export function guard(
   };
 }
 
-function checkHost(host: string | undefined): void {
+function checkHost(host: string | undefined, hosts: readonly string[]): void {
   const match = loopbackHost.exec(host ?? "");
-  if (match && Number(match[1] ?? 80) <= 65_535) return;
+  if ((match && Number(match[1] ?? 80) <= 65_535) || (host !== undefined && hosts.includes(host))) return;
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
     hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
   });
@@ -71,7 +73,9 @@ function checkOrigin(c: Context<Env>, origin: string | undefined, allowed: boole
 }
 
 function isForeign(c: Context<Env>, origin: string | undefined): boolean {
-  if (origin !== undefined) return origin !== `http://${c.req.header("host")}`;
+  // The scheme of an embedder may be https; the host is the one that was checked, never the URL's.
+  if (origin !== undefined)
+    return origin !== `${/^https:/i.test(c.req.url) ? "https" : "http"}://${c.req.header("host")}`;
   const site = c.req.header("sec-fetch-site");
   return site !== undefined && site !== "same-origin" && site !== "none";
 }

@@ -1,0 +1,52 @@
+/**
+ * Makes the single-file programs: `dist/zapd` for this machine, or with `--all` one for each system, from the runtimes
+ * that npm has, with their SHA-256 sums. Two builds of the same source are the same to the byte.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+const root = join(import.meta.dir, "..");
+const dist = join(root, "dist");
+const bun = process.execPath;
+const version = Bun.version;
+
+/** What each program is called, and the npm package that holds its runtime. */
+const systems = [
+  { name: "zapd-linux-x64", target: "bun-linux-x64", runtime: "bun-linux-x64" },
+  { name: "zapd-linux-arm64", target: "bun-linux-arm64", runtime: "bun-linux-aarch64" },
+  { name: "zapd-macos-x64", target: "bun-darwin-x64", runtime: "bun-darwin-x64" },
+  { name: "zapd-macos-arm64", target: "bun-darwin-arm64", runtime: "bun-darwin-aarch64" },
+  { name: "zapd-windows-x64.exe", target: "bun-windows-x64", runtime: "bun-windows-x64" },
+  { name: "zapd-windows-arm64.exe", target: "bun-windows-arm64", runtime: "bun-windows-aarch64" },
+] as const;
+
+/** No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does. */
+const compile = ["build", "--compile", "--minify", "--bytecode", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
+
+function build(outfile: string, ...more: string[]): string {
+  execFileSync(bun, [...compile, ...more, "src/main.ts", "--outfile", outfile], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  return outfile;
+}
+
+/** The runtime for another system, from npm, in the version that runs this build. */
+function runtimeOf(name: string): string {
+  const folder = join(dist, ".runtimes", `${name}-${version}`);
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { recursive: true });
+    const packed = execFileSync("npm", ["pack", "--silent", `@oven/${name}@${version}`, "--pack-destination", folder], { encoding: "utf8" });
+    execFileSync("tar", ["-xzf", join(folder, basename(packed.trim())), "-C", folder]);
+    rmSync(join(folder, basename(packed.trim())));
+  }
+  const bin = join(folder, "package", "bin");
+  return join(bin, readdirSync(bin).find((file) => /^bun(\.exe)?$/.test(file)) ?? "bun");
+}
+
+mkdirSync(dist, { recursive: true });
+const made = process.argv.includes("--all")
+  ? systems.map(({ name, target, runtime }) => build(join(dist, name), `--target=${target}`, `--compile-executable-path=${runtimeOf(runtime)}`))
+  : [build(join(dist, process.platform === "win32" ? "zapd.exe" : "zapd"))];
+const sums = made.map((path) => `${createHash("sha256").update(readFileSync(path)).digest("hex")}  ${basename(path)}`);
+if (made.length > 1) writeFileSync(join(dist, "SHA256SUMS"), `${sums.join("\n")}\n`);
+process.stdout.write(`${sums.join("\n")}\n`);
