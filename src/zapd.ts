@@ -20,6 +20,8 @@ import { createServing } from "./serving.ts";
 import { claimPort, claimSocket, releaseSocket } from "./socket.ts";
 import { version } from "./version.ts";
 
+export { type AppDependencies, createApp } from "./app.ts";
+
 /** Where a daemon listens, as its status says. */
 interface Doors {
   readonly socket: string;

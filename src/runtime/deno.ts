@@ -25,12 +25,17 @@ export const runtime: Runtime = {
     const ended = new AbortController();
     const options = { ...place, signal: ended.signal, onListen: () => {} };
     const server = deno().serve(options, (request) => handler(request, { door, unhurried: () => {} }));
+    let open = true;
+    const finished = server.finished.then(() => {
+      open = false;
+    });
     return Promise.resolve({
       port: server.addr.port ?? null,
       close: () => void server.shutdown(),
       async end() {
-        ended.abort();
-        await server.finished;
+        // Aborting one that has finished is an error of its own.
+        if (open) ended.abort();
+        await finished;
       },
     });
   },

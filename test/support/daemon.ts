@@ -66,7 +66,8 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const port = await freePort();
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port));
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), "serve", "--config", configFile], {
+  const [program = "", ...words] = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
+  const child = spawn(program, [...words, "serve", "--config", configFile], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -105,6 +106,29 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   }
   await daemon.dispose();
   throw new Error(`the daemon did not answer:\n${log}`);
+}
+
+/** The program under test: the source under Bun or Deno, or the compiled binary. */
+function programOf(runtime: string): string[] {
+  const main = join(root, "src/main.ts");
+  if (runtime === "binary") return [join(root, "dist/zapd")];
+  if (runtime === "bun") return [process.execPath, main];
+  const allowed = [
+    "--allow-net",
+    "--allow-env",
+    "--allow-sys=networkInterfaces,homedir,umask",
+    `--allow-read=${root},${tmpdir()}`,
+    `--allow-write=${tmpdir()}`,
+  ];
+  return [
+    join(root, "node_modules/.bin/deno"),
+    "run",
+    "--no-prompt",
+    "--unstable-net",
+    "--unstable-no-legacy-abort",
+    ...allowed,
+    main,
+  ];
 }
 
 function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string {

@@ -11,8 +11,8 @@ export interface Heard {
   readonly connection: number;
 }
 
-/** `hang`: never answered. `close` and `reset`: hung up without a word. */
-export type Saying = string | Uint8Array | "hang" | "close" | "reset" | { readonly thenClose: string };
+/** `hang`: never answered. `close` and `reset`: hung up without a word. `drip`: a byte now and then, for ever. */
+export type Saying = string | Uint8Array | "hang" | "close" | "reset" | "drip" | { readonly thenClose: string };
 
 export interface HttpDevice {
   readonly address: { readonly host: string; readonly port: number };
@@ -92,8 +92,15 @@ function utter(socket: net.Socket, saying: Saying): void {
   if (saying === "hang") return;
   if (saying === "close") socket.end();
   else if (saying === "reset") socket.resetAndDestroy();
+  else if (saying === "drip") drip(socket);
   else if (typeof saying === "object" && "thenClose" in saying) socket.end(saying.thenClose);
   else socket.write(saying);
+}
+
+function drip(socket: net.Socket): void {
+  socket.write("HTTP/1.1 200 OK\r\nX: ");
+  const timer = setInterval(() => socket.write("y"), 20);
+  socket.on("close", () => clearInterval(timer));
 }
 
 /** Waits for what must come true, at most five seconds. */

@@ -1,0 +1,81 @@
+/** zapd inside another server: below a prefix, with the embedder's own hosts, and twice in one process. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, ZapdError } from "../../src/client.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createZapd, type Zapd } from "../../src/zapd.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-embed-"));
+const set = createRokuSimulator({ name: "Embedded", host: "127.0.0.61", ssdp: false });
+let one: Zapd;
+let other: Zapd;
+let server: ReturnType<typeof Bun.serve>;
+
+beforeAll(async () => {
+  await set.start();
+  const common = { config: join(folder, "config.toml") };
+  one = await createZapd({ ...common, state: join(folder, "one"), prefix: "/tv", hosts: ["tv.home:8443"] });
+  other = await createZapd({ ...common, state: join(folder, "other") });
+  server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request) => (new URL(request.url).pathname.startsWith("/tv/") ? one.fetch(request) : new Response("ours")),
+  });
+});
+
+afterAll(async () => {
+  await server.stop(true);
+  await Promise.all([one.stop(), other.stop()]);
+  await set.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("below a prefix, through the typed client, with the embedder's other pages untouched", async () => {
+  const zapd = createClient({ url: `http://127.0.0.1:${server.port}/tv/v1` });
+  const device = await zapd.addDevice({ body: { host: set.host, port: set.port, name: "Den" } });
+  expect(device.serial).toBe(set.serial);
+  const pressed = await zapd.key({ id: "Den", body: { key: "home" } });
+  expect(pressed.key).toBe("home");
+  expect(set.keys).toEqual(["Home"]);
+  expect((await zapd.getState({ id: "Den" })).state.power).toBe("on");
+  expect(await (await fetch(`http://127.0.0.1:${server.port}/`)).text()).toBe("ours");
+});
+
+test("a failure is a ZapdError with the daemon's code and hint", async () => {
+  const zapd = createClient({ url: `http://127.0.0.1:${server.port}/tv/v1` });
+  const failure = await zapd.key({ id: "Den", body: { key: "hom" } }).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ZapdError);
+  expect(failure).toMatchObject({ code: "invalid_key", hint: expect.stringContaining("home") });
+});
+
+test("two in one process share nothing", async () => {
+  const mine = createClient({
+    url: "http://127.0.0.1/v1",
+    fetch: (request) => other.fetch(withHost(request, "127.0.0.1")),
+  });
+  expect(await mine.listDevices()).toEqual([]);
+  expect(other.registry.entries).toHaveLength(0);
+  expect(one.registry.entries).toHaveLength(1);
+});
+
+test("only the hosts of loopback and of the caller's own list are let in", async () => {
+  const ask = async (host: string) => (await one.fetch(withHost(new Request("http://x/tv/v1/health"), host))).status;
+  expect(await ask("tv.home:8443")).toBe(200);
+  expect(await ask("127.0.0.1:9")).toBe(200);
+  expect(await ask("tv.home")).toBe(403);
+  expect(await ask("tv.home:8443.evil.test")).toBe(403);
+});
+
+test("what is not below the prefix is not found, in the envelope", async () => {
+  const response = await one.fetch(withHost(new Request("http://x/tvx/v1/health"), "127.0.0.1"));
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ ok: false, error: { code: "not_found" } });
+});
+
+function withHost(request: Request, host: string): Request {
+  const headers = new Headers(request.headers);
+  headers.set("host", host);
+  return new Request(request, { headers });
+}

@@ -1,0 +1,103 @@
+/** The npm package: what is in it, and that it works, types included, in an empty project under both runtimes. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..", "..");
+const project = mkdtempSync(join(tmpdir(), "zapd-package-"));
+let files: string[] = [];
+
+/** What an embedder writes: their own server, zapd below a path of it, called by the typed client. */
+const consumer = `
+import { createZapd } from "zapd";
+import { createClient, type Device } from "zapd/client";
+import { operations } from "zapd/api";
+
+const zapd = await createZapd({ config: "config.toml", state: "./state", prefix: "/tv" });
+const fetch = (request: Request) => {
+  const headers = new Headers(request.headers);
+  headers.set("host", "127.0.0.1");
+  return zapd.fetch(new Request(request, { headers }));
+};
+const client = createClient({ url: "http://127.0.0.1/tv/v1", fetch });
+const devices: Device[] = await client.listDevices();
+const { status } = await client.health();
+console.log(JSON.stringify({ devices, status, operations: Object.keys(operations).length }));
+await zapd.stop();
+`;
+
+beforeAll(() => {
+  const run = (command: string, words: string[], cwd = root) =>
+    execFileSync(command, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  run("npm", ["run", "--silent", "build:package"]);
+  const [packed] = JSON.parse(
+    run("npm", ["pack", "--silent", "--ignore-scripts", "--json", "--pack-destination", project]),
+  );
+  files = packed.files.map((file: { path: string }) => file.path);
+  mkdirSync(join(project, "node_modules"));
+  run("tar", ["-xzf", join(project, packed.filename), "-C", join(project, "node_modules")]);
+  execFileSync("mv", [join(project, "node_modules/package"), join(project, "node_modules/zapd")]);
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  for (const name of [...Object.keys(dependencies), "bun-types", "@types"]) {
+    if (name.includes("/")) mkdirSync(join(project, "node_modules", name.split("/")[0] ?? ""), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+  }
+  writeFileSync(join(project, "package.json"), '{"type":"module"}');
+  writeFileSync(join(project, "consumer.ts"), consumer);
+});
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+test("it holds the library, its types and its papers, and nothing else", () => {
+  const strays = files.filter(
+    (file) =>
+      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml)$/.test(
+        file,
+      ),
+  );
+  expect(strays).toEqual([]);
+  expect(files.filter((file) => /simulators|\/cli\/|test/.test(file))).toEqual([]);
+  expect(files).toContain("dist/npm/src/zapd.d.ts");
+});
+
+test("its types hold in a strict project", () => {
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--target",
+    "esnext",
+    "--module",
+    "nodenext",
+    "--types",
+    "bun-types",
+    "consumer.ts",
+  ];
+  const compiler = join(root, "node_modules/.bin/tsc");
+  let said = "";
+  try {
+    execFileSync(compiler, options, { cwd: project, encoding: "utf8" });
+  } catch (error) {
+    said = String((error as { stdout?: string }).stdout);
+  }
+  expect(said).toBe("");
+});
+
+test.each([
+  ["Bun", process.execPath, ["consumer.ts"]],
+  [
+    "Deno",
+    join(root, "node_modules/.bin/deno"),
+    ["run", "--no-prompt", "--node-modules-dir=manual", "--unstable-net", "--allow-all", "consumer.ts"],
+  ],
+] as const)("it works under %s", (_name, command, words) => {
+  const output = execFileSync(command, [...words], {
+    cwd: project,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said = JSON.parse(output.trim().split("\n").at(-1) ?? "");
+  expect(said).toMatchObject({ devices: [], status: "ok" });
+  expect(said.operations).toBeGreaterThan(18);
+});

@@ -1,0 +1,93 @@
+/** HTTP by hand: the bytes of a request exactly as a test writes them, and whatever comes back. */
+import net from "node:net";
+
+export interface RawAnswer {
+  /** 0 when the connection ended without an answer. */
+  readonly status: number;
+  /** By name in lower case; a repeated one is joined with commas. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+  /** Milliseconds until the answer was complete, or the connection ended. */
+  readonly ms: number;
+}
+
+export interface Sending {
+  /** Where to: a port of 127.0.0.1, or the path of a socket. */
+  readonly to: number | string;
+  /** Given up after this many milliseconds. */
+  readonly patienceMs?: number;
+  /** Whether the answer has no body whatever its head says, as one to HEAD. */
+  readonly bodyless?: boolean;
+  /** Waits for the end of the connection even when the answer is complete. */
+  readonly toTheEnd?: boolean;
+}
+
+/** A request's bytes. A header is a whole line; `content-length` is added to a body unless the headers frame it. */
+export function requestOf(
+  method: string,
+  target: string,
+  headers: readonly string[],
+  body?: string | Uint8Array,
+): Buffer {
+  const bytes = Buffer.from(body ?? "");
+  const framed = headers.some((line) => /^(content-length|transfer-encoding):/i.test(line));
+  const length = body === undefined || framed ? [] : [`Content-Length: ${bytes.length}`];
+  const head = [`${method} ${target} HTTP/1.1`, ...headers, ...length].join("\r\n");
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`), bytes]);
+}
+
+/** Sends pieces as fast as they are taken, until an answer is complete or the connection ends. */
+export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending): Promise<RawAnswer> {
+  const { to, patienceMs = 5_000 } = sending;
+  return new Promise((resolve, reject) => {
+    const start = performance.now();
+    const socket = typeof to === "number" ? net.connect(to, "127.0.0.1") : net.connect(to);
+    let heard: Buffer = Buffer.alloc(0);
+    let over = false;
+    const end = (error?: Error) => {
+      if (over) return;
+      over = true;
+      clearTimeout(timer);
+      socket.destroy();
+      if (error) reject(error);
+      else resolve({ ...(read(heard, sending) ?? nothing), ms: performance.now() - start });
+    };
+    const timer = setTimeout(
+      () => end(new Error(`no end within ${patienceMs} ms, after ${heard.length} bytes`)),
+      patienceMs,
+    );
+    socket.on("connect", () => void push(socket, pieces instanceof Uint8Array ? [pieces] : pieces, () => over));
+    socket.on("data", (bytes: Buffer) => {
+      heard = Buffer.concat([heard, bytes]);
+      if (!sending.toTheEnd && read(heard, sending)) end();
+    });
+    socket.on("error", () => end());
+    socket.on("close", () => end());
+  });
+}
+
+async function push(socket: net.Socket, pieces: Iterable<Uint8Array>, over: () => boolean): Promise<void> {
+  for (const piece of pieces) {
+    if (over() || socket.destroyed) return;
+    if (!socket.write(piece)) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+  }
+}
+
+const nothing = { status: 0, headers: new Map<string, string>(), body: "" };
+
+/** The answer, once it is complete. */
+function read(heard: Buffer, { bodyless }: Sending): Omit<RawAnswer, "ms"> | undefined {
+  const end = heard.indexOf("\r\n\r\n");
+  if (end === -1) return undefined;
+  const [first = "", ...lines] = heard.subarray(0, end).toString("latin1").split("\r\n");
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const [, name = "", value = ""] = /^([^:]+):\s*(.*)$/.exec(line) ?? [];
+    const before = headers.get(name.toLowerCase());
+    headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
+  }
+  const status = Number(first.split(" ")[1]);
+  const body = heard.subarray(end + 4);
+  const wanted = bodyless || status === 204 ? 0 : Number(headers.get("content-length") ?? 0);
+  return body.length < wanted ? undefined : { status, headers, body: body.subarray(0, wanted).toString("utf8") };
+}
