@@ -3,7 +3,8 @@
  * answered in the envelope of SPEC.md 2; these schemas describe its `data`. Absent facts are `null`, never missing.
  */
 import { z } from "zod";
-import { configSchema } from "./config/schema.ts";
+import { configSchema } from "./config/zod.ts";
+import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./endpoints.ts";
 import { codes } from "./errors.ts";
 import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "./platforms/platform.ts";
 
@@ -74,9 +75,6 @@ const confirmed = z.boolean().nullable();
 
 const keyName = z.string().min(1).max(8_192);
 
-/** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
-export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
-
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
 const ConfigPatch = z.custom<Record<string, unknown>>(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
@@ -87,10 +85,9 @@ export const ConfigReload = z.object({ config: configSchema, restart_required: z
 
 /** Each operation: where it is, what it takes (`body`, `query`) and what it answers (`data`). */
 export const operations = {
-  listDevices: { method: "get", path: "/devices", data: z.array(Device) },
+  listDevices: { ...endpoints.listDevices, data: z.array(Device) },
   addDevice: {
-    method: "post",
-    path: "/devices",
+    ...endpoints.addDevice,
     body: z.strictObject({
       host: z.string().trim().min(1).max(253),
       port: port.optional(),
@@ -100,20 +97,18 @@ export const operations = {
     }),
     data: Device,
   },
-  discover: { method: "post", path: "/devices/discover", data: z.object({ devices: z.array(Device) }) },
-  getDevice: { method: "get", path: "/devices/:id", data: Device },
+  discover: { ...endpoints.discover, data: z.object({ devices: z.array(Device) }) },
+  getDevice: { ...endpoints.getDevice, data: Device },
   changeDevice: {
-    method: "patch",
-    path: "/devices/:id",
+    ...endpoints.changeDevice,
     body: z.strictObject({ name: z.string().optional(), ports: z.record(z.string(), port).optional() }),
     data: Device,
   },
-  removeDevice: { method: "delete", path: "/devices/:id", data: Device },
-  getState: { method: "get", path: "/devices/:id/state", data: z.object({ device: Device, state: State }) },
-  listApps: { method: "get", path: "/devices/:id/apps", data: z.object({ platform: z.string(), apps: z.array(App) }) },
+  removeDevice: { ...endpoints.removeDevice, data: Device },
+  getState: { ...endpoints.getState, data: z.object({ device: Device, state: State }) },
+  listApps: { ...endpoints.listApps, data: z.object({ platform: z.string(), apps: z.array(App) }) },
   launch: {
-    method: "post",
-    path: "/devices/:id/apps/launch",
+    ...endpoints.launch,
     body: z.strictObject({
       app: z.string().trim().min(1).max(256),
       params: z
@@ -123,12 +118,10 @@ export const operations = {
     }),
     data: action("launch", { app: App, confirmed }),
   },
-  stop: { method: "post", path: "/devices/:id/apps/stop", data: action("stop", { app: App.nullable() }) },
+  stop: { ...endpoints.stop, data: action("stop", { app: App.nullable() }) },
   refresh: {
-    method: "post",
-    path: "/devices/:id/apps/refresh",
+    ...endpoints.refresh,
     body: z.strictObject({ clear: z.boolean().optional() }),
-    optionalBody: true,
     data: action("refresh", {
       platform: z.string(),
       apps: z.array(App),
@@ -138,15 +131,9 @@ export const operations = {
       cleared: z.boolean(),
     }),
   },
-  key: {
-    method: "post",
-    path: "/devices/:id/remote/key",
-    body: z.strictObject({ key: keyName }),
-    data: action("key", { key: z.string() }),
-  },
+  key: { ...endpoints.key, body: z.strictObject({ key: keyName }), data: action("key", { key: z.string() }) },
   sequence: {
-    method: "post",
-    path: "/devices/:id/remote/sequence",
+    ...endpoints.sequence,
     body: z.strictObject({
       keys: z.array(keyName).min(1).max(sequenceLimits.keys),
       delay_ms: z.int().min(0).max(sequenceLimits.delayMs).default(sequenceLimits.usualDelayMs),
@@ -154,23 +141,20 @@ export const operations = {
     data: action("sequence", { keys: z.array(z.string()), delay_ms: z.int(), sent: z.int(), duration_ms: z.int() }),
   },
   install: {
-    method: "post",
-    path: "/devices/:id/dev/install",
+    ...endpoints.install,
     data: action("install", {
       package: z.object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() }),
       messages: z.array(z.string()),
     }),
   },
-  reload: { method: "post", path: "/devices/:id/dev/reload", data: action("reload", { app: App }) },
+  reload: { ...endpoints.reload, data: action("reload", { app: App }) },
   readLogs: {
-    method: "get",
-    path: "/devices/:id/dev/logs",
+    ...endpoints.readLogs,
     query: z.object({ cursor: z.string().max(64).optional() }),
     data: z.object({ device: Device, lines: z.array(z.string()), cursor: z.string() }),
   },
   status: {
-    method: "get",
-    path: "/daemon/status",
+    ...endpoints.status,
     data: z.object({
       pid: z.int(),
       version: z.string(),
@@ -183,21 +167,17 @@ export const operations = {
       default_device: text,
     }),
   },
-  readConfig: { method: "get", path: "/config", data: configSchema },
-  patchConfig: { method: "patch", path: "/config", body: ConfigPatch, data: ConfigReload },
-  reloadConfig: { method: "post", path: "/config/reload", data: ConfigReload },
+  readConfig: { ...endpoints.readConfig, data: configSchema },
+  patchConfig: { ...endpoints.patchConfig, body: ConfigPatch, data: ConfigReload },
+  reloadConfig: { ...endpoints.reloadConfig, data: ConfigReload },
   health: {
-    method: "get",
-    path: "/health",
+    ...endpoints.health,
     data: z.object({ status: z.literal("ok"), version: z.string(), uptime_s: z.int(), warnings: z.array(z.string()) }),
   },
-} as const satisfies Record<string, Operation>;
+} as const satisfies Record<EndpointName, Operation>;
 
-export interface Operation {
-  readonly method: "get" | "post" | "patch" | "delete";
-  readonly path: string;
+export interface Operation extends Endpoint {
   readonly body?: z.ZodType;
-  readonly optionalBody?: boolean;
   readonly query?: z.ZodType;
   readonly data: z.ZodType;
 }

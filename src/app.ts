@@ -1,6 +1,5 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
 import { Hono } from "hono";
-import { operations } from "./api.ts";
 import type { ConfigFile } from "./config/config.ts";
 import type { Actions } from "./devices/actions.ts";
 import type { Arrivals } from "./devices/arrivals.ts";
@@ -14,6 +13,7 @@ import { daemonRoutes } from "./routes/daemon.ts";
 import { devRoutes } from "./routes/dev.ts";
 import { deviceRoutes } from "./routes/devices.ts";
 import { guard } from "./routes/guard.ts";
+import { openApiRoute } from "./routes/openapi.ts";
 import { remoteRoutes } from "./routes/remote.ts";
 import { answerError, answerUnknown, type Env } from "./routes/route.ts";
 
@@ -44,12 +44,13 @@ export function createApp(deps: AppDependencies): Hono<Env> {
     guard(() => deps.config.running.daemon, deps.hosts),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
-  app.notFound((c) => answerUnknown(c, Object.values(operations)));
+  app.notFound((c) => answerUnknown(c));
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   devRoutes(app, deps);
   daemonRoutes(app, deps);
   configRoutes(app, deps);
+  openApiRoute(app, deps);
   return app;
 }

@@ -9,7 +9,8 @@
  * ```
  */
 import type { z } from "zod";
-import { type Operation, operations } from "./api.ts";
+import type { Operation, operations } from "./api.ts";
+import { type Endpoint, endpoints } from "./endpoints.ts";
 import { codes, type ErrorCode, ZapdError } from "./errors.ts";
 
 export type { App, Device, State } from "./api.ts";
@@ -59,10 +60,10 @@ interface AnyAsked {
 
 export function createClient(options: ClientOptions = {}): Client {
   const { url = "http://127.0.0.1:7272/v1", fetch: send = (request: Request) => fetch(request) } = options;
-  const call = async (operation: Operation, asked: AnyAsked = {}) => read(await send(requestOf(url, operation, asked)));
-  const methods = Object.entries(operations).map(([name, operation]) => [
+  const call = async (endpoint: Endpoint, asked: AnyAsked = {}) => read(await send(requestOf(url, endpoint, asked)));
+  const methods = Object.entries(endpoints).map(([name, endpoint]) => [
     name,
-    (asked?: AnyAsked) => call(operation, asked),
+    (asked?: AnyAsked) => call(endpoint, asked),
   ]);
   // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
@@ -70,12 +71,12 @@ export function createClient(options: ClientOptions = {}): Client {
 
 function requestOf(
   base: string,
-  operation: Operation,
+  endpoint: Endpoint,
   { id = "", query = {}, body, archive, signal }: AnyAsked,
 ): Request {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
   const search = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
-  const init: RequestInit = { method: operation.method.toUpperCase(), ...(signal && { signal }) };
+  const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
   if (archive) {
     const form = new FormData();
     form.append("archive", archive, "package.zip");
@@ -84,7 +85,7 @@ function requestOf(
     init.body = JSON.stringify(body);
     init.headers = { "content-type": "application/json" };
   }
-  return new Request(base + operation.path.replace(":id", encodeURIComponent(id)) + search, init);
+  return new Request(base + endpoint.path.replace(":id", encodeURIComponent(id)) + search, init);
 }
 
 interface Envelope {

@@ -1,7 +1,6 @@
 /** State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. */
-import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { constants, open, readdir, rename, rm } from "node:fs/promises";
+import { constants, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 
@@ -27,7 +26,7 @@ export function makeFolder(path: string): void {
  */
 export async function writeWhole(path: string, text: string): Promise<void> {
   const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${process.pid}-${randomUUID().slice(0, 8)}.tmp`);
+  const temporary = join(folder, `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
@@ -58,11 +57,20 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes temporary files that a killed daemon left. */
-export async function sweepTemporaries(folder: string): Promise<void> {
+/** Removes temporary files that a killed daemon left: all in a folder of ours, or those of one file that are no longer written. */
+export async function sweepTemporaries(folder: string, file = ""): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  const stale = names.filter((name) => /^\..+\.\d+-[0-9a-f]{8}\.tmp$/.test(name));
-  await Promise.all(stale.map((name) => rm(join(folder, name), { force: true }).catch(() => {})));
+  for (const name of names) {
+    const path = join(folder, name);
+    if (!name.startsWith(`.${file}`) || !/^\..+\.\d+-[0-9a-f]{8}\.tmp$/.test(name)) continue;
+    if (file === "" || (await isOld(path))) await rm(path, { force: true }).catch(() => {});
+  }
+}
+
+/** Whether a temporary file is left from before: another daemon's write takes no minute. */
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && Date.now() - found.mtimeMs > 60_000;
 }
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */

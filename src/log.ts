@@ -32,7 +32,9 @@ const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m",
 
 export function createLog(options: LogOptions): Log {
   const secrets = new Set<string>();
-  const redact = (text: string) => [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text);
+  // The longest first: a secret that begins with another one would leave its end behind.
+  const longestFirst = () => [...secrets].sort((one, other) => other.length - one.length);
+  const redact = (text: string) => longestFirst().reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text);
   const say = (level: LogLevel, message: string) => {
     if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
     options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
@@ -58,9 +60,13 @@ function format(options: LogOptions, level: LogLevel, message: string): string {
   return colour === "" ? `${label}${message}` : `${colour}${label}${message}\x1b[0m`;
 }
 
+/** What a terminal would obey or not show: controls, direction marks, invisible and half characters. Emoji keep their variants. */
+export const unseen =
+  /[[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\ufe00-\ufe0f]]/gv;
+
 /** The text without control characters, direction marks and invisible characters, on one line. */
 export function printable(text: string): string {
-  return text
-    .replace(/[\r\n\t\u2028\u2029]+/g, " ")
-    .replace(/[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, "");
+  // Most texts are plain, and a key press should not pay for a table of Unicode.
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
+  return text.replace(/[\r\n\t\u2028\u2029]+/g, " ").replace(unseen, "");
 }

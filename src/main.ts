@@ -5,7 +5,5 @@ import { runCommand } from "./cli/command.ts";
 if (import.meta.main) {
   void runCommand(process.argv.slice(2)).then((status) => {
     process.exitCode = status;
-    // Whatever still waits for a device must not hold the end.
-    setTimeout(() => process.exit(), 500).unref();
   });
 }

@@ -4,7 +4,10 @@ export function nearest(given: string, words: readonly string[]): string | null 
     .map((word) => ({ word, away: distance(given.toLowerCase(), word.toLowerCase()) }))
     .sort((one, other) => one.away - other.away);
   const best = ranked[0];
-  return best && best.away <= Math.max(1, Math.floor(best.word.length / 3)) ? best.word : null;
+  // A word of which nothing is left was not meant.
+  return best && best.away < best.word.length && best.away <= Math.max(1, Math.floor(best.word.length / 3))
+    ? best.word
+    : null;
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours between two texts (optimal string alignment). */

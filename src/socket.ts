@@ -4,10 +4,10 @@
  */
 import { chmodSync } from "node:fs";
 import { lstat, mkdir, rm, rmdir, stat, unlink } from "node:fs/promises";
-import net from "node:net";
 import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 import { makeFolder } from "./files.ts";
+import { currentRuntime } from "./runtime/runtime.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 const maxPath = 107;
@@ -64,18 +64,9 @@ export async function releaseSocket(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }
 
-/** Whether a daemon answers on the socket. */
-export function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ path });
-    const done = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.on("connect", () => done(true));
-    socket.on("error", () => done(false));
-    setTimeout(() => done(false), 1_000).unref?.();
-  });
+/** Whether anyone listens on the socket. */
+export async function answers(path: string): Promise<boolean> {
+  return (await currentRuntime()).answers(path);
 }
 
 async function takeMark(mark: string): Promise<void> {

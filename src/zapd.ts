@@ -7,7 +7,8 @@ import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
 import { Catalog } from "./devices/catalog.ts";
 import { Control } from "./devices/control.ts";
-import { type Entry, Registry } from "./devices/registry.ts";
+import type { Entry } from "./devices/entry.ts";
+import { Registry } from "./devices/registry.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { textOf } from "./errors.ts";
@@ -147,6 +148,8 @@ export interface Daemon {
   readonly registry: Registry;
   /** Ends when the first scan has ended, if there was one. */
   readonly scanned: Promise<void>;
+  /** Where devices are looked for, as the config says; none means everywhere. */
+  interfaces(): readonly string[];
   stop(): Promise<void>;
 }
 
@@ -186,6 +189,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   return {
     url: http_enabled ? `http://${host}:${http_port}/v1` : null,
     ...{ socket, registry: zapd.registry, scanned },
+    interfaces: () => config.running.discovery.interfaces,
     async stop() {
       for (const one of listening) one.close();
       await serving.drained(graceMs);

@@ -22,7 +22,7 @@ export async function apps(context: Context): Promise<void> {
 
 export async function launch(context: Context): Promise<void> {
   const [app, ...pairs] = context.words;
-  if (app === undefined) throw new UsageError("which app?");
+  if (!app) throw new UsageError("which app?");
   const params = Object.fromEntries(pairs.map(pairOf));
   const body = { app, ...(pairs.length > 0 && { params }) };
   const { data, text } = await call<Data<"launch">>(context, "POST", devicePath(context.device, "/apps/launch"), {
@@ -54,12 +54,20 @@ export async function refresh(context: Context): Promise<void> {
 
 function pairOf(word: string): [string, string] {
   const at = word.indexOf("=");
-  if (at < 1) throw new UsageError(`${JSON.stringify(word)} is no parameter: write it as KEY=VALUE`);
+  if (at < 1)
+    throw new UsageError(
+      `${JSON.stringify(word)} is no parameter, which is KEY=VALUE; a name that holds spaces stands in quotes`,
+    );
   return [word.slice(0, at), word.slice(at + 1)];
 }
 
 function appTable(all: readonly App[], context: Context): string {
-  const columns = [{ title: "APP" }, { title: "ID", yields: 2 }, { title: "TYPE" }, { title: "VERSION", yields: 1 }];
+  const columns = [
+    { title: "APP", yields: 0 },
+    { title: "ID", yields: 2 },
+    { title: "TYPE" },
+    { title: "VERSION", yields: 1 },
+  ];
   const rows = all.map((app) => [app.installed ? app.name : `${app.name} (gone)`, app.id, app.type, app.version ?? ""]);
   return table(columns, rows, context.width);
 }

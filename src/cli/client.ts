@@ -1,21 +1,22 @@
 /** Calls to the daemon, over its control socket and nothing else. */
-import { exits } from "../errors.ts";
+import { exits, systemCode } from "../errors.ts";
 import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
 import type { Context } from "./context.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError, type Failure, UsageError } from "./failure.ts";
+import { shellWord } from "./print.ts";
 
 export interface CallOptions {
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** A body that is no JSON, with its type. */
-  readonly upload?: { readonly type: string; readonly stream: ReadableStream<Uint8Array> };
+  /** A body that is no JSON, with its type and length. */
+  readonly upload?: { readonly type: string; readonly bytes: number; readonly stream: ReadableStream<Uint8Array> };
 }
 
 interface Envelope {
   readonly ok: boolean;
   readonly data?: unknown;
-  readonly error?: { code: string; message: string; hint?: string };
+  readonly error?: Failure;
 }
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
@@ -32,11 +33,27 @@ export async function call<T>(
   options: CallOptions = {},
 ): Promise<Called<T>> {
   const response = await send(context, method, `/v1${path}`, options);
-  const text = (await response.text()).trim();
-  const envelope = JSON.parse(text) as Envelope;
-  if (envelope.ok) return { data: envelope.data as T, text };
-  if (context.json) context.print(text);
-  throw CommandError.of(envelope.error ?? { code: "internal_error", message: "the daemon failed without a word" });
+  const text = await textOf(response, context, options.signal);
+  const envelope = envelopeIn(text);
+  if (envelope?.ok) return { data: envelope.data as T, text };
+  throw envelope?.error ? CommandError.of(addressed(envelope.error, path), text) : foreign(context);
+}
+
+/** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
+function addressed(failure: Failure, path: string): Failure {
+  const [, segment] = /^\/devices\/([^/]+)\//.exec(path) ?? [];
+  if (segment === undefined || segment === "default" || failure.hint === undefined) return failure;
+  const device = ` -d ${shellWord(decodeURIComponent(segment))}`;
+  const hint = failure.hint.replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$&${device}`);
+  return { ...failure, hint };
+}
+
+/** A document that the daemon serves as it is, outside the envelope. */
+export async function fetchDocument(context: Context, path: string): Promise<string> {
+  const text = await textOf(await send(context, "GET", path), context);
+  const envelope = envelopeIn(text);
+  if (envelope?.ok === false) throw envelope.error ? CommandError.of(envelope.error, text) : foreign(context);
+  return text;
 }
 
 /** One request, whatever it answers. */
@@ -51,21 +68,63 @@ export async function send(
     method,
     path: query ? `${path}?${new URLSearchParams(query)}` : path,
     ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    ...(upload && { body: upload.stream, headers: { "content-type": upload.type } }),
+    ...(upload && {
+      body: upload.stream,
+      headers: { "content-type": upload.type, "content-length": String(upload.bytes) },
+    }),
     ...(signal && { signal }),
   };
   try {
     return await (await currentRuntime()).call(context.socket(), request);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new CommandError(
-      "the daemon is not running. Start it with `zapd serve`, or once and for all with `zapd service install`",
-      exits.notRunning,
-    );
+    throw unanswered(context, error);
   }
 }
 
-/** The path of a device of the context, or of a name. */
+/** The path of a device, and what is below it. */
 export function devicePath(name: string, rest = ""): string {
+  if (name.trim() === "") throw new UsageError("the name of the device is empty");
+  // A path of dots means another one, whatever it is encoded as.
+  if (/^\.{1,2}$/.test(name.trim()))
+    throw CommandError.of({ code: "device_not_found", message: `no device is called "${name}"` });
   return `/devices/${encodeURIComponent(name)}${rest}`;
+}
+
+async function textOf(response: Response, context: Context, signal?: AbortSignal): Promise<string> {
+  try {
+    return (await response.text()).trim();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw unanswered(context, error);
+  }
+}
+
+function envelopeIn(text: string): Envelope | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && "ok" in value ? (value as Envelope) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function foreign(context: Context): CommandError {
+  return new CommandError(`what answers at ${context.socket()} is not zapd`, exits.failed);
+}
+
+function unanswered(context: Context, error: unknown): CommandError {
+  const code = systemCode(error);
+  if (code === "ECONNRESET" || code === "EPIPE")
+    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
+  if (code === "EACCES" || code === "EPERM")
+    return new CommandError(`the daemon's socket belongs to another user: ${context.socket()}`, exits.refused);
+  const given = context.options["socket"] !== undefined || process.env["ZAPD_SOCKET"];
+  return new CommandError(
+    `the daemon is not running${given ? `: nothing answers at ${context.socket()}` : ""}. ` +
+      "Start it with `zapd serve`, or once and for all with `zapd service install`",
+    exits.notRunning,
+    undefined,
+    { code: "daemon_not_running" },
+  );
 }

@@ -1,54 +1,98 @@
 /** Runs one command of the table: its words, its failures, its exit status. */
 import { exits } from "../errors.ts";
-import { nearest } from "../nearest.ts";
 import { type Command, commands } from "./commands.ts";
-import { createContext } from "./context.ts";
-import { CommandError, failureText, UsageError } from "./failure.ts";
+import { common, createContext, visible } from "./context.ts";
+import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
 
 /** Runs one command and gives its exit status. */
-export async function runCommand([word = "", ...words]: readonly string[]): Promise<number> {
-  if (/^(|help|-h|--help)$/.test(word)) return showHelp(words[0], word === "");
+export async function runCommand(given: readonly string[]): Promise<number> {
+  endOnBrokenPipe();
+  const { word, words } = split(given);
   const name = word === "--version" ? "version" : word;
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) {
-    const meant = nearest(word, Object.keys(commands));
-    process.stderr.write(
-      `zapd: there is no command ${JSON.stringify(word)}.${meant ? ` Did you mean ${meant}?` : " See: zapd help"}\n`,
-    );
-    return exits.usage;
-  }
   try {
-    const context = createContext(words, command.options);
-    if (context.options["help"] === true) return showHelp(name, false);
+    if (!command) return await helpWith(word, words);
+    const context = createContext(command.hidden ? ["--", ...words] : words, command.options);
+    if (context.options["help"] === true) return await helpWith("help", [name]);
+    checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
   } catch (error) {
-    return explain(error, name, command);
+    return explain(error, command && `${name} ${command.use}`.trimEnd(), asksForJson(words));
   }
 }
 
-function explain(error: unknown, name: string, command: Command): number {
+/** Help, asked for or not; fails with UsageError for a word that is no command. */
+async function helpWith(word: string, words: readonly string[]): Promise<number> {
+  const { help, unknownCommand } = await import("./help.ts");
+  if (!/^(|help|-h|--help)$/.test(word)) throw unknownCommand(word);
+  if (word !== "") return help(words.find((one) => !one.startsWith("-")));
+  if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
+  help(undefined, process.stderr);
+  return exits.usage;
+}
+
+/** The command, and all that stands before and behind it: options may come first (`zapd -d Bedroom key home`). */
+export function split(given: readonly string[]): { word: string; words: string[] } {
+  const takesValue = Object.entries(common).flatMap(([name, option]) =>
+    option.type === "string" ? [`--${name}`, ...("short" in option ? [`-${option.short}`] : [])] : [],
+  );
+  let at = 0;
+  while (/^-./.test(given[at] ?? "") && !/^(-h|--help|--version)$/.test(given[at] ?? ""))
+    at += takesValue.includes(given[at] ?? "") ? 2 : 1;
+  return { word: given[at] ?? "", words: [...given.slice(0, at), ...given.slice(at + 1)] };
+}
+
+function checkCount(words: readonly string[], { most }: Command): void {
+  if (most === undefined || words.length <= most) return;
+  const advice = most === 0 ? "it takes no words" : "a name that holds spaces stands in quotes";
+  throw new UsageError(`${JSON.stringify(words[most])} is one word too many: ${advice}`);
+}
+
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return words.slice(0, end === -1 ? words.length : end).includes("--json");
+}
+
+/** Text for people on stderr; with `--json` also the one document on stdout. */
+function explain(error: unknown, use: string | undefined, json: boolean): number {
   if (error instanceof UsageError) {
-    process.stderr.write(`zapd: ${error.message}\nuse:  zapd ${name} ${command.use}\n`);
+    if (json) printDocument(failureDocument({ code: "usage", message: error.message }));
+    say(failureText(error, widthOfTalk()));
+    if (use !== undefined) say(`use:  zapd ${use}`);
     return exits.usage;
   }
-  if (!(error instanceof CommandError)) throw error;
-  process.stderr.write(`${failureText(error.message, error.hint)}\n`);
-  return error.exit;
+  const failure = error instanceof CommandError ? error : unexpected(error);
+  if (json) printDocument(failure.response ?? failureDocument(failure));
+  say(failureText(failure, widthOfTalk()));
+  return failure.exit;
 }
 
-function showHelp(name: string | undefined, asked: boolean): number {
-  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
-  const text = command ? `zapd ${name} ${command.use}\n\n  ${command.about}\n` : overview();
-  (asked ? process.stderr : process.stdout).write(text);
-  return asked ? exits.usage : exits.ok;
+function unexpected(error: unknown): CommandError {
+  const text = error instanceof Error ? error.message : String(error);
+  return new CommandError(
+    `zapd itself failed at this: ${text}`,
+    exits.failed,
+    "That is a mistake in zapd: please report it",
+  );
 }
 
-function overview(): string {
-  const rows = Object.entries(commands).map(([name, { use, about }]) => `  ${`${name} ${use}`.padEnd(52)} ${about}`);
-  return `zapd drives every TV and media player in the house.\n\n${rows.join("\n")}\n
-  -d, --device NAME    the device (else the default device)
-  --json               the response, unchanged
-  --socket PATH        the daemon's control socket (else $ZAPD_SOCKET, or that of the config)
-  --config FILE        the config (else $ZAPD_CONFIG, or the usual place)
-`;
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function printDocument(text: string): void {
+  process.stdout.write(`${process.stdout.isTTY ? visible(text) : text}\n`);
+}
+
+function widthOfTalk(): number {
+  return process.stderr.isTTY ? process.stderr.columns || 80 : Number.POSITIVE_INFINITY;
+}
+
+/** Who reads no further (`zapd devices | head -1`) has what they wanted. */
+function endOnBrokenPipe(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EPIPE") process.exit();
+      throw error;
+    });
 }

@@ -9,64 +9,158 @@ export interface Command {
   readonly use: string;
   readonly about: string;
   readonly options?: Readonly<Record<string, Option>>;
+  /** How many words it takes at most; without a number it judges them itself. */
+  readonly most?: number;
+  readonly examples?: readonly string[];
+  /** For programs: neither listed nor suggested, and its words are taken as they are. */
+  readonly hidden?: boolean;
   load(): Promise<Run>;
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  serve: { use: "[--config FILE]", about: "run the daemon", load: async () => (await import("./serve.ts")).serve },
+  serve: {
+    ...{ use: "[--config FILE]", about: "run the daemon in the foreground", most: 0 },
+    load: async () => (await import("./serve.ts")).serve,
+  },
   demo: {
-    use: "[--port PORT]",
-    about: "run the daemon with simulated sets; nothing leaves this machine",
-    options: { port: { type: "string" } },
+    ...{ use: "[--port PORT]", about: "run a daemon with simulated sets; nothing leaves this machine", most: 0 },
+    options: { port: { type: "string", value: "PORT", about: "the port of its API (else 7272)" } },
     load: async () => (await import("./demo.ts")).demo,
   },
-  status: { use: "", about: "what the daemon is doing", load: async () => (await import("./daemon.ts")).status },
-  devices: { use: "", about: "every known device", load: async () => (await import("./devices.ts")).devices },
-  discover: { use: "", about: "look for devices now", load: async () => (await import("./devices.ts")).discover },
-  device: { use: "[NAME]", about: "one device, in full", load: async () => (await import("./devices.ts")).device },
+  status: {
+    ...{ use: "", about: "what the daemon is doing, and where", most: 0 },
+    load: async () => (await import("./daemon.ts")).status,
+  },
+  devices: {
+    ...{ use: "", about: "every known device", most: 0 },
+    load: async () => (await import("./devices.ts")).devices,
+  },
+  discover: {
+    ...{ use: "", about: "look for devices now", most: 0 },
+    load: async () => (await import("./devices.ts")).discover,
+  },
+  device: {
+    ...{ use: "[NAME]", about: "one device, in full", most: 1 },
+    load: async () => (await import("./devices.ts")).device,
+  },
   add: {
-    use: "HOST[:PORT] [--name NAME] [--platform NAME]",
-    about: "add a device by its address",
-    options: { name: { type: "string" }, platform: { type: "string" } },
+    ...{ use: "HOST[:PORT] [--name NAME] [--platform NAME]", about: "add a device by its address", most: 1 },
+    options: {
+      name: { type: "string", value: "NAME", about: "what to call it (else what it calls itself)" },
+      platform: { type: "string", value: "NAME", about: "its platform (else all are tried)" },
+    },
+    examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     load: async () => (await import("./devices.ts")).add,
   },
   rename: {
-    use: "OLD NEW",
-    about: "give a device another name",
+    ...{ use: "OLD NEW", about: "give a device another name", most: 2 },
+    examples: ['zapd rename "Living Room" Den'],
     load: async () => (await import("./devices.ts")).rename,
   },
-  forget: { use: "NAME", about: "remove a device", load: async () => (await import("./devices.ts")).forget },
+  forget: {
+    ...{ use: "NAME", about: "remove a device", most: 1 },
+    load: async () => (await import("./devices.ts")).forget,
+  },
   default: {
-    use: "[NAME]",
-    about: "show or set the default device",
+    ...{ use: "[NAME]", about: "show or set the default device", most: 1 },
     load: async () => (await import("./devices.ts")).defaultDevice,
   },
-  state: { use: "[NAME]", about: "what a device is doing", load: async () => (await import("./state.ts")).state },
+  state: {
+    ...{ use: "[NAME]", about: "what a device is doing", most: 1 },
+    load: async () => (await import("./state.ts")).state,
+  },
   apps: {
-    use: "[--all]",
-    about: "its apps",
-    options: { all: { type: "boolean" } },
+    ...{ use: "[--all]", about: "the apps of a device", most: 0 },
+    options: { all: { type: "boolean", about: "those too that are no longer installed" } },
     load: async () => (await import("./apps.ts")).apps,
   },
   launch: {
-    use: "APP [KEY=VALUE …]",
-    about: "launch an app, with a deep link",
+    ...{ use: "APP [KEY=VALUE …]", about: "launch an app, by name or id, with a deep link" },
+    examples: [
+      "zapd launch netflix",
+      'zapd launch "Prime Video" -d Bedroom',
+      "zapd launch youtube content_id=dQw4w9WgXcQ",
+    ],
     load: async () => (await import("./apps.ts")).launch,
   },
-  stop: { use: "", about: "leave the app that is shown", load: async () => (await import("./apps.ts")).stop },
+  stop: {
+    ...{ use: "", about: "leave the app that is shown", most: 0 },
+    load: async () => (await import("./apps.ts")).stop,
+  },
   refresh: {
-    use: "[--clear]",
-    about: "read its apps anew",
-    options: { clear: { type: "boolean" } },
+    ...{ use: "[--clear]", about: "read the list of apps anew", most: 0 },
+    options: { clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" } },
     load: async () => (await import("./apps.ts")).refresh,
   },
-  key: { use: "KEY", about: "press a key", load: async () => (await import("./keys.ts")).key },
+  key: {
+    ...{ use: "KEY", about: "press a key" },
+    examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
+    load: async () => (await import("./keys.ts")).key,
+  },
   keys: {
-    use: "KEY … [--delay MS]",
-    about: "press keys one after another",
-    options: { delay: { type: "string" } },
+    ...{ use: "KEY … [--delay MS]", about: "press keys one after another" },
+    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" } },
+    examples: ["zapd keys down down select --delay 150"],
     load: async () => (await import("./keys.ts")).keys,
   },
-  text: { use: "TEXT", about: "type text", load: async () => (await import("./keys.ts")).text },
-  version: { use: "", about: "print the version", load: async () => (await import("./daemon.ts")).printVersion },
+  text: {
+    ...{ use: "TEXT", about: "type text into the field that has the focus" },
+    examples: ["zapd text Amélie"],
+    load: async () => (await import("./keys.ts")).text,
+  },
+  install: {
+    ...{ use: "PATH", about: "sideload a package: a ZIP, or a folder that is zipped", most: 1 },
+    examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
+    load: async () => (await import("./install.ts")).install,
+  },
+  reload: {
+    ...{ use: "", about: "start the sideloaded package anew", most: 0 },
+    load: async () => (await import("./dev.ts")).reload,
+  },
+  logs: {
+    ...{ use: "[--follow]", about: "the developer log of a device", most: 0 },
+    options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
+    load: async () => (await import("./logs.ts")).logs,
+  },
+  config: {
+    use: "get [KEY] | set KEY VALUE … | unset KEY … | reload | path",
+    about: "read and change the config; comments and formatting stay",
+    examples: [
+      "zapd config get daemon.http_port",
+      'zapd config set daemon.default_device "Living Room" discovery.interval_s 60',
+      "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
+      "zapd config unset discovery.hosts",
+    ],
+    load: async () => (await import("./config.ts")).config,
+  },
+  openapi: {
+    ...{ use: "", about: "the API as an OpenAPI 3.1 document", most: 0 },
+    load: async () => (await import("./daemon.ts")).openapi,
+  },
+  completion: {
+    ...{ use: "bash | zsh | fish", about: "completion for a shell, with live device and app names", most: 1 },
+    examples: ["source <(zapd completion bash)", "source <(zapd completion zsh)", "zapd completion fish | source"],
+    load: async () => (await import("./completion.ts")).completion,
+  },
+  remote: {
+    ...{ use: "[NAME]", about: "a remote that fills the terminal, with live state", most: 1 },
+    load: async () => (await import("./remote.ts")).remote,
+  },
+  doctor: {
+    ...{ use: "", about: "look for what is in the way, and say what to do", most: 0 },
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+  service: {
+    ...{ use: "install | uninstall | status [--print]", about: "keep the daemon running, from login on", most: 1 },
+    options: { print: { type: "boolean", about: "show what would be installed, and install nothing" } },
+    load: async () => (await import("./service.ts")).service,
+  },
+  version: {
+    ...{ use: "", about: "print the version", most: 0 },
+    load: async () => (await import("./daemon.ts")).printVersion,
+  },
+  __complete: {
+    ...{ use: "WORD …", about: "what may stand in the place of the last word", hidden: true },
+    load: async () => (await import("./complete.ts")).complete,
+  },
 };

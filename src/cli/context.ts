@@ -2,22 +2,28 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
+import { unseen } from "../log.ts";
+import { nearest } from "../nearest.ts";
+import { takesColour } from "./colour.ts";
 import { UsageError } from "./failure.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
 export interface Option {
   readonly type: "string" | "boolean";
   readonly short?: string;
+  /** What the help calls its value. */
+  readonly value?: string;
+  readonly about?: string;
 }
 
 /** Options that every command takes. */
-const common = {
-  json: { type: "boolean" },
-  device: { type: "string", short: "d" },
-  socket: { type: "string" },
-  config: { type: "string" },
-  help: { type: "boolean", short: "h" },
-  "no-color": { type: "boolean" },
+export const common = {
+  device: { type: "string", short: "d", value: "NAME", about: "the device, by name or id (else the default device)" },
+  json: { type: "boolean", about: "the response of the daemon, unchanged: exactly one document" },
+  socket: { type: "string", value: "PATH", about: "the daemon's socket (else $ZAPD_SOCKET, or that of the config)" },
+  config: { type: "string", value: "FILE", about: "the config (else $ZAPD_CONFIG, or the usual place)" },
+  "no-color": { type: "boolean", about: "no colour, as with $NO_COLOR" },
+  help: { type: "boolean", short: "h", about: "how the command is used" },
 } as const satisfies Record<string, Option>;
 
 export interface Context {
@@ -45,31 +51,59 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
   const { values, positionals } = parse(given, { ...own, ...common });
   const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
   const terminal = process.stdout.isTTY === true;
-  const { NO_COLOR, FORCE_COLOR, TERM } = process.env;
+  const json = values["json"] === true;
+  if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return {
     words: positionals,
     options: values,
-    json: values["json"] === true,
+    json,
     device: text("device") ?? "default",
-    colour: values["no-color"] !== true && !NO_COLOR && (Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb")),
-    width: terminal ? (process.stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
+    colour: takesColour(terminal, values["no-color"] === true, process.env),
+    width: terminal ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY,
     socket: () =>
-      text("socket") ?? process.env["ZAPD_SOCKET"] ?? configuredSocket(configPath(process.env, text("config"))),
-    print: (line) => void process.stdout.write(`${line}\n`),
+      text("socket") || process.env["ZAPD_SOCKET"] || configuredSocket(configPath(process.env, text("config"))),
+    print: (line) => void process.stdout.write(`${json && terminal ? visible(line) : line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
   };
+}
+
+/** The same JSON, with what a terminal would obey written as JSON's own escapes. */
+export function visible(json: string): string {
+  return json.replace(unseen, (found) => (/\s/.test(found) ? found : escaped(found)));
+}
+
+function escaped(text: string): string {
+  const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
 type Values = Record<string, string | boolean | undefined>;
 
 function parse(args: readonly string[], options: Record<string, Option>): { values: Values; positionals: string[] } {
+  const known = Object.fromEntries(
+    Object.entries(options).map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]),
+  );
   try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: known,
+      allowPositionals: true,
+      strict: true,
+    });
     return { values: values as Values, positionals };
   } catch (error) {
-    // The first sentence is enough: the others explain how to pass arguments that begin with a dash.
-    throw new UsageError(String(error instanceof Error ? error.message : error).split(". ")[0] ?? "");
+    throw optionError(error instanceof Error ? error.message : String(error), Object.keys(options));
   }
+}
+
+/** Says in our words what the parser found: its own explain how arguments are passed in general. */
+function optionError(message: string, names: readonly string[]): UsageError {
+  const option = /'(?:-\w, )?([^' <]*)/.exec(message)?.[1]?.replace(/^(?!-)/, "-") ?? "";
+  if (!/unknown option/i.test(message))
+    return new UsageError(`${option} ${/not take|does not/.test(message) ? "takes no value" : "takes a value"}`);
+  const meant = option.startsWith("--") ? nearest(option.slice(2), names) : null;
+  const instead = meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --";
+  return new UsageError(`there is no option ${option}. ${instead}`);
 }
 
 /** `daemon.socket` of the config, or the usual place. The whole schema is not loaded for one line. */

@@ -2,31 +2,42 @@
 
 import type { z } from "zod";
 import type { operations } from "../api.ts";
+import { printable } from "../log.ts";
 import { version } from "../version.ts";
-import { call } from "./client.ts";
+import { call, fetchDocument } from "./client.ts";
 import type { Context } from "./context.ts";
+import { table } from "./print.ts";
 
-type Status = z.infer<(typeof operations)["status"]["data"]>;
+type Data<Name extends "status" | "health"> = z.infer<(typeof operations)[Name]["data"]>;
 
 export async function printVersion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ version }) : `zapd ${version}`);
 }
 
 export async function status(context: Context): Promise<void> {
-  const { data, text } = await call<Status>(context, "GET", "/daemon/status");
+  const { data, text } = await call<Data<"status">>(context, "GET", "/daemon/status");
   if (context.json) return context.print(text);
-  context.print(`zapd ${data.version} is running (pid ${data.pid}), for ${duration(data.uptime_s)}`);
-  context.print(
-    data.http_enabled ? `API     http://${data.http_host}:${data.http_port}/v1` : "API     off (daemon.http_enabled)",
-  );
-  context.print(`socket  ${data.socket}`);
-  context.print(
-    `devices ${data.device_count}${data.default_device === null ? ", no default" : `, default ${data.default_device}`}`,
-  );
+  const host = data.http_host.includes(":") ? `[${data.http_host}]` : data.http_host;
+  const rows = [
+    ["zapd", `${data.version}, pid ${data.pid}, running for ${duration(data.uptime_s)}`],
+    ["API", data.http_enabled ? `http://${host}:${data.http_port}/v1` : "off (daemon.http_enabled)"],
+    ["socket", data.socket],
+    [
+      "devices",
+      `${data.device_count}${data.default_device === null ? ", no default" : `, default ${data.default_device}`}`,
+    ],
+  ];
+  context.print(table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY));
+  const health = await call<Data<"health">>(context, "GET", "/health");
+  for (const warning of health.data.warnings) context.say(`warning: ${printable(warning)}`);
+}
+
+export async function openapi(context: Context): Promise<void> {
+  context.print(await fetchDocument(context, "/openapi.json"));
 }
 
 function duration(seconds: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return `${Math.floor(seconds / 3_600)} h`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }

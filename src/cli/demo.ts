@@ -13,7 +13,7 @@ import { version } from "../version.ts";
 import type { Daemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { catchStrays, start, untilSignal } from "./serve.ts";
+import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
 
 const password = "rokudev";
 const usualPort = 7272;
@@ -63,9 +63,10 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, simulators), stopped]);
     await introduceDeveloper(daemon, simulators);
-    process.stdout.write(introduction(version, daemon.url ?? ""));
+    process.stdout.write(introduction(version, daemon));
     await stopped;
     await daemon.stop();
+    endSoon();
     return exits.ok;
   } finally {
     await Promise.all(simulators.map((simulator) => simulator.stop()));
@@ -124,8 +125,8 @@ async function introduceDeveloper(daemon: Daemon, simulators: readonly RokuSimul
   }
 }
 
-function introduction(version: string, url: string): string {
-  const address = url.replace("http://", "");
+function introduction(version: string, { url, socket }: Daemon): string {
+  const address = (url ?? "").replace("http://", "");
   const rows = sets.map(({ options, model, access }) => `  ${options.name.padEnd(13)} ${model.padEnd(17)} ${access}`);
   return `zapd ${version} · demo: three simulated sets, nothing leaves this machine
 
@@ -138,6 +139,7 @@ Try     curl -s ${address}/devices
         curl -s -X POST ${address}/devices/Living%20Room/apps/launch -d '{"app":"netflix"}'
         curl -s -X POST ${address}/devices/Bedroom/remote/key -d '{"key":"home"}'     (see what a refusal says)
         curl -s -X POST ${address}/devices/Workbench/dev/install -F archive=@my-app.zip
+CLI     export ZAPD_SOCKET=${socket}     (then zapd devices, zapd state, zapd help)
 Stop    Ctrl-C
 
 `;

@@ -1,10 +1,12 @@
 /** Devices on the command line. */
 import type { Device } from "../api.ts";
+import type { Config } from "../config/schema.ts";
 import { printable } from "../log.ts";
 import { type Called, call, devicePath } from "./client.ts";
+import { paintFor } from "./colour.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { table } from "./print.ts";
+import { type Cell, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const { data, text } = await call<Device[]>(context, "GET", "/devices");
@@ -15,60 +17,42 @@ export async function devices(context: Context): Promise<void> {
 }
 
 export async function discover(context: Context): Promise<void> {
-  if (!context.json) context.say("looking …");
+  if (process.stderr.isTTY && !context.json) context.say("looking …");
   const { data, text } = await call<{ devices: Device[] }>(context, "POST", "/devices/discover");
   if (context.json) return context.print(text);
   if (data.devices.length > 0) return context.print(deviceTable(data.devices, context));
-  context.say(
-    "nothing was found. Usually in the way: a guest Wi-Fi, a VPN, a firewall, another VLAN. What always works is the address: zapd add 192.168.1.40",
-  );
+  const { data: config } = await call<Config>(context, "GET", "/config");
+  const { nothingFound } = await import("./nothing-found.ts");
+  context.say(nothingFound(config.discovery.interfaces).join("\n"));
 }
 
 export async function device(context: Context): Promise<void> {
   const { data, text } = await call<Device>(context, "GET", devicePath(context.words[0] ?? context.device));
-  if (context.json) return context.print(text);
-  const { capabilities, ports, ...facts } = data;
-  const rows = Object.entries({
-    ...facts,
-    ports: Object.entries(ports)
-      .map(([word, port]) => `${word} ${port}`)
-      .join(", "),
-    capabilities: capabilities.join(", "),
-  });
-  const shown = rows.filter(([, value]) => value !== null && value !== "");
-  context.print(
-    table(
-      [{ title: "" }, { title: "", yields: 1 }],
-      shown.map(([name, value]) => [
-        name,
-        name.endsWith("_at") || name === "last_seen" ? local(String(value)) : String(value),
-      ]),
-      context.width,
-    ).replace(/^\s*\n/, ""),
-  );
+  context.print(context.json ? text : deviceFacts(data));
 }
 
 export async function add(context: Context): Promise<void> {
   const [host] = context.words;
-  if (host === undefined || context.words.length > 1) throw new UsageError("which address?");
+  if (host === undefined) throw new UsageError("which address?");
   const { name, platform } = context.options;
   const body = { host, ...(name !== undefined && { name }), ...(platform !== undefined && { platform }) };
   const { data, text } = await call<Device>(context, "POST", "/devices", { body });
   if (context.json) return context.print(text);
-  context.say(`added ${printable(data.name)}${data.model ? `, ${printable(data.model)}` : ""}`);
+  context.say(printable(`added ${[data.name, modelOf(data)].filter(Boolean).join(", ")}`));
 }
 
 export async function rename(context: Context): Promise<void> {
-  const [from, to, ...more] = context.words;
-  if (from === undefined || to === undefined || more.length > 0)
-    throw new UsageError("the old name and the new one, in quotes where they hold spaces");
+  const [from, to] = context.words;
+  if (from === undefined || to === undefined)
+    throw new UsageError(
+      `${from === undefined ? "which device?" : "which new name?"} Names that hold spaces stand in quotes`,
+    );
   quiet(context, await call<Device>(context, "PATCH", devicePath(from), { body: { name: to } }));
 }
 
 export async function forget(context: Context): Promise<void> {
-  const [name, ...more] = context.words;
-  if (name === undefined || more.length > 0)
-    throw new UsageError("which device? One at a time, in quotes where its name holds spaces");
+  const [name] = context.words;
+  if (name === undefined) throw new UsageError("which device?");
   quiet(context, await call<Device>(context, "DELETE", devicePath(name)));
 }
 
@@ -87,24 +71,61 @@ function quiet(context: Context, called: Called<unknown>): void {
 }
 
 function deviceTable(all: readonly Device[], context: Context): string {
+  const paint = paintFor(context.colour);
   const columns = [
-    { title: "NAME" },
+    { title: "NAME", yields: 0 },
     { title: "PLATFORM" },
     { title: "MODEL", yields: 2 },
     { title: "STATUS" },
     { title: "ADDRESS", yields: 1 },
     { title: "ACCESS" },
   ];
-  const rows = all.map((one) => [
+  const statuses = { online: paint.good, offline: paint.bad, unknown: paint.faint };
+  const rows = all.map((one): Cell[] => [
     `${one.name}${one.is_default ? "*" : ""}`,
     one.platform,
-    [one.manufacturer, one.model].filter(Boolean).join(" "),
-    one.status,
+    modelOf(one),
+    { text: one.status, paint: statuses[one.status] ?? paint.faint },
     one.host,
-    one.access ?? "",
+    { text: one.access ?? "", paint: one.access === "full" ? (text) => text : paint.warn },
   ]);
   const text = table(columns, rows, context.width);
   return all.some((one) => one.is_default) ? `${text}\n* default` : text;
+}
+
+/** The maker and the model, which often begins with the maker. */
+export function modelOf({ manufacturer, model }: Device): string {
+  const repeated = manufacturer !== null && model?.toLowerCase().startsWith(`${manufacturer.toLowerCase()} `);
+  return [repeated ? null : manufacturer, model].filter(Boolean).join(" ");
+}
+
+function deviceFacts(one: Device): string {
+  const { ports, capabilities, ...facts } = one;
+  const rows: readonly (readonly [string, string | null])[] = [
+    ["name", one.name],
+    ["default", one.is_default ? "yes" : null],
+    ["id", facts.id],
+    ["platform", facts.platform],
+    ["kind", facts.kind],
+    ["model", modelOf(one)],
+    ["serial", facts.serial],
+    ["mac", facts.mac],
+    ["software", facts.software_version],
+    ["address", `${facts.host.includes(":") ? `[${facts.host}]` : facts.host}:${facts.port}`],
+    [
+      "ports",
+      Object.entries(ports)
+        .map((pair) => pair.join(" "))
+        .join(", "),
+    ],
+    ["status", facts.status],
+    ["access", facts.access],
+    ["can", capabilities.join(", ")],
+    ["added", local(facts.added_at)],
+    ["last seen", facts.last_seen && local(facts.last_seen)],
+  ];
+  const shown = rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
+  return table([{ title: "" }, { title: "", yields: 1 }], shown, Number.POSITIVE_INFINITY);
 }
 
 /** Times are local for people. */

@@ -5,8 +5,8 @@ import { UsageError } from "./failure.ts";
 
 export async function key(context: Context): Promise<void> {
   const [name, ...more] = context.words;
-  if (name === undefined || more.length > 0)
-    throw new UsageError(name === undefined ? "which key?" : "one key; for several there is zapd keys");
+  if (!name) throw new UsageError("which key?");
+  if (more.length > 0) throw new UsageError("one key at a time; for several there is zapd keys");
   await press(context, "/remote/key", { key: name });
 }
 
@@ -21,7 +21,7 @@ export async function keys(context: Context): Promise<void> {
 }
 
 export async function text(context: Context): Promise<void> {
-  if (context.words.length === 0) throw new UsageError("which text?");
+  if (context.words.join("") === "") throw new UsageError("which text?");
   await press(context, "/remote/key", { key: `literal:${context.words.join(" ")}` });
 }
 

@@ -7,49 +7,106 @@ export interface Column {
   readonly yields?: number;
 }
 
-/** A table without lines, its columns aligned and cut to the width. */
-export function table(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
-  const cells = [columns.map((column) => column.title), ...rows.map((row) => row.map(printable))];
-  const widths = columns.map((_, at) => Math.max(...cells.map((row) => columnsOf(row[at] ?? ""))));
+/** A cell, with the colour it is shown in. */
+export interface Painted {
+  readonly text: string;
+  paint(shown: string): string;
+}
+
+export type Cell = string | Painted;
+
+const gap = "  ";
+
+/** A table without lines, its columns aligned and cut to the width; without titles it has no head. */
+export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number): string {
+  const head = columns.some(({ title }) => title !== "") ? [columns.map(({ title }) => title)] : [];
+  const cells = [...head, ...rows.map((row) => row.map(clean))];
+  const widths = columns.map((_, at) => Math.max(...cells.map((row) => columnsOf(textOf(row[at] ?? "")))));
   shrink(columns, widths, width);
   return cells
-    .map((row) =>
-      row
-        .map((cell, at) => fit(cell, widths[at] ?? 0, at === row.length - 1))
-        .join("  ")
-        .trimEnd(),
-    )
+    .map((row) => {
+      const last = row.findLastIndex((cell) => textOf(cell) !== "");
+      return row
+        .slice(0, last + 1)
+        .map((cell, at) => fit(cell, widths[at] ?? 0, at === last))
+        .join(gap);
+    })
     .join("\n");
 }
 
-/** Takes from the least important columns first, down to their titles. */
+/** Takes from the least important columns first; at first each stays readable, at last it only stays. */
 function shrink(columns: readonly Column[], widths: number[], width: number): void {
-  const order = columns.map((column, at) => ({ at, yields: column.yields })).filter((one) => one.yields !== undefined);
-  for (const { at } of order.sort((one, other) => (other.yields ?? 0) - (one.yields ?? 0))) {
-    const over = widths.reduce((sum, one) => sum + one + 2, -2) - width;
-    if (over > 0) widths[at] = Math.max(columns[at]?.title.length ?? 0, 4, (widths[at] ?? 0) - over);
+  const order = columns
+    .map(({ yields }, at) => ({ at, yields: yields ?? -1 }))
+    .filter(({ yields }) => yields >= 0)
+    .sort((one, other) => other.yields - one.yields);
+  for (const readable of [8, 3]) {
+    for (const { at } of order) {
+      const over = widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
+      const now = widths[at] ?? 0;
+      if (over > 0) widths[at] = Math.max(Math.min(now, readable), now - over);
+    }
   }
 }
 
-function fit(cell: string, width: number, last: boolean): string {
-  const taken = columnsOf(cell);
-  if (taken > width) return `${[...cell].slice(0, Math.max(0, width - 1)).join("")}…`;
-  return last ? cell : cell + " ".repeat(width - taken);
+function clean(cell: Cell): Cell {
+  return typeof cell === "string" ? printable(cell) : { text: printable(cell.text), paint: cell.paint };
 }
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.text;
+}
+
+function fit(cell: Cell, width: number, last: boolean): string {
+  const text = cut(textOf(cell), width);
+  const shown = typeof cell === "string" ? text : cell.paint(text);
+  return last ? shown : shown + " ".repeat(width - columnsOf(text));
+}
+
+/** The text, or its beginning and an ellipsis where it takes more than `width` columns. */
+export function cut(text: string, width: number): string {
+  if (columnsOf(text) <= width) return text;
+  let shown = "";
+  let left = width - 1;
+  for (const character of text) {
+    left -= columnsOf(character);
+    if (left < 0) break;
+    shown += character;
+  }
+  return `${shown}…`;
+}
+
+const wide =
+  /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1faff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u;
 
 /** How many columns a text takes: combining marks take none, wide characters two. */
 export function columnsOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let columns = 0;
   for (const character of text) {
     if (/\p{M}/u.test(character)) continue;
-    columns +=
-      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/u.test(
-        character,
-      )
-        ? 2
-        : 1;
+    // Flags are two letters, each of which is half of one.
+    columns += wide.test(character) && !/\p{Regional_Indicator}/u.test(character) ? 2 : 1;
   }
   return columns;
+}
+
+/** The text in lines of at most `width` columns, broken between words. */
+export function wrap(text: string, width: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? "";
+    if (line === "") lines[lines.length - 1] = word;
+    else if (columnsOf(line) + 1 + columnsOf(word) <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** A word as a shell takes it: in quotes where it needs them. */
+export function shellWord(text: string): string {
+  if (/^[\p{L}\p{N}_.,:+@/-]+$/u.test(text)) return text;
+  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
 
 /** `12:04`, or `1:02:03`. */
@@ -63,6 +120,6 @@ export function clock(ms: number): string {
 /** `1.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
-  const [unit, divisor] = bytes < 1_000_000 ? ["kB", 1_000] : ["MB", 1_000_000];
+  const [unit, divisor] = bytes < 999_950 ? ["kB", 1_000] : ["MB", 1_000_000];
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
 }

@@ -1,19 +1,17 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
 import { homedir } from "node:os";
 import { configPath, stateFolder } from "../config/paths.ts";
-import { interfacesNow } from "../discovery/interfaces.ts";
 import { exits, textOf, ZapdError } from "../errors.ts";
 import { createLog, type Log } from "../log.ts";
 import { version } from "../version.ts";
 import { type Daemon, startDaemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { nothingFound } from "./nothing-found.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
 
 export async function serve(context: Context): Promise<number> {
-  if (context.words.length > 0) throw new UsageError(`${JSON.stringify(context.words[0])} is not understood`);
   const given = context.options["config"];
   process.umask(0o077);
   const log = terminalLog();
@@ -25,10 +23,13 @@ export async function serve(context: Context): Promise<number> {
   );
   if (typeof started === "number") return started;
   log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
-  void started.scanned.then(() => log.info(knownLine(started)));
+  void started.scanned.then(() => {
+    for (const line of knownLines(started)) log.info(line);
+  });
   await untilSignal();
   await started.stop();
   log.info("stopped");
+  endSoon();
   return exits.ok;
 }
 
@@ -77,16 +78,16 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-function knownLine(daemon: Daemon): string {
+/** Whatever still waits for a device must not hold the end. */
+export function endSoon(): void {
+  setTimeout(() => process.exit(), 500).unref();
+}
+
+function knownLines(daemon: Daemon): string[] {
   const count = daemon.registry.entries.length;
-  if (count > 0) return `${count} ${count === 1 ? "device" : "devices"} known. Ctrl-C stops`;
-  const asked = interfacesNow().filter((one) => !one.loopback);
-  const names =
-    asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface, as this machine has none up";
-  return (
-    `no device found; asked on ${names}. Usually in the way: a guest Wi-Fi, a VPN, a firewall, another VLAN. ` +
-    `What always works is the address: curl -X POST ${daemon.url ?? "…"}/devices -d '{"host":"192.168.1.40"}'`
-  );
+  if (count === 0) return nothingFound(daemon.interfaces());
+  const known = `${count} ${count === 1 ? "device" : "devices"} known`;
+  return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];
 }
 
 function homely(path: string): string {

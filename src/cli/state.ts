@@ -16,8 +16,12 @@ export async function state(context: Context): Promise<void> {
 /** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
 export function stateLine({ device, state }: Data): string {
   const power = { on: "is on", standby: "is in standby", off: "is off", unknown: "answers" }[state.power];
-  const parts = [`${device.name} ${power}`, appPart(state), playbackPart(state.playback), volumePart(state.volume)];
-  return printable(parts.filter((part) => part !== "").join(" · "));
+  return printable([`${device.name} ${power}`, ...doing(state)].join(" · "));
+}
+
+/** What is on a set, in parts: the app, what plays, the volume. */
+export function doing(state: State): string[] {
+  return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
 }
 
 function appPart(state: State): string {

@@ -3,18 +3,27 @@
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
 import { readFile, realpath } from "node:fs/promises";
-import { dirname } from "node:path";
-import { patch as patchToml } from "@decimalturn/toml-patch";
+import { basename, dirname } from "node:path";
 import { parse, TomlError } from "smol-toml";
-import type { z } from "zod";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
-import { makeFolder, writeWhole } from "../files.ts";
-import { nearest } from "../nearest.ts";
-import { type Config, configSchema, redacted, restartKeys, settingOf, settings } from "./schema.ts";
+import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
+import { readChanges } from "./changes.ts";
+import { placeOf, setValue } from "./edit.ts";
+import {
+  type Config,
+  configOf,
+  defaultOf,
+  problemOf,
+  restartKeys,
+  sectionNames,
+  settingOf,
+  settings,
+  suggestion,
+} from "./schema.ts";
 
 export type { Config } from "./schema.ts";
 
-const limits = { fileBytes: 256 * 1024, patchKeys: 64, keyCharacters: 128 } as const;
+const maxFileBytes = 256 * 1024;
 
 export interface ReloadResult {
   readonly config: Config;
@@ -32,7 +41,7 @@ export class ConfigFile {
   /** Keys in the file that mean nothing, each with what may have been meant. */
   #warnings: string[];
   #listeners: ((config: Config) => void)[] = [];
-  #patching: Promise<unknown> = Promise.resolve();
+  #taking: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, config: Config, warnings: string[]) {
     this.path = path;
@@ -44,6 +53,8 @@ export class ConfigFile {
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
     const { config, warnings } = read(await textIn(path), path);
+    const file = await targetOf(path);
+    await sweepTemporaries(dirname(file), basename(file));
     return new ConfigFile(path, config, warnings);
   }
 
@@ -67,35 +78,36 @@ export class ConfigFile {
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
-  async reload(): Promise<ReloadResult> {
-    const { config, warnings } = read(await textIn(this.path), this.path);
-    return this.#take(config, warnings);
+  reload(): Promise<ReloadResult> {
+    return this.#inTurn(async () => {
+      const { config, warnings } = read(await textIn(this.path), this.path);
+      return this.#take(config, warnings);
+    });
   }
 
   /** Changes settings in the file, all or none, and takes them up. */
   patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
-    const result = this.#patching.then(() => this.#patch(changes));
-    this.#patching = result.catch(() => {});
+    return this.#inTurn(() => this.#patch(changes));
+  }
+
+  /** One at a time: a reload that read the file before a patch must not be taken up after it. */
+  #inTurn(take: () => Promise<ReloadResult>): Promise<ReloadResult> {
+    const result = this.#taking.then(take);
+    this.#taking = result.catch(() => {});
     return result;
   }
 
   async #patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
     const values = readChanges(changes);
     const text = await textIn(this.path);
-    const tables = parseToml(text, this.path);
-    for (const [dotted, value] of values) {
-      const { section = "", key = "" } = settings.get(dotted) ?? {};
-      const table = (tables[section] ?? {}) as Tables;
-      if (value === null) delete table[key];
-      else table[key] = value;
-      if (value !== null || Object.keys(table).length > 0 || section in tables) tables[section] = table;
-    }
-    const patched = values.size === 0 ? text : write(text, tables);
+    parseToml(text, this.path);
+    let patched = text;
+    for (const [dotted, value] of values) patched = write(patched, dotted, value);
     // What the editor wrote is read back before it replaces anything.
     const { config, warnings } = read(patched, this.path);
     if (patched !== text) {
       makeFolder(dirname(this.path));
-      await writeWhole(await realpath(this.path).catch(() => this.path), patched);
+      await writeWhole(await targetOf(this.path), patched);
     }
     return this.#take(config, warnings);
   }
@@ -110,17 +122,21 @@ export class ConfigFile {
   }
 }
 
+/** The file behind a symlink, which stays one. */
+function targetOf(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
 async function textIn(path: string): Promise<string> {
   try {
-    const text = await readFile(path, "utf8");
-    if (text.length > limits.fileBytes) throw new ZapdError("config_invalid", `${path} is larger than 256 KiB`);
-    return text;
+    const bytes = await readFile(path);
+    if (bytes.length > maxFileBytes) throw new ZapdError("config_invalid", `${path} is larger than 256 KiB`);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     if (systemCode(cause) === "ENOENT") return "";
     if (cause instanceof ZapdError) throw cause;
-    throw new ZapdError("config_invalid", `${path} could not be read (${systemCode(cause) || textOf(cause)})`, {
-      cause,
-    });
+    const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
+    throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
   }
 }
 
@@ -135,7 +151,7 @@ function parseToml(text: string, path: string): Tables {
         .split("\n")[0]
         ?.replace(/^Invalid TOML document: /, "") ?? "";
     throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, {
-      hint: "Mend the file, then: POST /v1/config/reload",
+      hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
     });
   }
 }
@@ -145,25 +161,22 @@ function read(text: string, path: string): { config: Config; warnings: string[] 
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
-  for (const section of Object.keys(configSchema.shape)) values[section] = {};
+  for (const section of sectionNames) values[section] = {};
   for (const [section, table] of Object.entries(tables)) {
-    const known = Object.hasOwn(configSchema.shape, section);
+    const known = sectionNames.some((one) => one === section);
     if (known && !isTable(table)) throw invalid(text, path, section, "must be a table");
     for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
       const dotted = key === null ? section : `${section}.${key}`;
       const setting = settings.get(dotted);
-      if (!setting) warnings.push(`${path}: ${dotted} is not a setting${suggestion(dotted)}`);
-      else if (key !== null)
-        (values[section] ?? {})[key] = check(setting.schema, value, (reason) => invalid(text, path, dotted, reason));
+      if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
+      else if (key !== null) {
+        const problem = problemOf(setting, value);
+        if (problem !== null) throw invalid(text, path, dotted, problem);
+        (values[section] ?? {})[key] = value;
+      }
     }
   }
-  return { config: configSchema.parse(values), warnings };
-}
-
-function check(schema: z.ZodType, value: unknown, fail: (reason: string) => ZapdError): unknown {
-  const result = schema.safeParse(value);
-  if (!result.success) throw fail(result.error.issues[0]?.message ?? "is not valid");
-  return value;
+  return { config: configOf(values), warnings };
 }
 
 function isTable(value: unknown): value is Tables {
@@ -171,81 +184,22 @@ function isTable(value: unknown): value is Tables {
 }
 
 function invalid(text: string, path: string, dotted: string, reason: string): ZapdError {
-  const key = dotted.split(".").at(-1) ?? dotted;
-  const line =
-    text.split("\n").findIndex((candidate) => new RegExp(`(^|[.\\s[{,])"?${key}"?\\s*[=\\]]`).test(candidate)) + 1;
-  return new ZapdError("config_invalid", `${path}${line > 0 ? `, line ${line}` : ""}: ${dotted} ${sentence(reason)}`, {
-    hint: "Mend the file, then: POST /v1/config/reload",
+  const place = placeOf(text, dotted.split("."));
+  const where = place ? `, line ${place.line}, column ${place.column}` : "";
+  return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {
+    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
   });
 }
 
-/** Checks a patch: values that a patch cannot hold first, then keys, then types and ranges. */
-function readChanges(changes: Readonly<Record<string, unknown>>): Map<string, unknown> {
-  const entries = Object.entries(changes);
-  if (entries.length > limits.patchKeys)
-    throw new ZapdError("invalid_payload", `A patch holds at most ${limits.patchKeys} keys`);
-  for (const [key, value] of entries) {
-    if (typeof value !== "object" || value === null) continue;
-    throw new ZapdError(
-      "unsupported_patch_value",
-      `${quoted(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch takes strings, numbers, booleans and null`,
-      {
-        hint: 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}',
-      },
-    );
-  }
-  for (const [key] of entries) {
-    if (!settings.has(key))
-      throw new ZapdError("unknown_config_key", `${quoted(key)} is not a setting`, {
-        hint: suggestion(key).trim() || `The settings are: ${[...settings.keys()].join(", ")}`,
-      });
-  }
-  return new Map(entries.map(([key, value]) => [key, value === null ? null : changeOf(key, value)]));
-}
-
-function changeOf(dotted: string, given: unknown): unknown {
-  const setting = settings.get(dotted);
-  const refuse = (reason: string) => new ZapdError("invalid_config_value", `${dotted} ${sentence(reason)}`);
-  if (!setting) throw refuse("is not a setting");
-  if (dotted === "dev.vendor_password" && given === redacted) {
-    throw new ZapdError(
-      "invalid_config_value",
-      `dev.vendor_password was given the placeholder ${redacted}, not a password`,
-      {
-        hint: "Leave the key out to keep the password, or give null to unset it",
-      },
-    );
-  }
-  if (setting.list && typeof given !== "string") throw refuse("must be one string, with commas between its entries");
-  const value =
-    setting.list && typeof given === "string"
-      ? given
-          .split(",")
-          .map((part) => part.trim())
-          .filter((part) => part !== "")
-      : given;
-  return check(setting.schema, value, refuse);
-}
-
-function write(text: string, tables: Tables): string {
+/** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
+function write(text: string, dotted: string, value: unknown): string {
+  const { section = "", key = "" } = settings.get(dotted) ?? {};
   try {
-    return patchToml(text, tables);
+    if (value !== null) return setValue(text, section, key, value);
+    return placeOf(text, [section, key]) ? setValue(text, section, key, defaultOf(dotted)) : text;
   } catch (cause) {
     throw new ZapdError("storage_error", "The config file could not be edited in place; nothing was changed", {
       cause,
     });
   }
-}
-
-function suggestion(dotted: string): string {
-  const meant = nearest(dotted, [...settings.keys()]);
-  return meant ? `. Did you mean ${meant}?` : "";
-}
-
-function sentence(reason: string): string {
-  return /^(must|is|was)/.test(reason) ? reason : `is not valid: ${reason}`;
-}
-
-function quoted(key: string): string {
-  return JSON.stringify(key.slice(0, limits.keyCharacters));
 }

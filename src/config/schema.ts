@@ -1,72 +1,106 @@
-/** Every setting there is: its type, range, default and what its change needs. The one statement of the config. */
-import { isIPv4 } from "node:net";
-import { z } from "zod";
+/**
+ * Every setting there is: its type, range, default and what its change needs. The one statement of the config; the zod
+ * schema of the wire is made from it (zod.ts), so that the daemon starts without building one.
+ */
+
+import { isIPv4 } from "../ip.ts";
 import { logLevels } from "../log.ts";
+import { nearest } from "../nearest.ts";
 
-const loopback = (host: string) => host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
+/** What a setting may hold. */
+export type Kind =
+  | { readonly type: "boolean" }
+  | { readonly type: "integer"; readonly least: number; readonly most: number }
+  | { readonly type: "word"; readonly words: readonly string[] }
+  | ({ readonly type: "text" } & Text)
+  | { readonly type: "list"; readonly most: number; readonly of: Text };
 
-const origin = z.string().max(256).refine(isExactOrigin, {
-  error:
-    "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null",
-});
-
-/** Whether a text is an origin exactly as a browser writes it. */
-function isExactOrigin(text: string): boolean {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,]+$/.test(text) || !URL.canParse(text)) return false;
-  if (!/^https?:/.test(text)) return text === text.toLowerCase();
-  return new URL(text).origin === text;
+/** What a text may be. */
+export interface Text {
+  readonly least?: number;
+  readonly most: number;
+  readonly pattern?: RegExp;
+  /** What holds beyond length and pattern. */
+  readonly holds?: (text: string) => boolean;
+  /** What it must be, for people: "must be …". */
+  readonly must: string;
 }
 
-const strings = (item: z.ZodType<string>, most: number) => z.array(item).max(most);
-const address = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(/^[A-Za-z0-9.:_[\]-]+$/, { error: "must be an address, a host name or an interface" });
+interface Stated<T> {
+  readonly usual: T;
+  readonly kind: Kind;
+}
 
-export const configSchema = z.object({
-  daemon: z.object({
-    http_enabled: z.boolean().default(true),
-    http_host: z
-      .string()
-      .refine(loopback, { error: "must be a loopback address: 127.0.0.1, ::1 or localhost" })
-      .default("127.0.0.1"),
-    http_port: z.int().min(1).max(65_535).default(7272),
-    socket: z
-      .string()
-      .max(1_024)
-      .refine((path) => path === "" || path.startsWith("/"), { error: "must be an absolute path" })
-      .default(""),
-    cors_enabled: z.boolean().default(false),
-    cors_allowed_origins: strings(origin, 64).default([]),
-    default_device: z
-      .string()
-      .max(128)
-      .regex(/^[^/%\p{Cc}]*$/u, { error: "must be the name or the id of a device" })
-      .default(""),
-    log_level: z.enum(logLevels).default("info"),
-  }),
-  discovery: z.object({
-    on_start: z.boolean().default(true),
-    interval_s: z.int().min(0).max(86_400).default(300),
-    timeout_ms: z.int().min(100).max(30_000).default(3_000),
-    interfaces: strings(address, 64).default([]),
-    hosts: strings(address, 256).default([]),
-  }),
-  devices: z.object({
-    request_timeout_ms: z.int().min(100).max(30_000).default(5_000),
-  }),
-  dev: z.object({
-    vendor_password: z
-      .string()
-      .max(256)
-      .regex(/^[^\p{Cc}]*$/u, { error: "must not hold control characters" })
-      .default(""),
-  }),
+const toggle = (usual: boolean): Stated<boolean> => ({ usual, kind: { type: "boolean" } });
+const whole = (usual: number, least: number, most: number): Stated<number> => ({
+  usual,
+  kind: { type: "integer", least, most },
 });
+const text = (usual: string, of: Text): Stated<string> => ({ usual, kind: { type: "text", ...of } });
+const list = (most: number, of: Text): Stated<string[]> => ({ usual: [], kind: { type: "list", most, of } });
+const word = <W extends string>(usual: W, words: readonly W[]): Stated<W> => ({ usual, kind: { type: "word", words } });
 
+/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
+const longestSocket = 107;
+/** Neither control characters nor half characters, which no file can hold. */
+const plain = /^[^\p{Cc}\p{Cs}]*$/u;
+
+const loopback: Text = {
+  most: 64,
+  holds: (host) => host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127.")),
+  must: "must be a loopback address: 127.0.0.1, ::1 or localhost",
+};
+const socket: Text = {
+  most: longestSocket,
+  pattern: /^(\/[^\p{Cc}\p{Cs}]*)?$/u,
+  holds: (path) => Buffer.byteLength(path) <= longestSocket,
+  must: `must be an absolute path of at most ${longestSocket} bytes, without control characters`,
+};
+const origin: Text = {
+  most: 256,
+  holds: isExactOrigin,
+  must: "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null",
+};
+const device: Text = { most: 128, pattern: /^[^/%\p{Cc}\p{Cs}]*$/u, must: "must be the name or the id of a device" };
+const address: Text = {
+  ...{ least: 1, most: 253, pattern: /^[A-Za-z0-9.:_[\]-]+$/ },
+  must: "must be an address, a host name or an interface",
+};
+const secret: Text = {
+  most: 256,
+  pattern: plain,
+  must: "must have at most 256 characters, none of them a control character",
+};
+
+const sections = {
+  daemon: {
+    http_enabled: toggle(true),
+    http_host: text("127.0.0.1", loopback),
+    http_port: whole(7272, 1, 65_535),
+    socket: text("", socket),
+    cors_enabled: toggle(false),
+    cors_allowed_origins: list(64, origin),
+    default_device: text("", device),
+    log_level: word("info", logLevels),
+  },
+  discovery: {
+    on_start: toggle(true),
+    interval_s: whole(300, 0, 86_400),
+    timeout_ms: whole(3_000, 100, 30_000),
+    interfaces: list(64, address),
+    hosts: list(256, address),
+  },
+  devices: { request_timeout_ms: whole(5_000, 100, 30_000) },
+  dev: { vendor_password: text("", secret) },
+} as const;
+
+type Sections = typeof sections;
 /** The config, complete: what a file leaves out has its default. */
-export type Config = z.infer<typeof configSchema>;
+export type Config = {
+  -readonly [S in keyof Sections]: {
+    -readonly [K in keyof Sections[S]]: Sections[S][K] extends Stated<infer T> ? T : never;
+  };
+};
 
 /** What a set password reads as, everywhere. */
 export const redacted = "[redacted]";
@@ -74,28 +108,39 @@ export const redacted = "[redacted]";
 /** Settings that the running daemon takes up only at its next start. */
 export const restartKeys = ["daemon.http_enabled", "daemon.http_host", "daemon.http_port", "daemon.socket"] as const;
 
+export const sectionNames = Object.keys(sections) as (keyof Config)[];
+
 export interface Setting {
   readonly section: keyof Config;
   readonly key: string;
-  readonly schema: z.ZodType;
+  readonly kind: Kind;
+  readonly usual: unknown;
   /** A list, written as a comma-separated text in a patch. */
   readonly list: boolean;
 }
 
 /** Every dotted key. A Map, so that `__proto__` is just another unknown key. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
-  Object.entries(configSchema.shape).flatMap(([section, { shape }]) =>
-    Object.entries(shape).map(([key, schema]): [string, Setting] => [
+  sectionNames.flatMap((section) =>
+    Object.entries<Stated<unknown>>(sections[section]).map(([key, { kind, usual }]): [string, Setting] => [
       `${section}.${key}`,
-      {
-        section: section as keyof Config,
-        key,
-        schema,
-        list: schema instanceof z.ZodDefault && schema.def.innerType instanceof z.ZodArray,
-      },
+      { section, key, kind, usual, list: kind.type === "list" },
     ]),
   ),
 );
+
+/** A config of these values, by section and key; the rest has its defaults. The values have been checked. */
+export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
+  const config = sectionNames.map((section) => {
+    const usual = Object.entries<Stated<unknown>>(sections[section]).map(([key, stated]) => [
+      key,
+      structuredClone(stated.usual),
+    ]);
+    return [section, { ...Object.fromEntries(usual), ...values[section] }];
+  });
+  // Each section has each of its keys by construction, which types cannot follow through entries.
+  return Object.fromEntries(config) as Config;
+}
 
 /** The config with its password redacted, as every response shows it. */
 export function redactConfig(config: Config): Config {
@@ -107,4 +152,53 @@ export function redactConfig(config: Config): Config {
 export function settingOf(config: Config, dotted: string): unknown {
   const [section = "", key = ""] = dotted.split(".");
   return (config as Record<string, Record<string, unknown>>)[section]?.[key];
+}
+
+/** The default of a dotted key. */
+export function defaultOf(dotted: string): unknown {
+  return settings.get(dotted)?.usual;
+}
+
+/** Why a value is not valid ("must be …"), or `null`. */
+export function problemOf({ kind }: Setting, value: unknown): string | null {
+  switch (kind.type) {
+    case "boolean":
+      return typeof value === "boolean" ? null : "must be true or false";
+    case "integer":
+      return Number.isSafeInteger(value) && Number(value) >= kind.least && Number(value) <= kind.most
+        ? null
+        : `must be a whole number from ${kind.least} to ${kind.most}`;
+    case "word":
+      return kind.words.some((one) => one === value) ? null : `must be one of ${kind.words.join(", ")}`;
+    case "text":
+      return isText(kind, value) ? null : kind.must;
+    case "list":
+      if (!Array.isArray(value) || value.length > kind.most) return `must be a list of at most ${kind.most} texts`;
+      return value.every((item) => isText(kind.of, item))
+        ? null
+        : `holds an entry that is not right: each ${kind.of.must}`;
+  }
+}
+
+function isText({ least = 0, most, pattern, holds }: Text, value: unknown): boolean {
+  return (
+    typeof value === "string" &&
+    value.length >= least &&
+    value.length <= most &&
+    (pattern?.test(value) ?? true) &&
+    (holds?.(value) ?? true)
+  );
+}
+
+/** Whether a text is an origin exactly as a browser writes it. */
+function isExactOrigin(given: string): boolean {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,]+$/.test(given) || !URL.canParse(given)) return false;
+  if (!/^https?:/.test(given)) return given === given.toLowerCase();
+  return new URL(given).origin === given;
+}
+
+/** "Did you mean …?" for a key that is none; an empty text when nothing is near it. */
+export function suggestion(dotted: string): string {
+  const meant = nearest(dotted, [...settings.keys()]);
+  return meant ? `Did you mean ${meant}?` : "";
 }

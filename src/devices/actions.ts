@@ -1,6 +1,6 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 import type { App } from "../api.ts";
-import { sequenceLimits } from "../api.ts";
+import { sequenceLimits } from "../endpoints.ts";
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../platforms/platform.ts";
 import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
 import { type Control, method, type Task } from "./control.ts";
-import type { Entry } from "./registry.ts";
+import type { Entry } from "./entry.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {

@@ -6,8 +6,9 @@ import type { Finding } from "../discovery/intake.ts";
 import { ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Platform, Ports, Surroundings } from "../platforms/platform.ts";
+import { type Entry, idOf } from "./entry.ts";
 import { checkName } from "./names.ts";
-import { type Entry, idOf, type Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
 
 export interface ArrivalsDependencies {
   readonly registry: Registry;
@@ -84,7 +85,8 @@ export class Arrivals {
     const { registry, config } = this.#deps;
     this.#checkPorts(entry.platform, change.ports);
     const changed = await registry.change(entry.id, change);
-    if (changed.name !== entry.name && config.running.daemon.default_device === entry.name) {
+    const isDefault = config.running.daemon.default_device.toLowerCase() === entry.name.toLowerCase();
+    if (changed.name !== entry.name && isDefault) {
       await config.patch({ "daemon.default_device": changed.name });
     }
     return changed;

@@ -1,17 +1,25 @@
 /** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
-import { z } from "zod";
-import { App } from "../api.ts";
+import type { App } from "../api.ts";
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import type { Platform, PlatformApp } from "../platforms/platform.ts";
+import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
+import { listOf, object, oneOf, orNull, recordOf, text, truth } from "../shape.ts";
 import { Store } from "./store.ts";
 
 const maxApps = 1_000;
+/** Characters of what a device says of an app: what the file could not hold again would cost the whole catalog. */
+const longest = { id: 128, text: 256 } as const;
 
-const Catalogs = z.object({
-  catalogs: z.record(z.string(), z.object({ platform: z.string(), apps: z.array(App) })),
+const isApp = object<App>({
+  ...{ id: text(longest.id, 1), name: text(longest.text), platform_id: text(longest.id, 1), type: oneOf(appTypes) },
+  ...{ version: orNull(text(longest.text)), installed: truth },
 });
-type Catalogs = z.infer<typeof Catalogs>;
+
+interface Catalogs {
+  readonly catalogs: Readonly<Record<string, { readonly platform: string; readonly apps: App[] }>>;
+}
+
+const isCatalogs = object<Catalogs>({ catalogs: recordOf(object({ platform: text(64), apps: listOf(isApp) })) });
 
 export interface Refreshed {
   readonly apps: App[];
@@ -27,7 +35,10 @@ export class Catalog {
   }
 
   static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
-    const parse = (content: unknown) => Catalogs.parse(content);
+    const parse = (content: unknown): Catalogs => {
+      if (!isCatalogs(content)) throw new Error("it does not hold catalogs as zapd writes them");
+      return { catalogs: content.catalogs };
+    };
     return new Catalog(
       await Store.open<Catalogs>({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }),
     );
@@ -75,18 +86,21 @@ export class Catalog {
 export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]): App[] {
   const idsBefore = new Map(before.map((app) => [app.platform_id, app.id]));
   const seen = new Set<string>();
-  const unique = listed.filter((app) => !seen.has(app.platformId) && seen.add(app.platformId));
+  const fits = ({ platformId }: PlatformApp) => platformId !== "" && platformId.length <= longest.id;
+  const unique = listed.filter((app) => fits(app) && !seen.has(app.platformId) && seen.add(app.platformId));
   const gone = before.filter((app) => !seen.has(app.platform_id));
   const taken = new Set(gone.map((app) => app.id));
   for (const app of unique) {
     const id = idsBefore.get(app.platformId);
     if (id !== undefined) taken.add(id);
   }
-  // Two new apps of one name: neither gets the plain id, so that asking for it is ambiguous rather than a guess.
-  const wanted = unique.filter((app) => !idsBefore.has(app.platformId)).map(plainId);
-  for (const id of wanted) if (wanted.indexOf(id) !== wanted.lastIndexOf(id)) taken.add(id);
+  // Two new apps of one name: neither gets the plain id, so that asking for it is ambiguous rather than a guess. An id
+  // that the platform is sure of belongs to its app alone.
+  const sure = new Set(unique.map((app) => app.id));
+  const wanted = unique.filter((app) => !idsBefore.has(app.platformId) && !app.id).map(plainId);
+  const contested = new Set(wanted.filter((id, at) => wanted.indexOf(id) !== at || sure.has(id)));
   const apps = unique.map((app) => {
-    const id = idsBefore.get(app.platformId) ?? freeId(app, taken);
+    const id = idsBefore.get(app.platformId) ?? freeId(app, (one) => taken.has(one) || (!app.id && contested.has(one)));
     taken.add(id);
     return { ...toApp(app, id), installed: true };
   });
@@ -100,16 +114,17 @@ export function describeApp(app: PlatformApp, catalog: readonly App[] | null): A
 }
 
 function toApp(app: PlatformApp, id: string): Omit<App, "installed"> {
-  return { id, name: app.name, platform_id: app.platformId, type: app.type, version: app.version };
+  const version = app.version?.slice(0, longest.text) ?? null;
+  return { id, name: app.name.slice(0, longest.text), platform_id: app.platformId, type: app.type, version };
 }
 
-function freeId(app: PlatformApp, taken: ReadonlySet<string>): string {
+function freeId(app: PlatformApp, isTaken: (id: string) => boolean): string {
   const id = plainId(app);
-  if (!taken.has(id)) return id;
-  const own = `${id}-${slugOf(app.platformId)}`;
+  if (!isTaken(id)) return id;
+  const own = `${id}-${slugOf(app.platformId)}`.slice(0, longest.id - 8);
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? own : `${own}-${number}`;
-    if (!taken.has(candidate)) return candidate;
+    if (!isTaken(candidate)) return candidate;
   }
 }
 
@@ -141,8 +156,8 @@ function slugOf(text: string): string {
     .replaceAll("+", " plus ")
     .replaceAll("&", " and ")
     .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-+|-+$/g, "")
-    .slice(0, 64);
+    .slice(0, 64)
+    .replace(/^-+|-+$/g, "");
 }
 
 /**
@@ -174,7 +189,7 @@ export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
     apps.flatMap((app) => [app.name, app.id]),
   );
   return new ZapdError("app_not_found", `has no app called ${JSON.stringify(wanted.slice(0, 128))}`, {
-    hint: meant ? `Did you mean ${meant}?` : "See its apps with GET /v1/devices/{id}/apps",
+    hint: meant ? `Did you mean ${meant}?` : "See its apps with zapd apps",
   });
 }
 

@@ -15,9 +15,10 @@ import {
 } from "../platforms/platform.ts";
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";
-import { resolveName } from "./names.ts";
+import { type Entry, targetOf } from "./entry.ts";
+import { noneKnown, resolveName } from "./names.ts";
 import { Queue, type Turn } from "./queue.ts";
-import { type Entry, type Registry, targetOf } from "./registry.ts";
+import type { Registry } from "./registry.ts";
 
 export interface ControlDependencies {
   readonly registry: Registry;
@@ -29,6 +30,9 @@ export interface ControlDependencies {
   /** Told when a device did not answer, so that it may be looked for. */
   lost(entry: Entry): void;
 }
+
+/** A timer set for longer would end at once. */
+const longestTimer = 2 ** 31 - 1;
 
 /** One command or read of a device. */
 export interface Task<T> {
@@ -52,6 +56,7 @@ export class Control {
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   readonly #epochs = new Map<string, number>();
+  readonly #ending = new AbortController();
 
   constructor(deps: ControlDependencies) {
     this.#deps = deps;
@@ -194,18 +199,21 @@ export class Control {
     this.#epochs.delete(id);
   }
 
+  /** Ends what is under way, too: a device that hangs must not hold the process. */
   close(): void {
+    this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
     for (const id of [...this.#links.keys()]) this.forget(id);
   }
 
   /** The connection to a device, made anew when what it was made from has changed. */
   connection(entry: Entry): Connection {
-    const target = targetOf(entry);
+    const { registry, surroundings, log } = this.#deps;
+    // The caller's entry may be older than what is known by now: it must not bring a past address back.
+    const target = targetOf(registry.get(entry.id) ?? entry);
     const key = JSON.stringify(target);
     const linked = this.#links.get(entry.id);
     if (linked?.key === key) return linked.connection;
     linked?.connection.close();
-    const { registry, surroundings, log } = this.#deps;
     const learned: Surroundings["learned"] = (facts) => {
       registry
         .learn(entry.id, facts)
@@ -226,11 +234,11 @@ export class Control {
     const { registry, log } = this.#deps;
     const late = new ZapdError("device_timeout", `did not finish within ${Math.round(task.within / 1000)} s`);
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(late), task.within);
+    const timer = setTimeout(() => controller.abort(late), Math.min(task.within, longestTimer));
     try {
       const result = await task.work(
-        this.connection(registry.get(entry.id) ?? entry),
-        AbortSignal.any([signal, controller.signal]),
+        this.connection(entry),
+        AbortSignal.any([signal, controller.signal, this.#ending.signal]),
       );
       registry.noteContact(entry.id, true);
       return result;
@@ -238,7 +246,8 @@ export class Control {
       log.debug(
         `${entry.name}: ${task.doing}: ${error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error)}`,
       );
-      if (error instanceof ZapdError) this.#noteFailure(entry, error);
+      // A caller who hung up says nothing of the device.
+      if (error instanceof ZapdError && !signal.aborted) this.#noteFailure(entry, error);
       throw named(error, entry, task.doing);
     } finally {
       clearTimeout(timer);
@@ -271,7 +280,7 @@ export class Control {
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
       {
-        hint: 'Set one: PATCH /v1/config {"daemon.default_device": "<name>"}',
+        hint: this.#deps.registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME",
       },
     );
   }
@@ -281,10 +290,14 @@ export class Control {
   }
 }
 
+const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
+
 /** A capability's method, or the failure for a device that lacks it. */
 export function method<M>(present: M | undefined, capability: string): M {
   if (present === undefined)
-    throw new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`);
+    throw new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, {
+      hint: capability === "dev" ? developerModeHint : undefined,
+    });
   return present;
 }
 

@@ -1,8 +1,11 @@
 /** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
 import { ZapdError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** What a path takes for itself, however it is encoded (RFC 3986, 5.2.4). */
+const dots = /^\.{1,2}$/;
 /** The word that stands for the default device. */
 export const defaultWord = "default";
 
@@ -18,6 +21,7 @@ export function checkName(given: string, others: readonly Named[]): string {
     new ZapdError("invalid_device_name", `A device cannot be called ${JSON.stringify(given.slice(0, 160))}: ${reason}`);
   if (name.includes("/") || name.includes("%")) throw refuse("a name holds no / and no %");
   if (name === "") throw refuse("a name has at least one character");
+  if (dots.test(name)) throw refuse("a name is more than dots");
   if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
@@ -42,7 +46,7 @@ export function inventName(wanted: string, others: readonly Named[]): string {
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const base = clean === "" || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
+  const base = clean === "" || dots.test(clean) || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
   const taken = new Set([defaultWord, ...others.map((other) => fold(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;
@@ -80,15 +84,20 @@ export function resolveName<D extends Named>(segment: string, devices: readonly 
   if (alike[0]) return alike[0];
   if (fold(text) === defaultWord) return null;
   throw new ZapdError("device_not_found", `No device is called ${JSON.stringify(text.slice(0, maxName))}`, {
-    hint: knownHint(devices),
+    hint: knownHint(text, devices),
   });
 }
 
-function knownHint(devices: readonly Named[]): string {
-  if (devices.length === 0)
-    return "No device is known yet: POST /v1/devices/discover, or add one by its address with POST /v1/devices";
-  const names = devices.slice(0, 8).map((device) => device.name);
-  return `Known: ${names.join(", ")}${devices.length > names.length ? " …" : ""}. Look for others with POST /v1/devices/discover`;
+/** What to do when no device is known at all. */
+export const noneKnown =
+  "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";
+
+function knownHint(text: string, devices: readonly Named[]): string {
+  if (devices.length === 0) return noneKnown;
+  const names = devices.map((device) => device.name);
+  const meant = nearest(text, names);
+  const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
+  return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;
 }
 
 function fold(name: string): string {

@@ -1,12 +1,13 @@
 /** Addresses that users give: read, resolved once, and checked before anything is sent there (SECURITY.md T7). */
-import { lookup } from "node:dns/promises";
-import { isIP, isIPv4 } from "node:net";
 import { ZapdError } from "../errors.ts";
+import { isIP, isIPv4 } from "../ip.ts";
 import { interfacesNow } from "./interfaces.ts";
 
 /** Splits `host`, `host:port`, `[v6]` and `[v6]:port`; fails with `invalid_host`. */
 export function splitHost(text: string): { host: string; port: number | null } {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@?#]+)|([0-9a-f]*:[0-9a-f:.]+))(?::(\d{1,5}))?$/i.exec(text.trim());
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@?#]+)|([0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*))(?::(\d{1,5}))?$/i.exec(
+    text.trim(),
+  );
   const host = match?.[1] ?? match?.[2] ?? match?.[3];
   const port = match?.[4] === undefined ? null : Number(match[4]);
   if (!host || port === 0 || (port ?? 1) > 65_535) throw invalidHost(text, "it is neither an address nor a host name");
@@ -15,23 +16,34 @@ export function splitHost(text: string): { host: string; port: number | null } {
 
 /** The IP address of a host, resolved once; fails with `invalid_host` for one that no device can have. */
 export async function resolveHost(text: string): Promise<string> {
-  const address = isIP(text)
+  const found = isIP(text)
     ? text
-    : await lookup(text).then(
+    : await (await import("node:dns/promises")).lookup(text).then(
         (found) => found.address,
         () => null,
       );
-  if (address === null) throw invalidHost(text, "no such host is known");
+  if (found === null) throw invalidHost(text, "no such host is known");
+  const address = plain(found);
   if (isNobody(address)) throw invalidHost(text, `${address} is not the address of one device`);
   return address;
 }
 
+/** The one spelling of an address: IPv6 has many, and some of them are IPv4 in disguise. */
+function plain(address: string): string {
+  const url = `http://[${address}]`;
+  if (isIPv4(address) || !URL.canParse(url)) return address;
+  const short = new URL(url).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short) ?? [];
+  if (high === undefined || low === undefined) return short;
+  return [high, low]
+    .map((part) => Number.parseInt(part, 16))
+    .flatMap((part) => [part >> 8, part & 255])
+    .join(".");
+}
+
 /** Broadcast, multicast, unspecified and reserved addresses. */
 function isNobody(address: string): boolean {
-  if (!isIPv4(address)) {
-    const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-    return mapped !== undefined ? isNobody(mapped) : /^(::|ff[0-9a-f]{2}:.*)$/i.test(address);
-  }
+  if (!isIPv4(address)) return /^(::|ff[0-9a-f]{2}:.*)$/i.test(address);
   const first = Number(address.split(".")[0]);
   return (
     first === 0 ||

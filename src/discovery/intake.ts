@@ -3,6 +3,8 @@ import { textOf } from "../errors.ts";
 import type { Address, Facts, Platform, Surroundings } from "../platforms/platform.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
+/** The part of one address in them: a host that answers a thousand times must not keep the real set from its turn. */
+const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 
 /** A device that was found: who it is, and where. */
 export interface Finding {
@@ -24,7 +26,8 @@ export class Intake<D> {
   readonly #deps: IntakeDependencies<D>;
   readonly #seen = new Set<string>();
   readonly #found = new Map<string, D>();
-  #waiting: (() => Promise<void>)[] = [];
+  readonly #hosts = new Map<string, { tries: number; running: number }>();
+  #waiting: { host: string; work(): Promise<void> }[] = [];
   #running = 0;
   #tries = 0;
   #idle: (() => void) | undefined;
@@ -36,13 +39,16 @@ export class Intake<D> {
   offer(platform: Platform, address: Address | null): void {
     if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
     const key = `${platform.name} ${address.host} ${address.port}`;
-    if (this.#seen.has(key) || this.#tries >= limits.candidates) return;
+    const host = this.#host(address.host);
+    if (this.#seen.has(key) || this.#tries >= limits.candidates || host.tries >= perHost.candidates) return;
     this.#seen.add(key);
     this.#tries++;
-    this.#waiting.push(async () => {
+    host.tries++;
+    const work = async () => {
       // One that could not say who it is may be starting: its next answer is heard again.
       if (!(await this.#take(platform, address))) this.#seen.delete(key);
-    });
+    };
+    this.#waiting.push({ host: address.host, work });
     this.#next();
   }
 
@@ -61,13 +67,23 @@ export class Intake<D> {
     return [...this.#found.values()];
   }
 
+  #host(address: string): { tries: number; running: number } {
+    const host = this.#hosts.get(address) ?? { tries: 0, running: 0 };
+    this.#hosts.set(address, host);
+    return host;
+  }
+
   #next(): void {
     while (this.#running < limits.identifiedAtOnce) {
-      const work = this.#waiting.shift();
-      if (!work) break;
+      const at = this.#waiting.findIndex((one) => this.#host(one.host).running < perHost.identifiedAtOnce);
+      const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
+      if (!next) break;
+      const host = this.#host(next.host);
       this.#running++;
-      void work().finally(() => {
+      host.running++;
+      void next.work().finally(() => {
         this.#running--;
+        host.running--;
         this.#next();
         if (this.#running === 0) this.#idle?.();
       });

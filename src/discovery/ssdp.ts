@@ -2,7 +2,7 @@
  * Searching over SSDP: one socket per interface, each search repeated, answers told the moment they come. Knows no
  * platform. What an answer means is for its finder to judge.
  */
-import dgram from "node:dgram";
+import type dgram from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import type { Interface } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
@@ -28,13 +28,13 @@ export interface SsdpSearch {
 /** Searches until the time is over. */
 export async function searchSsdp(search: SsdpSearch): Promise<void> {
   if (search.targets.length === 0) return;
-  await Promise.all(search.interfaces.map((one) => searchOn(one, search)));
+  const { createSocket } = await import("node:dgram");
+  await Promise.all(search.interfaces.map((one) => searchOn(one, search, createSocket("udp4"))));
 }
 
-function searchOn(one: Interface, search: SsdpSearch): Promise<void> {
+function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Promise<void> {
   const { window, targets } = search;
   return new Promise((resolve) => {
-    const socket = dgram.createSocket("udp4");
     const timers: ReturnType<typeof setTimeout>[] = [];
     let open = true;
     const end = (trouble?: unknown) => {

@@ -25,6 +25,8 @@ export type Read = (path: string, options?: ReadOptions) => Promise<Answer>;
 
 export interface ReadOptions {
   readonly maxBytes?: number;
+  /** Whether the device must have proven who it is, as for a command: what it says then decides what is done to it. */
+  readonly proven?: boolean;
 }
 
 export interface DeviceHttpOptions {
@@ -48,21 +50,22 @@ export class DeviceHttp {
   /** GET; tried once more when the first try failed without a word. */
   async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
     const exchange = readOf(path, options);
-    const within = this.#deadline(signal);
+    const within = this.within(signal);
     try {
-      const wire = this.#take() ?? (await this.#open(within));
+      const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
       return await this.#carry(wire, exchange, within);
     } catch (error) {
       if (within.aborted || !(error instanceof ZapdError) || error.code !== "device_error" || !closedOnUs(error))
         throw error;
       await rest(retryAfter, within);
-      return this.#carry(await this.#open(within), exchange, within);
+      const wire = await (options.proven ? this.#proven(within) : this.#open(within));
+      return this.#carry(wire, exchange, within);
     }
   }
 
   /** One command, sent at most once. */
   async command(path: string, signal: AbortSignal): Promise<Answer> {
-    const within = this.#deadline(signal);
+    const within = this.within(signal);
     const wire = await this.#proven(within);
     return this.#carry(wire, { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }, within);
   }
@@ -92,16 +95,21 @@ export class DeviceHttp {
     if (kept?.proven && now - kept.idleSince < provenFor) return kept;
     if (now - this.#provenAt < provenAcross) return kept ?? this.#open(signal);
     let wire = kept ?? (await this.#open(signal));
-    await prove(async (path, options) => {
-      try {
-        return await wire.exchange(readOf(path, options), signal);
-      } catch (error) {
-        // A kept connection that the device had closed already says nothing of the device.
-        if (wire !== kept || signal.aborted) throw error;
-        wire = await this.#open(signal);
-        return wire.exchange(readOf(path, options), signal);
-      }
-    });
+    try {
+      await prove(async (path, options) => {
+        try {
+          return await wire.exchange(readOf(path, options), signal);
+        } catch (error) {
+          // A kept connection that the device had closed already says nothing of the device.
+          if (wire !== kept || signal.aborted) throw error;
+          wire = await this.#open(signal);
+          return wire.exchange(readOf(path, options), signal);
+        }
+      });
+    } catch (error) {
+      wire.close();
+      throw error;
+    }
     wire.proven = true;
     if (wire.usable) return wire;
     this.#provenAt = performance.now();
@@ -143,13 +151,14 @@ export class DeviceHttp {
     const { address, surroundings } = this.#options;
     if (surroundings.isOwnDoor(address)) {
       throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-        hint: "Remove it with DELETE /v1/devices/{id}, and add it with its own address",
+        hint: "Remove it with zapd forget, and add it with its own address",
       });
     }
     return Wire.open(address, signal);
   }
 
-  #deadline(signal: AbortSignal): AbortSignal {
+  /** The deadline of one answer. */
+  within(signal: AbortSignal): AbortSignal {
     return deadline(this.#options.surroundings.requestTimeout(), signal);
   }
 }
@@ -166,7 +175,8 @@ export function deadline(ms: number, signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, controller.signal]);
 }
 
-const asleepHint = "It may be asleep or busy: try the power-on key, or raise devices.request_timeout_ms in the config";
+const asleepHint =
+  "It may be asleep or busy: try zapd key power-on, or give it more time with zapd config set devices.request_timeout_ms 10000";
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;

@@ -1,5 +1,5 @@
 /** Wake-on-LAN: the magic packet is six bytes of 0xff and sixteen times the hardware address, over UDP. */
-import dgram from "node:dgram";
+import type dgram from "node:dgram";
 
 /** The magic packet for a hardware address written `aa:bb:cc:dd:ee:ff`. */
 export function magicPacket(mac: string): Uint8Array {
@@ -15,7 +15,8 @@ export async function sendMagicPackets(
   destinations: readonly string[],
   port: number,
 ): Promise<void> {
-  const socket = dgram.createSocket("udp4");
+  const { createSocket } = await import("node:dgram");
+  const socket = createSocket("udp4");
   socket.on("error", () => {});
   try {
     await new Promise<void>((resolve) => socket.bind(0, () => resolve()));

@@ -3,7 +3,7 @@
  * followed, a scheme cannot be swapped, a head or a body cannot grow past its cap, an upload is streamed with its length,
  * and the connection itself is known, so that an identity read over it holds for the command sent after it.
  */
-import net from "node:net";
+import type net from "node:net";
 import { systemCode, ZapdError } from "../errors.ts";
 import { type Answer, AnswerReader, type Wanted } from "./http-answer.ts";
 import type { Address } from "./platform.ts";
@@ -49,9 +49,11 @@ export class Wire {
   }
 
   /** Connects; fails with `device_unreachable`. */
-  static open(address: Address, signal: AbortSignal): Promise<Wire> {
+  static async open(address: Address, signal: AbortSignal): Promise<Wire> {
+    // Loaded with the first call: the daemon listens before it needs sockets of its own.
+    const { connect } = await import("node:net");
     return new Promise((resolve, reject) => {
-      const socket = net.connect({ host: address.host, port: address.port, noDelay: true });
+      const socket = connect({ host: address.host, port: address.port, noDelay: true });
       const done = (error?: ZapdError) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
@@ -152,7 +154,7 @@ const reasons: Record<string, string> = {
 
 function unreachable(address: Address, reason: string): ZapdError {
   return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {
-    hint: "It may be asleep: try the power-on key. If its address has changed, discovery finds it again: POST /v1/devices/discover",
+    hint: `It may be asleep: try zapd key power-on, or check that ${address.host} is still its address with zapd discover`,
   });
 }
 

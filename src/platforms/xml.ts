@@ -93,13 +93,17 @@ function textIn(nodes: unknown): string {
 
 const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Decodes the five entities of XML and character references, once. */
+/** Decodes the five entities of XML and character references, once. Controls, which no set means, become spaces. */
 function decode(text: string): string {
-  return text.replace(/&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi, (whole, name, decimal, hex) => {
-    if (name) return named[String(name).toLowerCase()] ?? whole;
-    const point = decimal ? Number.parseInt(decimal, 10) : Number.parseInt(hex, 16);
-    return point > 0 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? String.fromCodePoint(point) : "";
-  });
+  const decoded = text.replace(
+    /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi,
+    (whole, name, decimal, hex) => {
+      if (name) return named[String(name).toLowerCase()] ?? whole;
+      const point = decimal ? Number.parseInt(decimal, 10) : Number.parseInt(hex, 16);
+      return point > 0 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? String.fromCodePoint(point) : "";
+    },
+  );
+  return decoded.replace(/\p{Cc}/gu, " ");
 }
 
 function unreadable(cause?: unknown): ZapdError {

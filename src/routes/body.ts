@@ -1,13 +1,13 @@
 /** Reading request bodies, bounded in size, depth and time. */
 import { ZapdError } from "../errors.ts";
 
-const limits = { jsonBytes: 1024 * 1024, depth: 32, keys: 1_000, idleMs: 10_000 } as const;
+const limits = { jsonBytes: 1024 * 1024, jsonMs: 30_000, depth: 32, keys: 1_000, idleMs: 10_000 } as const;
 
 /** The JSON of a body; `undefined` for an empty one. Fails with `invalid_payload` or `payload_too_large`. */
 export async function readJson(request: Request): Promise<unknown> {
   checkLength(request, limits.jsonBytes);
   const parts: Uint8Array[] = [];
-  for await (const part of chunksOf(request, limits.jsonBytes)) parts.push(part);
+  for await (const part of chunksOf(request, limits.jsonBytes, limits.jsonMs)) parts.push(part);
   const bytes = Buffer.concat(parts);
   if (bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))) return undefined;
   checkType(request);
@@ -22,14 +22,15 @@ export function checkLength(request: Request, most: number): void {
   if (length !== null && Number(length) > most) throw tooLarge(most);
 }
 
-/** The body's bytes as they come; a body that grows past `most` or goes silent ends it. */
-export async function* chunksOf(request: Request, most: number): AsyncGenerator<Uint8Array> {
+/** The body's bytes as they come; a body that grows past `most`, goes silent or takes longer than `withinMs` ends it. */
+export async function* chunksOf(request: Request, most: number, withinMs: number): AsyncGenerator<Uint8Array> {
   const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
   if (!reader) return;
+  const until = performance.now() + withinMs;
   let size = 0;
   try {
     for (;;) {
-      const { done, value } = await within(reader.read());
+      const { done, value } = await within(reader.read(), until - performance.now());
       if (done) return;
       size += value.length;
       if (size > most) throw tooLarge(most);
@@ -41,13 +42,11 @@ export async function* chunksOf(request: Request, most: number): AsyncGenerator<
 }
 
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6), so we do. */
-async function within<T>(read: Promise<T>): Promise<T> {
+async function within<T>(read: Promise<T>, leftMs: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stalled = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new ZapdError("invalid_payload", "The body stopped coming for 10 s")),
-      limits.idleMs,
-    );
+    const late = leftMs < limits.idleMs ? "The body took too long" : "The body stopped coming for 10 s";
+    timer = setTimeout(() => reject(new ZapdError("invalid_payload", late)), Math.min(leftMs, limits.idleMs));
   });
   try {
     return await Promise.race([read, stalled]);
@@ -100,5 +99,5 @@ function checkShape(value: unknown): void {
 }
 
 function tooLarge(most: number): ZapdError {
-  return new ZapdError("payload_too_large", `The body is larger than ${most / (1024 * 1024)} MiB`);
+  return new ZapdError("payload_too_large", `The body is larger than ${Math.floor(most / (1024 * 1024))} MiB`);
 }

@@ -1,5 +1,4 @@
 import type { Hono } from "hono";
-import { operations } from "../api.ts";
 import type { AppDependencies } from "../app.ts";
 import type { ReloadResult } from "../config/config.ts";
 import { redactConfig } from "../config/schema.ts";
@@ -7,9 +6,9 @@ import { type Env, route } from "./route.ts";
 
 /** The config: read from disk, patched, reloaded. The password is redacted in every answer. */
 export function configRoutes(app: Hono<Env>, { config }: AppDependencies): void {
-  route(app, operations.readConfig, async () => redactConfig(await config.onDisk()));
-  route(app, operations.patchConfig, async ({ body }) => redact(await config.patch(body)));
-  route(app, operations.reloadConfig, async () => redact(await config.reload()));
+  route(app, "readConfig", async () => redactConfig(await config.onDisk()));
+  route(app, "patchConfig", async ({ body }) => redact(await config.patch(body)));
+  route(app, "reloadConfig", async () => redact(await config.reload()));
 }
 
 function redact(result: ReloadResult): ReloadResult {

@@ -1,5 +1,4 @@
 import type { Hono } from "hono";
-import { operations } from "../api.ts";
 import type { AppDependencies } from "../app.ts";
 import { type Env, route } from "./route.ts";
 
@@ -9,7 +8,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const startedAt = performance.now();
   const uptime_s = () => Math.floor((performance.now() - startedAt) / 1_000);
 
-  route(app, operations.status, () => ({
+  route(app, "status", () => ({
     ...{ pid: process.pid, version, uptime_s: uptime_s() },
     ...deps.doors(),
     http_enabled: config.running.daemon.http_enabled,
@@ -17,7 +16,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     default_device: control.defaultDevice()?.name ?? null,
   }));
 
-  route(app, operations.health, () => ({
+  route(app, "health", () => ({
     status: "ok" as const,
     version,
     uptime_s: uptime_s(),

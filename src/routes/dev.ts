@@ -1,8 +1,7 @@
 import type { Hono } from "hono";
-import { operations } from "../api.ts";
 import type { AppDependencies } from "../app.ts";
 import { method } from "../devices/control.ts";
-import type { Entry } from "../devices/registry.ts";
+import type { Entry } from "../devices/entry.ts";
 import { ZapdError } from "../errors.ts";
 import { type Env, route } from "./route.ts";
 import { withArchive } from "./upload.ts";
@@ -14,7 +13,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const { control, actions, config } = deps;
   const installing = new Set<string>();
 
-  route(app, operations.install, async ({ id, request, signal }) => {
+  route(app, "install", async ({ id, request, signal }) => {
     const entry = control.find(id);
     const password = checkReady(entry);
     if (installing.has(entry.id) || installing.size >= uploadsAtOnce) {
@@ -34,13 +33,13 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     }
   });
 
-  route(app, operations.reload, async ({ id, signal }) => {
+  route(app, "reload", async ({ id, signal }) => {
     const entry = control.find(id);
     const reloaded = await actions.reload(entry, signal);
     return control.acted(entry, "reload", { app: reloaded });
   });
 
-  route(app, operations.readLogs, async ({ id, query, signal }) => {
+  route(app, "readLogs", async ({ id, query, signal }) => {
     const entry = control.find(id);
     const { lines, cursor } = await actions.logs(entry, query.cursor ?? null, signal);
     return { device: control.describe(entry), lines, cursor };
@@ -61,7 +60,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
       "dev_password_missing",
       `Installing on ${entry.name} needs its developer password, and none is set`,
       {
-        hint: 'Set it: PATCH /v1/config {"dev.vendor_password": "<the one chosen on the set>"}',
+        hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
       },
     );
   }

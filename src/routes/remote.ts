@@ -1,17 +1,16 @@
 import type { Hono } from "hono";
-import { operations } from "../api.ts";
 import type { AppDependencies } from "../app.ts";
 import { type Env, route } from "./route.ts";
 
 /** The remote: one key, or a timed sequence. */
 export function remoteRoutes(app: Hono<Env>, { control, actions }: AppDependencies): void {
-  route(app, operations.key, async ({ id, body, signal }) => {
+  route(app, "key", async ({ id, body, signal }) => {
     const entry = control.find(id);
     await actions.key(entry, body.key, signal);
     return control.acted(entry, "key", { key: body.key });
   });
 
-  route(app, operations.sequence, async ({ id, body, signal }) => {
+  route(app, "sequence", async ({ id, body, signal }) => {
     const entry = control.find(id);
     const { keys, delay_ms } = body;
     const { sent, duration_ms } = await actions.sequence(entry, keys, delay_ms, signal);

@@ -1,8 +1,8 @@
 /** How every route is made: parse what the operation takes, call, answer in the envelope. */
-import { zValidator } from "@hono/zod-validator";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
-import type { Operation } from "../api.ts";
+import type { Operation, operations } from "../api.ts";
+import { type Endpoint, type EndpointName, endpoints } from "../endpoints.ts";
 import { errorBody, textOf, ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Call } from "../runtime/runtime.ts";
@@ -30,55 +30,61 @@ const mostIgnored = 1024 * 1024;
 const maxPath = 2_048;
 const maxQuery = 4_096;
 
+type Operations = typeof operations;
+
 /** Adds an operation's route. What the handler returns becomes `data`. */
-export function route<O extends Operation>(
+export function route<Name extends EndpointName>(
   app: Hono<Env>,
-  operation: O,
-  handler: (asked: Asked<O>) => Promise<z.input<O["data"]>> | z.input<O["data"]>,
+  name: Name,
+  handler: (
+    asked: Asked<Operations[Name]>,
+  ) => Promise<z.input<Operations[Name]["data"]>> | z.input<Operations[Name]["data"]>,
 ): void {
-  const answer = async (c: Context<Env>) => {
+  const endpoint: Endpoint = endpoints[name];
+  app.on(endpoint.method, `/v1${endpoint.path}`, async (c) => {
     const { raw } = c.req;
     checkUrl(raw.url);
-    const body = operation.body ? await bodyOf(operation, raw) : undefined;
-    if (!operation.body && !takesUpload(operation)) checkLength(raw, mostIgnored);
+    if (endpoint.takes !== "json" && endpoint.takes !== "upload") checkLength(raw, mostIgnored);
+    const body = endpoint.takes === "json" ? await bodyOf(name, raw) : undefined;
+    const query = endpoint.takes === "query" ? await queryOf(name, c) : {};
     c.env.unhurried();
-    const query = operation.query ? c.req.valid("query" as never) : {};
-    const asked = { id: c.req.param("id") ?? "", body, query, signal: raw.signal, request: raw } as unknown as Asked<O>;
-    return c.json({ ok: true, data: await handler(asked) });
-  };
-  if (!operation.query) app.on(operation.method, `/v1${operation.path}`, answer);
-  else {
-    const validator = zValidator("query", operation.query as z.ZodObject, (result) => {
-      if (!result.success) throw invalid(result.error.issues);
-    });
-    app.on(operation.method, `/v1${operation.path}`, validator as never, answer);
-  }
+    const asked = { id: c.req.param("id") ?? "", body, query, signal: raw.signal, request: raw };
+    return c.json({ ok: true, data: await handler(asked as unknown as Asked<Operations[Name]>) });
+  });
 }
 
-/** The one that streams its own body. */
-function takesUpload(operation: Operation): boolean {
-  return operation.path.endsWith("/install");
+/** An operation with its schemas, which are built when the first request needs one. */
+async function operationOf(name: EndpointName): Promise<Operation> {
+  return (await import("../api.ts")).operations[name];
 }
 
-async function bodyOf(operation: Operation, request: Request): Promise<unknown> {
+async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
   const given = await readJson(request);
-  if (given === undefined && !operation.optionalBody) {
+  const { body, optionalBody } = await operationOf(name);
+  if (given === undefined && !optionalBody) {
     throw new ZapdError("invalid_payload", "The request needs a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,
     });
   }
-  const result = operation.body?.safeParse(given === undefined ? {} : given);
+  const result = body?.safeParse(given === undefined ? {} : given);
   if (result && !result.success) throw invalid(result.error.issues);
   return result?.data;
+}
+
+async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
+  const [{ query }, { zValidator }] = await Promise.all([operationOf(name), import("@hono/zod-validator")]);
+  const validate = zValidator("query", query as z.ZodObject, (result) => {
+    if (!result.success) throw invalid(result.error.issues);
+  });
+  await validate(c as never, async () => {});
+  return c.req.valid("query" as never);
 }
 
 function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
   const [issue] = issues;
   const where = issue && issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ` : "";
-  return new ZapdError(
-    "invalid_payload",
-    `The request is not valid: ${where}${issue?.message ?? "unknown"}`.slice(0, 500),
-  );
+  const reason = issue?.message.endsWith("received undefined") ? "it is missing" : issue?.message;
+  return new ZapdError("invalid_payload", `The request is not valid: ${where}${reason ?? "unknown"}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {
@@ -114,18 +120,22 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 }
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
-export function answerUnknown(c: Context<Env>, operations: readonly Operation[]): Response {
+export function answerUnknown(c: Context<Env>): Response {
   // What CONNECT names is no address with a path.
   const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
-  const methods = operations
-    .filter((operation) => patternOf(operation).test(path))
-    .map((operation) => operation.method.toUpperCase());
+  const known: readonly Endpoint[] = Object.values(endpoints);
+  const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
     const error = new ZapdError("not_found", `There is nothing at ${path.slice(0, 200)}`, {
       hint: "Every route begins with /v1, such as /v1/devices",
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
   }
+  return answerMethod(c, path, methods);
+}
+
+/** 405 with `Allow`: the path is known, and takes other methods. */
+export function answerMethod(c: Context<Env>, path: string, methods: readonly string[]): Response {
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(
     "method_not_allowed",
@@ -135,6 +145,6 @@ export function answerUnknown(c: Context<Env>, operations: readonly Operation[])
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
 }
 
-function patternOf(operation: Operation): RegExp {
-  return new RegExp(`^/v1${operation.path.replace(":id", "[^/]+")}$`);
+function patternOf({ path }: Endpoint): RegExp {
+  return new RegExp(`^/v1${path.replace(":id", "[^/]+")}$`);
 }

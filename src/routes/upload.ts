@@ -1,5 +1,4 @@
 /** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
-import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import type { Archive } from "../platforms/platform.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveBytes = 100 * 1024 * 1024;
+const archiveMs = 180_000;
 /** What the form around the archive may take. */
 const formBytes = 64 * 1024;
 const field = "archive";
@@ -28,7 +28,7 @@ export async function withArchive<T>(
     });
   }
   makeFolder(folder);
-  const path = join(folder, `upload-${randomUUID()}.zip`);
+  const path = join(folder, `upload-${crypto.randomUUID()}.zip`);
   try {
     const bytes = await receive(request, type, path);
     return await use({ path, bytes });
@@ -41,21 +41,21 @@ async function receive(request: Request, type: string, path: string): Promise<nu
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
   let problem: ZapdError | undefined;
-  let saved: Promise<number> | undefined;
+  let saving: Saving | undefined;
+  let files = 0;
   const fail = (error: ZapdError) => {
     problem ??= error;
   };
   form.on("file", (name, stream) => {
+    if (++files > 1) fail(badForm("it holds more than one file"));
     // A stream whose file is not wanted must flow, or the form never ends.
-    if (name !== field || saved) {
-      if (saved) fail(badForm("it holds more than one file"));
-      return stream.resume();
-    }
+    if (name !== field || saving) return stream.resume();
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${archiveBytes / (1024 * 1024)} MiB`)),
     );
-    saved = save(stream, path);
-    saved.catch(() => {});
+    saving = save(stream, path);
+    // A disk that is full takes no more, and the form would wait for it.
+    saving.bytes.catch(fail);
   });
   form.on("field", (name) => {
     if (name === field) fail(badForm(`its field ${field} is a text, not a file`));
@@ -70,7 +70,7 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     });
   });
   try {
-    for await (const chunk of chunksOf(request, archiveBytes + formBytes)) {
+    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs)) {
       if (problem) break;
       const taken = form.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       if (!taken) await drained(form, () => problem !== undefined);
@@ -78,10 +78,11 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     if (!problem) form.end();
     if (!problem) await ended;
     if (problem) throw problem;
-    if (!saved) throw badForm(`it has no file field ${field}`);
-    return await saved;
+    if (!saving) throw badForm(`it has no file field ${field}`);
+    return await saving.bytes;
   } finally {
     form.destroy();
+    await saving?.end();
   }
 }
 
@@ -104,19 +105,38 @@ function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string)
   }
 }
 
-async function save(stream: NodeJS.ReadableStream, path: string): Promise<number> {
+interface Saving {
+  /** How many there are, once all are on disk. */
+  readonly bytes: Promise<number>;
+  /** Closes the file, whole or not. */
+  end(): Promise<void>;
+}
+
+function save(stream: NodeJS.ReadableStream, path: string): Saving {
   const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
   stream.pipe(file);
   stream.on("error", (error) => file.destroy(error));
-  try {
-    await finished(file);
-  } catch (cause) {
-    throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
-      hint: "Check that the disk of the state folder is not full",
-      cause,
-    });
-  }
-  return file.bytesWritten;
+  const bytes = finished(file).then(
+    () => file.bytesWritten,
+    (cause) => {
+      throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+        hint: "Check that the disk of the state folder is not full",
+        cause,
+      });
+    },
+  );
+  // A form that failed first has told why.
+  const ended = bytes.then(
+    () => {},
+    () => {},
+  );
+  return {
+    bytes,
+    end() {
+      file.destroy();
+      return ended;
+    },
+  };
 }
 
 /** Waits until the form takes more, or has failed in the meantime. */

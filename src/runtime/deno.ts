@@ -7,6 +7,7 @@ interface DenoServer {
   shutdown(): Promise<void>;
 }
 interface DenoNamespace {
+  connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
   createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
   serve(options: Record<string, unknown>, handler: (request: Request) => Response | Promise<Response>): DenoServer;
 }
@@ -16,6 +17,16 @@ function deno(): DenoNamespace {
 }
 
 export const runtime: Runtime = {
+  answers: (socket) =>
+    deno()
+      .connect({ transport: "unix", path: socket })
+      .then(
+        (connection) => {
+          connection.close();
+          return true;
+        },
+        () => false,
+      ),
   call(socket, { path, ...init }) {
     const client = deno().createHttpClient({ proxy: { transport: "unix", path: socket } });
     return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);

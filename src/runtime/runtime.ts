@@ -32,6 +32,8 @@ export interface SocketCall {
 }
 
 export interface Runtime {
+  /** Whether anyone listens on a socket. */
+  answers(socket: string): Promise<boolean>;
   /** Calls the HTTP server behind a socket; rejects when nobody answers there. */
   call(socket: string, call: SocketCall): Promise<Response>;
   /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */

@@ -62,6 +62,7 @@ export async function refuse(daemon: TestDaemon, name: Name, call: Call, ...code
 }
 
 export function refused(answered: Answered, ...codes: string[]): Failed {
+  if (answered.status === 200) throw new Error(`not refused: ${JSON.stringify(answered.body)}`);
   const { error } = Failure.parse(answered.body);
   expect(codes, `${error.code}: ${error.message}`).toContain(error.code);
   expect(answered.status).toBe(statusOf(error.code));

@@ -51,8 +51,9 @@ export class FakeConsole {
   raw(bytes: Buffer): void {
     // An odd cut, through the middle of a character if there is one.
     const cut = Math.floor(bytes.length / 2);
-    this.#client?.write(bytes.subarray(0, cut));
-    setTimeout(() => this.#client?.write(bytes.subarray(cut)), 5);
+    const client = this.#client;
+    client?.write(bytes.subarray(0, cut));
+    setTimeout(() => client?.write(bytes.subarray(cut)), 5);
   }
 
   #accept(socket: net.Socket): void {

@@ -22,8 +22,16 @@ export class FakeInstaller {
   qop = true;
   readonly uploads: Upload[] = [];
   /** What the set makes of a package instead of taking it. */
-  outcome: "install" | "compile-error" | "no-manifest" | "corrupt" | "577" | "update-page" | "reset" | "gibberish" =
-    "install";
+  outcome:
+    | "install"
+    | "577"
+    | "update-page"
+    | "gibberish"
+    | "corrupt"
+    | "no-manifest"
+    | "compile-error"
+    | "reset"
+    | "hang" = "install";
   /** How the page tells: in the JSON of current firmware, the script of older, or hidden markup. */
   page: "json" | "shell" | "font" = "json";
   challenges = 0;
@@ -72,7 +80,7 @@ export class FakeInstaller {
   #install(upload: Upload): Answer {
     const received = ["info", `Application Received: ${upload.archive.length} bytes stored.`] as const;
     if (this.outcome === "577") return { status: 577 };
-    if (this.outcome === "reset") return "reset";
+    if (this.outcome === "reset" || this.outcome === "hang") return this.outcome;
     if (this.outcome === "update-page") return page("<html><h1>Failed to check for software update</h1></html>");
     if (this.outcome === "gibberish") return page("<html><body>Thank you!</body></html>");
     if (this.outcome === "corrupt" || upload.archive.length < 512) {

@@ -44,6 +44,8 @@ export class FakeRoku {
   twice = false;
   home: string = documents.homes.plain;
   exitApp: NonNullable<FakeOptions["exitApp"]>;
+  /** Whether a launch works in limited mode: there are reports of both. */
+  limitedLaunch = false;
   launchMs = 0;
   homeMs = 0;
   answerMs = 0;
@@ -160,7 +162,8 @@ export class FakeRoku {
     if (request.method !== "POST") return { status: 404 };
     if (mode === "disabled") return { status: 401 };
     if (noun === "keypress" || noun === "keydown" || noun === "keyup") return pressed(this, rest, mode);
-    if (noun === "launch") return mode === "limited" ? { status: 403 } : this.#launch(rest, request.query);
+    if (noun === "launch" && (mode !== "limited" || this.limitedLaunch)) return this.#launch(rest, request.query);
+    if (noun === "launch") return { status: 403 };
     if (noun === "exit-app" && this.exitApp !== "absent")
       return mode === "limited" ? { status: 403 } : this.#exit(rest);
     return path === "/input" ? { status: 200 } : { status: 404 };

@@ -1,30 +1,22 @@
 /** What the README says is what the program does: its curl tour is run, and its tables are held against the code. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../support/daemon.ts";
+import { type Demo, startDemo } from "../support/demo.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "zapd-readme-"));
-let port = 0;
-let demo: ChildProcess;
-let printed = "";
+let demo: Demo;
 
 beforeAll(async () => {
-  port = await freePort();
-  demo = spawn(process.execPath, [join(root, "src/main.ts"), "demo", "--port", String(port)]);
-  demo.stdout?.on("data", (bytes: Buffer) => {
-    printed += bytes.toString();
-  });
-  for (let tries = 0; tries < 200 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
-});
+  demo = await startDemo();
+}, 90_000);
 
 afterAll(async () => {
-  demo.kill("SIGINT");
-  await new Promise((resolve) => demo.on("exit", resolve));
+  await demo.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -52,7 +44,7 @@ function run(command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(
       "sh",
-      ["-c", command.replaceAll("127.0.0.1:7272", `127.0.0.1:${port}`)],
+      ["-c", command.replaceAll("127.0.0.1:7272", `127.0.0.1:${demo.port}`)],
       { cwd: folder },
       (error, stdout) => (error ? reject(error) : resolve(stdout.trim())),
     );
@@ -83,5 +75,5 @@ test.skipIf(!tools)(tools ? title : `${title} (skipped: curl or zip is missing)`
 test("the demo introduces itself as the README shows", () => {
   const shown = /zapd 0\.1\.0 · demo:.*?API {5}/s.exec(readme)?.[0] ?? "";
   expect(shown).not.toBe("");
-  expect(printed).toContain(shown);
+  expect(demo.printed()).toContain(shown);
 });

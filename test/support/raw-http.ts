@@ -1,4 +1,5 @@
 /** HTTP by hand: the bytes of a request exactly as a test writes them, and whatever comes back. */
+import { once } from "node:events";
 import net from "node:net";
 
 export interface RawAnswer {
@@ -69,7 +70,7 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
 async function push(socket: net.Socket, pieces: Iterable<Uint8Array>, over: () => boolean): Promise<void> {
   for (const piece of pieces) {
     if (over() || socket.destroyed) return;
-    if (!socket.write(piece)) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+    if (!socket.write(piece)) await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => {});
   }
 }
 

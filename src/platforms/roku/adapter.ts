@@ -106,7 +106,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
 
 /** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
 async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise<PlatformState> {
-  const document = (path: string, what: string) => ecp.document(path, what, signal);
+  const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
   const [info, active, player, audio] = await Promise.allSettled([
     ecp.info(signal),
     document(paths.activeApp, "say which app is shown"),
@@ -118,6 +118,7 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
     throw info.reason;
   if (active.status === "rejected" && (info.status === "rejected" || info.value === null)) throw active.reason;
   const shown = textOf(active, readActiveApp);
+  if (shown === null && info.status === "rejected") throw info.reason;
   const id = shown === null ? undefined : (shown.app?.platformId ?? null);
   const input = id ? inputOf(id) : null;
   return {

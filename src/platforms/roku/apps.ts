@@ -13,7 +13,10 @@ const pollEvery = 100;
 const settleAfterLaunch = 1_000;
 
 /** Names for deep links that mean the same on every platform, and the set's own. */
-const linkNames: Readonly<Record<string, string>> = { content_id: "contentId", media_type: "mediaType" };
+const linkNames: ReadonlyMap<string, string> = new Map([
+  ["content_id", "contentId"],
+  ["media_type", "mediaType"],
+]);
 
 export class RokuApps {
   readonly #ecp: Ecp;
@@ -38,11 +41,13 @@ export class RokuApps {
   }
 
   async launch(id: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed> {
-    const named = Object.fromEntries(Object.entries(params).map(([name, value]) => [linkNames[name] ?? name, value]));
+    const named = Object.fromEntries(
+      Object.entries(params).map(([name, value]) => [linkNames.get(name) ?? name, value]),
+    );
     const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal);
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
-        hint: "See what is installed with POST /v1/devices/{id}/apps/refresh",
+        hint: "See what is installed: zapd refresh, then zapd apps",
       });
     }
     return this.#shows((app) => app?.platformId === id, seenWithin, signal);
@@ -62,7 +67,7 @@ export class RokuApps {
     const dev = (await this.list(signal)).find((app) => app.type === "dev");
     if (!dev) {
       throw new ZapdError("dev_package_missing", "has no sideloaded package", {
-        hint: "Install one with POST /v1/devices/{id}/dev/install",
+        hint: "Install one: zapd install ./my-app",
       });
     }
     if ((await this.active(signal))?.type === "dev") {
@@ -73,7 +78,7 @@ export class RokuApps {
     await rest(settleAfterLaunch, signal);
     if ((await this.active(signal))?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
-        hint: "It may have crashed at its start: see GET /v1/devices/{id}/dev/logs",
+        hint: "It may have crashed at its start: see zapd logs",
       });
     }
     return dev;

@@ -2,8 +2,7 @@
  * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection per set, shared by all who read, kept
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
-import { randomUUID } from "node:crypto";
-import net from "node:net";
+import type net from "node:net";
 import { systemCode, textOf, ZapdError } from "../../errors.ts";
 import { rest } from "../http.ts";
 import type { Address, Console } from "../platform.ts";
@@ -24,7 +23,7 @@ const inUse = /Console connection is already in use/i;
 
 export class RokuConsole implements Console {
   readonly #address: Address;
-  readonly #epoch = randomUUID().slice(0, 8);
+  readonly #epoch = crypto.randomUUID().slice(0, 8);
   #lines: string[] = [];
   /** How many lines have gone through the ring. */
   #count = 0;
@@ -70,7 +69,12 @@ export class RokuConsole implements Console {
   async #attach(signal: AbortSignal): Promise<void> {
     const replay: string[] = [];
     let settled = false;
-    const feed = new Feed((line) => (settled ? this.#add([line]) : replay.push(line)));
+    const feed = new Feed((line) => {
+      if (settled) return this.#add([line]);
+      replay.push(line);
+      // What will not be kept is not collected either.
+      if (replay.length > 2 * limits.lines) replay.splice(0, limits.lines);
+    });
     await feed.connect(this.#address, signal);
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
@@ -121,9 +125,10 @@ class Feed {
     this.#onLine = onLine;
   }
 
-  connect(address: Address, signal: AbortSignal): Promise<void> {
+  async connect(address: Address, signal: AbortSignal): Promise<void> {
+    const { connect } = await import("node:net");
     return new Promise((resolve, reject) => {
-      const socket = net.connect({ host: address.host, port: address.port });
+      const socket = connect({ host: address.host, port: address.port });
       this.#socket = socket;
       const fail = (error: unknown) => {
         socket.destroy();

@@ -4,15 +4,13 @@ import { DeviceHttp, rest } from "../http.ts";
 import type { Developer, Surroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
-import { upload } from "./installer.ts";
-import { readPackage } from "./package.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
 export const developerPorts = { installer: 80, console: 8085 } as const;
 
 /** Smaller archives are refused as corrupt by every set (roku-deploy#312). */
 const smallestArchive = 512;
-const logHint = "The whole log: GET /v1/devices/{id}/dev/logs";
+const logHint = "The whole log: zapd logs";
 /** The console writes a moment behind the page. */
 const consoleLag = 100;
 /** What a compiler says, as it stands on the console (2.2). */
@@ -31,10 +29,15 @@ export function connectDeveloper(
     console: feed,
     reload: (signal) => apps.reload(signal),
     async install(archive, password, signal) {
+      const [{ upload }, { readPackage }] = await Promise.all([import("./installer.ts"), import("./package.ts")]);
       const described = await readPackage(archive);
       const present = await apps.list(signal).then(
         (list) => list.some((app) => app.type === "dev"),
-        () => true,
+        // One that keeps its apps to itself takes packages all the same; one that is not ours gets none.
+        (error: unknown) => {
+          if (error instanceof ZapdError && error.code === "device_refused") return true;
+          throw error;
+        },
       );
       const page = await upload(http, archive, { password, replace: present }, signal);
       if (page.outcome === "identical") await apps.start("dev", signal);
@@ -42,7 +45,9 @@ export function connectDeveloper(
         return { package: described, messages: page.messages };
       if (page.outcome === "unknown")
         throw new ZapdError("device_error", "answered the package with a page that says neither yes nor no");
-      throw rejected(page.messages, await compilerSays(feed, signal), archive.bytes);
+      // The console still holds what the compiler said of an older package.
+      const compiler = page.messages.some(isOfCompiler) ? await compilerSays(feed, signal) : [];
+      throw rejected(page.messages, compiler, archive.bytes);
     },
   };
   return {
@@ -63,9 +68,13 @@ async function compilerSays(feed: RokuConsole, signal: AbortSignal): Promise<str
   return lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
 }
 
+function isOfCompiler(message: string): boolean {
+  return /compil|parsing XML/i.test(message);
+}
+
 function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
   const failures = messages.filter((message) => !/^Application Received/i.test(message));
-  const compiles = failures.some((message) => /compil|parsing XML/i.test(message));
+  const compiles = failures.some(isOfCompiler);
   const all = [...new Set([...failures, ...compiler.slice(0, 20).map((line) => line.trim())])];
   return new ZapdError(
     "package_rejected",

@@ -8,7 +8,7 @@ import type { Facts, Power, Surroundings, Target } from "../platform.ts";
 import { accessHint, paths, readDescription, readDeviceInfo } from "./protocol.ts";
 
 /** What to do when another device has taken the address; by it this failure is told from mere silence. */
-export const elsewhereHint = "Run discovery to find it at its new address: POST /v1/devices/discover";
+export const elsewhereHint = "Find it at its new address: zapd discover";
 
 const appListBytes = 1024 * 1024;
 
@@ -35,9 +35,17 @@ export class Ecp {
     return this.#identity((path) => this.http.read(path, signal));
   }
 
-  /** One document; fails with `device_refused` when the set's settings withhold it, and gives `null` when it has none. */
-  async document(path: string, what: string, signal: AbortSignal): Promise<string | null> {
-    const answer = await this.http.read(path, signal, { maxBytes: appListBytes });
+  /**
+   * One document; fails with `device_refused` when the set's settings withhold it, and gives `null` when it has none.
+   * `proven: false` takes it from whoever answers, for a caller that asks beside it who that is.
+   */
+  async document(
+    path: string,
+    what: string,
+    signal: AbortSignal,
+    { proven = true }: { proven?: boolean } = {},
+  ): Promise<string | null> {
+    const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven });
     if (answer.status === 404 || answer.status === 400) return null;
     await this.#accept(answer, what, signal);
     return bodyText(answer);

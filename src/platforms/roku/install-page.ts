@@ -15,6 +15,8 @@ interface Message {
   readonly type: string;
 }
 
+const received = /^application received: \d/i;
+
 /** Reads the page; anything that is not recognised is `unknown`, and so not installed. */
 export function readInstallPage(html: string): InstallPage {
   const messages = unique([...fromParams(html), ...fromShell(html), ...fromFont(html)]);
@@ -23,7 +25,8 @@ export function readInstallPage(html: string): InstallPage {
   if (/failed to check for software update/i.test(html)) return { outcome: "update-required", messages: texts };
   if (says(/identical to previous version/i)) return { outcome: "identical", messages: texts };
   if (messages.some(isFailure)) return { outcome: "rejected", messages: texts };
-  if (says(/install success/i) || messages.some((message) => message.type === "success"))
+  // That the bytes have come says nothing of the installation.
+  if (messages.some(({ text, type }) => /install success/i.test(text) || (type === "success" && !received.test(text))))
     return { outcome: "installed", messages: texts };
   return { outcome: "unknown", messages: texts };
 }

@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { ZapdError } from "../../errors.ts";
 import { answerChallenge, type Challenge, readChallenge } from "../digest.ts";
-import { bodyText, type DeviceHttp, deadline } from "../http.ts";
+import { bodyText, type DeviceHttp } from "../http.ts";
 import type { Archive } from "../platform.ts";
 import type { Exchange } from "../wire.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
@@ -11,8 +11,6 @@ import { developerHint } from "./protocol.ts";
 const path = "/plugin_install";
 const user = "rokudev";
 const pageBytes = 1024 * 1024;
-/** A password check is quick or it is not coming (protocols/roku.md 1.9). */
-const checkTimeout = 5_000;
 
 /**
  * Sends a package: a challenge without a body first, since the set answers 401 without reading and hangs up, then the
@@ -54,7 +52,7 @@ export async function upload(
 /** The challenge, or `null` when this set lets anyone in. */
 async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Challenge | null> {
   const answer = await http
-    .alone({ method: "GET", path, wanted: "head", maxBytes: pageBytes }, deadline(checkTimeout, signal))
+    .alone({ method: "GET", path, wanted: "head", maxBytes: pageBytes }, http.within(signal))
     .catch((error: unknown) => {
       if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
       throw new ZapdError("device_unreachable", "does not answer on its developer installer", {
@@ -86,7 +84,7 @@ async function explainBreak(http: DeviceHttp, password: string, error: unknown, 
   const headers = { Authorization: authorize(challenge, "GET", password) };
   const answer = await http.alone(
     { method: "GET", path, headers, wanted: "head", maxBytes: pageBytes },
-    deadline(checkTimeout, signal),
+    http.within(signal),
   );
   throw answer.status === 401 ? wrongPassword() : updateRequired(error);
 }
@@ -97,7 +95,7 @@ function authorize(challenge: Challenge, method: string, password: string): stri
 
 function wrongPassword(): ZapdError {
   return new ZapdError("dev_auth_failed", "refused the developer password", {
-    hint: 'Set the one that was chosen on the set: PATCH /v1/config {"dev.vendor_password": "…"}',
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
   });
 }
 

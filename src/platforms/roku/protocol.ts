@@ -57,7 +57,7 @@ export function readSearchAnswer(answer: SsdpAnswer): Address | null {
   const url = new URL(location);
   const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
   // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
-  if (literal !== answer.source || url.hostname !== answer.source) return null;
+  if (literal !== answer.source || url.hostname !== answer.source || url.port === "0") return null;
   return { host: answer.source, port: url.port === "" ? 80 : Number(url.port) };
 }
 
@@ -161,19 +161,19 @@ function isTrue(info: Element, name: string): boolean {
   return childText(info, name) === "true";
 }
 
-/** TV inputs by the set's id (1.4). */
-const inputs: Readonly<Record<string, string>> = {
-  "tvinput.hdmi1": "hdmi1",
-  "tvinput.hdmi2": "hdmi2",
-  "tvinput.hdmi3": "hdmi3",
-  "tvinput.hdmi4": "hdmi4",
-  "tvinput.cvbs": "av",
-  "tvinput.dtv": "tuner",
-};
+/** TV inputs by the set's id (1.4). A Map, as what is looked up in it comes from the network. */
+const inputs: ReadonlyMap<string, string> = new Map([
+  ["tvinput.hdmi1", "hdmi1"],
+  ["tvinput.hdmi2", "hdmi2"],
+  ["tvinput.hdmi3", "hdmi3"],
+  ["tvinput.hdmi4", "hdmi4"],
+  ["tvinput.cvbs", "av"],
+  ["tvinput.dtv", "tuner"],
+]);
 
 /** The input that an app id stands for, or `null`. */
 export function inputOf(platformId: string): string | null {
-  return inputs[platformId] ?? null;
+  return inputs.get(platformId) ?? null;
 }
 
 /** Whether a text could be the id of a Roku app (1.4). */
@@ -216,15 +216,15 @@ export function readActiveApp(text: string): { app: PlatformApp | null; screensa
 }
 
 /** Player states (1.6); any other word is taken as idle. */
-const playing: Readonly<Record<string, Playback["status"]>> = {
-  play: "playing",
-  pause: "paused",
-  buffer: "buffering",
-  open: "buffering",
-  startup: "buffering",
-  stop: "stopped",
-  close: "stopped",
-};
+const playing: ReadonlyMap<string, Playback["status"]> = new Map([
+  ["play", "playing"],
+  ["pause", "paused"],
+  ["buffer", "buffering"],
+  ["open", "buffering"],
+  ["startup", "buffering"],
+  ["stop", "stopped"],
+  ["close", "stopped"],
+]);
 
 /**
  * `/query/media-player` (1.6). `active` is the id of the app shown, `null` at home, `undefined` when unknown. The player
@@ -232,7 +232,7 @@ const playing: Readonly<Record<string, Playback["status"]>> = {
  */
 export function readPlayback(text: string, active: string | null | undefined): Playback | null {
   const player = readXml(text);
-  const status = playing[player.attributes["state"]?.toLowerCase() ?? ""];
+  const status = playing.get(player.attributes["state"]?.toLowerCase() ?? "");
   const plugin = child(player, "plugin")?.attributes["id"];
   const foreign = plugin !== undefined && active !== undefined && plugin !== active;
   if (status === undefined || (status === "stopped" && (foreign || active === null))) return null;

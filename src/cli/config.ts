@@ -1,0 +1,122 @@
+/** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
+import type { z } from "zod";
+import type { operations } from "../api.ts";
+import { configPath } from "../config/paths.ts";
+import { printable } from "../log.ts";
+import { nearest } from "../nearest.ts";
+import { type Called, call } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { table } from "./print.ts";
+import { readUnseen } from "./read-unseen.ts";
+
+type Changed = z.infer<(typeof operations)["patchConfig"]["data"]>;
+type Value = string | number | boolean | readonly string[];
+
+const verbs: Readonly<Record<string, (context: Context, words: readonly string[]) => Promise<void>>> = {
+  get,
+  set,
+  unset,
+  reload,
+  path,
+};
+
+export async function config(context: Context): Promise<void> {
+  const [verb = "", ...words] = context.words;
+  const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+  if (run) return run(context, words);
+  const meant = nearest(verb, Object.keys(verbs));
+  const given = verb === "" ? "get, set, unset, reload or path?" : `${JSON.stringify(verb)} is none of its verbs`;
+  throw new UsageError(meant && verb !== "" ? `${given}. Did you mean ${meant}?` : given);
+}
+
+async function get(context: Context, words: readonly string[]): Promise<void> {
+  const [key] = words;
+  if (words.length > 1) throw new UsageError("one key, or none for all");
+  const { settings, text } = await readSettings(context);
+  if (key !== undefined && !settings.has(key)) throw unknownKey(key, [...settings.keys()]);
+  if (context.json) return context.print(text);
+  const value = key === undefined ? undefined : settings.get(key);
+  if (value !== undefined) return context.print(printable(typeof value === "object" ? value.join(",") : String(value)));
+  const rows = [...settings].map(([name, one]) => [name, `= ${JSON.stringify(one)}`]);
+  context.print(table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY).replaceAll("  =", " ="));
+}
+
+async function set(context: Context, words: readonly string[]): Promise<void> {
+  if (words.length === 0 || words.length % 2 === 1) throw new UsageError("which key, and to what value? In pairs");
+  const keys = words.filter((_, at) => at % 2 === 0);
+  const values = words.filter((_, at) => at % 2 === 1);
+  if (values.filter((value) => value === "-").length > 1) throw new UsageError("only one value can be read by -");
+  const { settings } = await readSettings(context);
+  const patch: Record<string, unknown> = {};
+  for (const [at, key] of keys.entries()) {
+    const value = values[at] ?? "";
+    patch[key] = typed(key, value === "-" ? await readUnseen(key) : value, settings.get(key));
+  }
+  changed(context, await call<Changed>(context, "PATCH", "/config", { body: patch }), keys);
+}
+
+async function unset(context: Context, words: readonly string[]): Promise<void> {
+  if (words.length === 0) throw new UsageError("which key?");
+  const body = Object.fromEntries(words.map((key) => [key, null]));
+  changed(context, await call<Changed>(context, "PATCH", "/config", { body }), words);
+}
+
+async function reload(context: Context, words: readonly string[]): Promise<void> {
+  if (words.length > 0) throw new UsageError("reload takes no words");
+  changed(context, await call<Changed>(context, "POST", "/config/reload"));
+}
+
+async function path(context: Context, words: readonly string[]): Promise<void> {
+  if (words.length > 0) throw new UsageError("path takes no words");
+  const given = context.options["config"];
+  const file = configPath(process.env, typeof given === "string" ? given : undefined);
+  context.print(context.json ? JSON.stringify({ path: file }) : file);
+}
+
+/** Silence is success; only what has no effect yet is told. */
+function changed(
+  context: Context,
+  { data, text }: Called<Changed>,
+  keys: readonly string[] = data.restart_required,
+): void {
+  if (context.json) context.print(text);
+  const waiting = data.restart_required.filter((key) => keys.includes(key));
+  if (waiting.length > 0) context.say(`takes effect when the daemon starts again: ${waiting.join(", ")}`);
+}
+
+/** Every setting by its dotted key, with its value in the file or its default. */
+export async function readSettings(
+  context: Context,
+  signal?: AbortSignal,
+): Promise<{ settings: ReadonlyMap<string, Value>; text: string }> {
+  const { data, text } = await call<Record<string, Record<string, Value>>>(context, "GET", "/config", {
+    ...(signal && { signal }),
+  });
+  const settings = Object.entries(data).flatMap(([section, values]) =>
+    Object.entries(values).map(([key, value]): [string, Value] => [`${section}.${key}`, value]),
+  );
+  return { settings: new Map(settings), text };
+}
+
+/** A value as the setting has it: what a name looks like says nothing, "42" may be a device. */
+function typed(key: string, given: string, now: Value | undefined): unknown {
+  const refuse = (wanted: string) =>
+    CommandError.of({
+      code: "invalid_config_value",
+      message: `${key} takes ${wanted}, and ${JSON.stringify(given)} is none`,
+    });
+  if (typeof now === "boolean") {
+    if (given !== "true" && given !== "false") throw refuse("true or false");
+    return given === "true";
+  }
+  if (typeof now !== "number") return given;
+  if (!/^-?\d+(\.\d+)?$/.test(given.trim())) throw refuse("a number");
+  return Number(given);
+}
+
+function unknownKey(key: string, keys: readonly string[]): CommandError {
+  const meant = nearest(key, keys);
+  const hint = meant ? `Did you mean ${meant}?` : `The settings are: ${keys.join(", ")}`;
+  return CommandError.of({ code: "unknown_config_key", message: `${JSON.stringify(key)} is not a setting`, hint });
+}

@@ -1,0 +1,144 @@
+/** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
+import type { Interface } from "../../discovery/interfaces.ts";
+import { listed } from "../words.ts";
+import { type Finding, fail, ok, warn } from "./check.ts";
+import type { Examination } from "./examination.ts";
+import type { Probe } from "./probe.ts";
+
+/** Interfaces that lead nowhere a television stands, by their usual names. */
+const elsewhere: readonly { readonly name: RegExp; readonly is: string }[] = [
+  { name: /^(tailscale|ts)\d+$/, is: "a VPN (Tailscale)" },
+  { name: /^(wg|wt)[\w-]*$/, is: "a VPN (WireGuard)" },
+  { name: /^zt\w+$/, is: "a VPN (ZeroTier)" },
+  { name: /^(tun|tap|utun|ppp|ipsec|nordlynx|proton)[\w-]*$/, is: "a VPN" },
+  {
+    name: /^(docker\d+|br-[0-9a-f]{12}|docker_gwbridge|veth\w+|podman\d+|cni[\w.-]*|flannel[\w.-]*|cali\w+)$/,
+    is: "a network of containers",
+  },
+  {
+    name: /^(virbr\d+|vmnet\d+|vboxnet\d+|lxcbr\d+|lxdbr\d+|incusbr\d+|bridge1\d\d)$/,
+    is: "a network of virtual machines",
+  },
+];
+
+/** What an interface is when no set can be behind it, or `null`. */
+export function elsewhereAt(name: string): string | null {
+  return elsewhere.find((one) => one.name.test(name))?.is ?? null;
+}
+
+export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
+  const asked = await exam.asked();
+  const { interfaces: wished } = (await exam.config()).config.discovery;
+  const missing = wished.filter((wish) => !wish.startsWith("127.") && !asked.some((one) => isMeant(one, wish)));
+  const findings = missing.map((name) =>
+    fail(
+      "interfaces",
+      `discovery.interfaces names ${name}, and this machine has none such now`,
+      "Mend it in the config",
+    ),
+  );
+  const names = namesOf(asked);
+  if (names.length === 0) {
+    const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
+    return findings.length > 0 ? findings : [fail("interfaces", "no interface but loopback is up", hint)];
+  }
+  return [...findings, interfacesLine(names, await exam.probes(), wished.length > 0)];
+}
+
+function isMeant(one: Interface, wish: string): boolean {
+  return one.name === wish || one.address === wish;
+}
+
+function namesOf(all: readonly { readonly name: string }[]): string[] {
+  return [...new Set(all.map((one) => one.name))];
+}
+
+function interfacesLine(names: readonly string[], probes: readonly Probe[], wished: boolean): Finding {
+  const live = namesOf(probes.filter(came));
+  const odd = wished ? [] : names.filter((name) => elsewhereAt(name) !== null);
+  const hint = odd.length > 0 ? avoid(odd, names) : undefined;
+  const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
+  if (names.length === 1) {
+    const text = `one interface, ${names[0]}: discovery asks it`;
+    return hint === undefined ? ok("interfaces", text) : warn("interfaces", text, hint);
+  }
+  const asks = `${count} interfaces, ${listed(names)}: discovery asks ${names.length === 2 ? "both" : "all"}`;
+  if (live.length === names.length) return hint === undefined ? ok("interfaces", asks) : warn("interfaces", asks, hint);
+  const answered = live.length === 0 ? "none" : `only ${listed(live)}`;
+  return warn("interfaces", `${asks}, ${answered} answered`, hint);
+}
+
+/** What the odd ones are, and how they are left out. */
+function avoid(odd: readonly string[], names: readonly string[]): string {
+  const are = odd.map((name) => `${name} is ${elsewhereAt(name)}`).join(", ");
+  const rest = names.filter((name) => !odd.includes(name));
+  if (rest.length === 0) return `${are}: no search reaches the sets at home through it`;
+  const them = odd.length === 1 ? "it" : "them";
+  return `${are}, with no set behind ${them}. To leave ${them} out: zapd config set discovery.interfaces ${rest.join(",")}`;
+}
+
+function came(probe: Probe): boolean {
+  return probe.heard || probe.answered.length > 0;
+}
+
+export async function multicastReceived(exam: Examination): Promise<Finding[]> {
+  const probes = await exam.probes();
+  const anywhere = probes.some((one) => came(one) && elsewhereAt(one.name) === null);
+  return probes.flatMap((probe) => {
+    const id = `multicast:${probe.name}`;
+    if (came(probe)) return [ok(id, `multicast received on ${probe.name}${answers(probe)}`)];
+    // Said of the interface already: a VPN carries none.
+    if (elsewhereAt(probe.name) !== null && anywhere) return [];
+    const reason = probe.trouble === null ? "" : ` (${probe.trouble})`;
+    const say = anywhere ? warn : fail;
+    return [say(id, `no multicast comes through on ${probe.name}${reason}`, inTheWay(exam.machine.platform, probe))];
+  });
+}
+
+function answers({ answered }: Probe): string {
+  if (answered.length === 0) return "";
+  return `, ${answered.length} ${answered.length === 1 ? "device" : "devices"} answered a search`;
+}
+
+const byAddress = "Until then a set is added by its address: zapd add 192.168.1.40";
+
+function inTheWay(platform: string, { trouble }: Probe): string {
+  if (platform === "darwin" && (trouble === null || /EHOSTUNREACH|no route/i.test(trouble)))
+    return `macOS keeps programs from the local network until they are allowed: System Settings > Privacy & Security > Local Network, for the terminal and for zapd. ${byAddress}`;
+  if (platform === "win32")
+    return `Usually it is the firewall: Windows Security > Firewall & network protection > Allow an app, for private networks. ${byAddress}`;
+  if (trouble !== null && /EPERM|EACCES/.test(trouble)) return `A firewall on this machine forbids it. ${byAddress}`;
+  return `A firewall on this machine, or a Wi-Fi that keeps its guests apart, is in the way. ${byAddress}`;
+}
+
+/** Linux tells without root which firewall is on; whether it is in the way, the probes have told. */
+export async function firewall(exam: Examination): Promise<Finding[]> {
+  if (exam.machine.platform !== "linux") return [];
+  const active = await activeFirewalls(exam);
+  if (active.length === 0) return [];
+  const probes = await exam.probes();
+  const names = active.map((one) => one.name);
+  const through = probes.some((one) => one.answered.length > 0);
+  const text = `${listed(names)} ${names.length === 1 ? "is" : "are"} active`;
+  if (through) return [ok("firewall", `${text}, and lets answers of devices through`)];
+  const rules = active.map((one) => one.rule).filter((rule) => rule !== "");
+  const hint = `If sets are not found, let their answers in: ${rules.join("; ") || "UDP from ports 1900 and 5353"}`;
+  return [warn("firewall", `${text}, and no device has answered a search`, hint)];
+}
+
+async function activeFirewalls({ machine }: Examination): Promise<{ name: string; rule: string }[]> {
+  const isActive = async (unit: string) => (await machine.output("systemctl", ["is-active", unit])) === "active";
+  // Its unit says "active" even when ufw is turned off; its own file tells.
+  const ufw = /^ENABLED=yes/im.test((await machine.read("/etc/ufw/ufw.conf")) ?? "");
+  const [firewalld, nftables] = await Promise.all([isActive("firewalld"), isActive("nftables")]);
+  const all = [
+    { on: ufw, name: "ufw", rule: "sudo ufw allow proto udp from any port 1900,5353" },
+    {
+      on: firewalld,
+      name: "firewalld",
+      rule: "sudo firewall-cmd --permanent --add-source-port=1900/udp --add-source-port=5353/udp && sudo firewall-cmd --reload",
+    },
+    { on: nftables, name: "nftables", rule: "" },
+  ];
+  return all.filter((one) => one.on);
+}

@@ -1,0 +1,112 @@
+/** `zapd logs`: the developer log of a device, once or as it grows. */
+import type { z } from "zod";
+import type { operations } from "../api.ts";
+import { exits } from "../errors.ts";
+import { printable } from "../log.ts";
+import { type Called, call, devicePath } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, failureText } from "./failure.ts";
+
+type Log = z.infer<(typeof operations)["readLogs"]["data"]>;
+type Status = z.infer<(typeof operations)["status"]["data"]>;
+
+const pollEvery = 500;
+/** So many lines tell where a log goes on that is read from its beginning again. */
+const kept = 20;
+
+export async function logs(context: Context): Promise<void> {
+  if (context.options["follow"] !== true) {
+    const { data, text } = await read(context, undefined);
+    return context.json ? context.print(text) : printLines(context, data.lines);
+  }
+  const stopped = new AbortController();
+  process.once("SIGINT", () => stopped.abort());
+  try {
+    await follow(context, stopped.signal);
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+  }
+}
+
+/** Where the reading stands: a daemon that has started anew knows no cursor of the one before. */
+interface Place {
+  cursor?: string;
+  pid?: number;
+  tail: string[];
+}
+
+async function follow(context: Context, signal: AbortSignal): Promise<void> {
+  const place: Place = { tail: [] };
+  let missing: CommandError | undefined;
+  for (;;) {
+    try {
+      await readOn(context, place, signal);
+      if (missing) context.say("zapd: it is back");
+      missing = undefined;
+    } catch (error) {
+      if (!isPassing(error) || place.cursor === undefined) throw error;
+      const gone = error.exit === exits.unreachable ? error : new Error("the daemon is gone");
+      if (!missing) context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
+      missing = error;
+    }
+    await rest(pollEvery, signal);
+  }
+}
+
+/** What a restart of the daemon or of the set looks like. */
+function isPassing(error: unknown): error is CommandError {
+  if (!(error instanceof CommandError)) return false;
+  return error.exit === exits.notRunning || error.exit === exits.unreachable || error.message.includes("hung up");
+}
+
+async function readOn(context: Context, place: Place, signal: AbortSignal): Promise<void> {
+  const called = await read(context, place.cursor, signal);
+  const { lines, cursor } = called.data;
+  if (lines.length === 0 && place.cursor !== undefined) return;
+  const { pid } = (await call<Status>(context, "GET", "/daemon/status", { signal })).data;
+  const anew = place.pid !== undefined && place.pid !== pid;
+  const fresh = anew ? lines.slice(overlap(place.tail, lines)) : lines;
+  if (fresh.length > 0) printFresh(context, called, fresh);
+  Object.assign(place, { cursor, pid, tail: [...place.tail, ...fresh].slice(-kept) });
+}
+
+/** With `--json` each reading is a line: the response, without the lines that have been printed already. */
+function printFresh(context: Context, { data, text }: Called<Log>, fresh: readonly string[]): void {
+  if (!context.json) printLines(context, fresh);
+  else if (fresh.length === data.lines.length) context.print(text);
+  else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
+}
+
+/** How many of these lines were printed before: those up to the last ones that were. */
+export function overlap(tail: readonly string[], lines: readonly string[]): number {
+  for (let end = lines.length; end > 0 && tail.length > 0; end--) {
+    const shared = Math.min(tail.length, end);
+    if (tail.slice(-shared).every((line, at) => line === lines[end - shared + at])) return end;
+  }
+  return 0;
+}
+
+function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<Log>> {
+  return call<Log>(context, "GET", devicePath(context.device, "/dev/logs"), {
+    ...(cursor !== undefined && { query: { cursor } }),
+    ...(signal && { signal }),
+  });
+}
+
+function printLines(context: Context, lines: readonly string[]): void {
+  if (lines.length > 0) context.print(lines.map(printable).join("\n"));
+}
+
+function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

@@ -1,0 +1,152 @@
+/** The screen of the remote: what is known in, lines out. Pure. */
+import type { Device } from "../../api.ts";
+import { printable } from "../../log.ts";
+import { modelOf } from "../devices.ts";
+import { columnsOf, wrap } from "../print.ts";
+import { doing } from "../state.ts";
+import { shortTime } from "../words.ts";
+import { bindings, commands } from "./bindings.ts";
+import { drawing, drawingHeight, drawingWidth, listing } from "./drawing.ts";
+import { type Line, type Looks, painted, piece, spread } from "./line.ts";
+import { appsShown, deviceOf, type Model } from "./model.ts";
+
+export interface View extends Looks {
+  readonly columns: number;
+  readonly rows: number;
+  readonly now: Date;
+}
+
+/** As many lines as the terminal has rows, each of at most its width. */
+export function render(model: Model, view: View): string[] {
+  const { columns, rows } = view;
+  const margin = columns >= 40 ? 1 : 0;
+  const width = columns - 2 * margin;
+  const head = header(model, width, view.now);
+  const foot = footer(model, width, rows);
+  const gap = rows - head.length - foot.length >= 8 ? 1 : 0;
+  const room = Math.max(0, rows - head.length - foot.length - gap);
+  const middle = body(model, width, room).slice(0, room);
+  const blank = Array.from({ length: Math.max(0, room - middle.length) }, (): Line => []);
+  const above = gap === 1 ? [[]] : [];
+  return [...head, ...above, ...middle, ...blank, ...foot]
+    .slice(0, rows)
+    .map((line) => " ".repeat(line.length > 0 ? margin : 0) + painted(line, width, view));
+}
+
+function header(model: Model, width: number, now: Date): Line[] {
+  const device = deviceOf(model);
+  if (!device) return [[piece("zapd", "bold")], [piece(model.lost ? lostText : "no set is known yet", "warn")]];
+  const at = model.devices.findIndex((one) => one.id === device.id) + 1;
+  const place = model.devices.length > 1 ? `${at}/${model.devices.length}` : "";
+  const name: Line = [piece(device.name, "bold")];
+  const full = spread(name, [piece([modelOf(device), place].filter(Boolean).join(" · "), "faint")], width);
+  return [full === name ? spread(name, [piece(place, "faint")], width) : full, seenLine(model, device, now)];
+}
+
+const lostText = "the daemon does not answer; trying again …";
+
+/** `on · YouTube · playing 12:04 / 31:20 · volume 18` */
+function seenLine(model: Model, device: Device, now: Date): Line {
+  const { seen, lost } = model;
+  if (lost) return [piece(lostText, "bad")];
+  if (seen === null) return [piece("…", "faint")];
+  const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
+  if ("failure" in seen) {
+    if (!/^device_(unreachable|timeout)$/.test(seen.failure.code)) return [piece(seen.failure.message, "bad")];
+    const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
+    return [piece(`does not answer${last}${turnsOn}`, "warn")];
+  }
+  const { power } = seen.state;
+  const word = { on: "on", standby: "in standby", off: "off", unknown: "answers" }[power];
+  const parts = [word, ...doing(seen.state)].filter((part) => part !== "");
+  const asleep = power === "off" || power === "standby";
+  const line = [piece(parts.join(" · ") + (asleep ? turnsOn : ""), asleep ? "warn" : "plain")];
+  return device.access === "limited" ? [...line, piece(" · limited: keys are refused", "warn")] : line;
+}
+
+/** The bottom: what went wrong or is under way, above it what the remote itself does. */
+function footer(model: Model, width: number, rows: number): Line[] {
+  const asked = promptLine(model, width);
+  if (asked) return [asked];
+  const lines = noticeLines(model, width, rows >= 20 ? 3 : 1);
+  return rows < 8 ? lines : [commandLine(model), ...lines];
+}
+
+function commandLine({ mode }: Model): Line {
+  const shown = mode.name === "help" ? [{ cap: "any key", word: "back" }] : commands;
+  return shown.flatMap(({ cap, word }, at) => [piece(at === 0 ? "" : "  "), piece(cap, "bold"), piece(` ${word}`)]);
+}
+
+function noticeLines({ notice }: Model, width: number, most: number): Line[] {
+  const blank = Array.from({ length: most }, (): Line => []);
+  if (!notice) return blank;
+  const style = notice.loud ? "bad" : "faint";
+  const said = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
+  const lines = wrap(said, width);
+  // What does not fit stands in the last line, which is cut.
+  const shown = [...lines.slice(0, most - 1), lines.slice(most - 1).join(" ")].filter((line) => line !== "");
+  return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
+}
+
+function promptLine({ mode }: Model, width: number): Line | null {
+  if (mode.name === "text") return prompt("text ", mode.text, "Enter sends · Esc leaves", width);
+  return mode.name === "apps" ? prompt("/", mode.filter, "Enter launches · Esc leaves", width) : null;
+}
+
+/** Of a long text the end is shown, where one writes. */
+function prompt(label: string, text: string, hint: string, width: number): Line {
+  const room = width - label.length - 1;
+  let shown = printable(text);
+  while (columnsOf(shown) > room) shown = [...shown].slice(1).join("");
+  return spread([piece(label, "bold"), piece(shown), piece(" ", "pressed")], [piece(hint, "faint")], width);
+}
+
+function body(model: Model, width: number, room: number): Line[] {
+  const { mode } = model;
+  if (mode.name === "help") return help(width, room);
+  if (mode.name === "apps") return picker(model, mode, room);
+  if (!deviceOf(model)) return nobody(width);
+  if (width < drawingWidth || room < drawingHeight) return listing(model, width);
+  return drawing(model);
+}
+
+function nobody(width: number): Line[] {
+  return wrap("Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40", width).map(
+    (line) => [piece(line)],
+  );
+}
+
+/** The apps that match, with the chosen one always in sight. */
+function picker(model: Model, { filter, at }: { filter: string; at: number }, room: number): Line[] {
+  const known = model.apps[model.current ?? ""];
+  if (known === undefined) return [[piece("asking for its apps …", "faint")]];
+  const apps = appsShown(model, filter);
+  if (apps.length === 0) return [[piece(filter === "" ? "it lists no apps" : `no app matches "${filter}"`, "warn")]];
+  const first = Math.max(0, Math.min(at - Math.floor(room / 2), apps.length - room));
+  return apps
+    .slice(first, first + Math.max(1, room))
+    .map((app, row) => (first + row === at ? [piece(`▸ ${app.name}`, "pressed")] : [piece(`  ${app.name}`)]));
+}
+
+const says: Readonly<Record<string, string>> = {
+  enter: "select",
+  up: "up",
+  down: "down",
+  left: "left",
+  right: "right",
+};
+
+function help(width: number, room: number): Line[] {
+  const own = commands.map(({ cap, word }) => ({ cap, word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word }));
+  const all = [...bindings.map(({ cap, word, input }) => ({ cap, word: word || (says[input] ?? "") })), ...own];
+  const cell = 34;
+  const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
+  const height = Math.ceil(all.length / columns);
+  return Array.from({ length: height }, (_, row) =>
+    Array.from({ length: columns }, (_, column) => all[column * height + row]).flatMap((entry) => {
+      if (!entry) return [];
+      const pad = " ".repeat(Math.max(1, 7 - columnsOf(entry.cap)));
+      return [piece(entry.cap, "bold"), piece(pad + entry.word.padEnd(cell - 8))];
+    }),
+  );
+}

@@ -1,0 +1,155 @@
+/** `zapd service`: has the system keep the daemon running, from login on. */
+import { rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { exits } from "../errors.ts";
+import { answers } from "../socket.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { mark as plistMark } from "./service/launchd.ts";
+import { type Manager, ownFile, type Run, runProgram, writeFileOf } from "./service/manager.ts";
+import { launchd, type Owner, systemd } from "./service/managers.ts";
+import { isPassing, keptPlaces, type Program, programOf, runningNow } from "./service/program.ts";
+import { mark as unitMark } from "./service/systemd.ts";
+
+/** What the command works with beside its words; tests bring their own. */
+export interface Surroundings {
+  readonly platform: string;
+  readonly owner: Owner;
+  readonly program: Program;
+  run: Run;
+  /** Whether a daemon answers on the control socket. */
+  answers(): Promise<boolean>;
+  /** Milliseconds that a daemon may take to answer after its start. */
+  readonly patience: number;
+}
+
+type Deed = (manager: Manager, context: Context, surroundings: Surroundings) => Promise<number>;
+
+const deeds: Readonly<Record<string, Deed>> = { install, uninstall, status };
+
+export async function service(context: Context): Promise<number> {
+  const { config } = context.options;
+  const env = process.env;
+  return serve(context, {
+    platform: process.platform,
+    owner: { home: homedir(), uid: process.getuid?.() ?? 0, env },
+    program: programOf(runningNow(), env, typeof config === "string" ? config : undefined),
+    run: runProgram,
+    answers: () => answers(context.socket()),
+    patience: 4_000,
+  });
+}
+
+/** The same, with its surroundings given. */
+export async function serve(context: Context, surroundings: Surroundings): Promise<number> {
+  const [word = ""] = context.words;
+  const deed = Object.hasOwn(deeds, word) ? deeds[word] : undefined;
+  if (!deed) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
+  const manager = managerOf(surroundings);
+  if (context.options["print"] === true) {
+    context.print(manager.text.trimEnd());
+    return exits.ok;
+  }
+  return deed(manager, context, surroundings);
+}
+
+function managerOf({ platform, owner, program, run }: Surroundings): Manager {
+  if (platform === "linux") return systemd(program, owner, run);
+  if (platform === "darwin") return launchd(program, owner, run);
+  const words = program.words.map((word) => (/\s/.test(word) ? `\\"${word}\\"` : word)).join(" ");
+  const task = `schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`;
+  throw new CommandError(
+    `zapd installs no service on ${platform === "win32" ? "Windows" : platform} yet`,
+    exits.unsupported,
+    platform === "win32"
+      ? `The Task Scheduler does it: ${task}`
+      : `Have what starts programs here run: ${program.words.join(" ")}`,
+  );
+}
+
+const markOf = ({ platform }: Surroundings) => (platform === "darwin" ? plistMark : unitMark);
+
+async function install(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+  await manager.ready();
+  const before = await ownFile(manager.file, markOf(surroundings));
+  const was = await manager.state();
+  if (!was.running && (await surroundings.answers()))
+    throw new CommandError(
+      "a daemon is running already, started by hand, and two would fight over the port",
+      exits.failed,
+      "End that one (Ctrl-C), then install the service again: it starts one of its own",
+    );
+  const changed = await writeFileOf(manager.file, manager.text, before);
+  await manager.start(changed && before !== null);
+  const answered = await answersWithin(surroundings);
+  if (context.json) await printState(manager, context);
+  else await tellInstalled(manager, context, surroundings, { changed, answered });
+  return answered ? exits.ok : exits.failed;
+}
+
+async function tellInstalled(
+  manager: Manager,
+  context: Context,
+  { program }: Surroundings,
+  { changed, answered }: { changed: boolean; answered: boolean },
+): Promise<void> {
+  const did = `${manager.name} ${changed ? "is installed" : "was installed already"}`;
+  context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
+  context.say(`file  ${manager.file}`);
+  context.say(`log   ${manager.log}`);
+  if (isPassing(program))
+    context.say(
+      "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service",
+    );
+  for (const line of await manager.advice()) context.say(line);
+}
+
+async function answersWithin({ answers: answered, patience }: Surroundings): Promise<boolean> {
+  const until = performance.now() + patience;
+  for (;;) {
+    if (await answered()) return true;
+    if (performance.now() >= until) return false;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function uninstall(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+  const before = await ownFile(manager.file, markOf(surroundings));
+  if (before !== null) {
+    await manager.ready();
+    await manager.stop();
+    await rm(manager.file, { force: true });
+    await manager.forget();
+  }
+  if (context.json) await printState(manager, context);
+  else {
+    const { config } = context.options;
+    const kept = keptPlaces(surroundings.owner.env, typeof config === "string" ? config : undefined);
+    context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
+    context.say(`The config (${kept.config}) and the state (${kept.state}) are left as they are`);
+  }
+  return exits.ok;
+}
+
+async function status(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+  await manager.ready();
+  const state = await manager.state();
+  if (context.json) await printState(manager, context);
+  else if (!state.installed) context.print("no service is installed. Install it with: zapd service install");
+  else {
+    const current = (await ownFile(manager.file, markOf(surroundings)).catch(() => null)) === manager.text;
+    context.print(
+      `${manager.name} is ${state.running ? "running" : "not running"}, ${state.enabled ? "and started at each login" : "and not started at login"}`,
+    );
+    context.print(`file  ${manager.file}`);
+    context.print(`log   ${manager.log}`);
+    if (!current)
+      context.print("It runs another zapd, or with other settings, than this one: zapd service install renews it");
+  }
+  return state.running ? exits.ok : exits.notRunning;
+}
+
+async function printState(manager: Manager, context: Context): Promise<void> {
+  const state = await manager.state();
+  context.print(JSON.stringify({ name: manager.name, file: manager.file, ...state }));
+}

@@ -1,0 +1,164 @@
+/** One device as the registry keeps it: its shape on disk, its id, and how what it says is merged into what is known. */
+import { ZapdError } from "../errors.ts";
+import {
+  type Access,
+  type Address,
+  accessModes,
+  type Facts,
+  type Kind,
+  kinds,
+  type Ports,
+  type Target,
+} from "../platforms/platform.ts";
+import { instant, integer, listOf, object, oneOf, orNull, recordOf, text, uuid } from "../shape.ts";
+import { inventName } from "./names.ts";
+
+const maxDevices = 1_000;
+const maxText = 512;
+
+/** A device as the registry keeps it. */
+export interface Entry {
+  readonly id: string;
+  readonly platform: string;
+  readonly identity: string;
+  readonly name: string;
+  /** A name that the user gave is never overwritten. */
+  readonly named_by: "user" | "device";
+  /** What the device calls itself. */
+  readonly name_on_device: string | null;
+  readonly kind: Kind;
+  readonly manufacturer: string | null;
+  readonly model: string | null;
+  readonly serial: string | null;
+  readonly macs: readonly string[];
+  readonly software_version: string | null;
+  readonly access: Access | null;
+  readonly traits: Readonly<Record<string, string>>;
+  readonly host: string;
+  readonly port: number;
+  readonly ports: Ports;
+  readonly added_at: string;
+  readonly last_seen: string | null;
+}
+
+const fact = orNull(text(maxText));
+
+/** Whether a value is an entry as zapd writes it. */
+export const isEntry = object<Entry>({
+  ...{ id: uuid, platform: text(64, 1), identity: text(maxText, 1), name: text(maxText, 1) },
+  ...{ named_by: oneOf(["user", "device"]), name_on_device: fact, kind: oneOf(kinds), manufacturer: fact, model: fact },
+  ...{ serial: fact, macs: listOf(text(32)), software_version: fact, access: orNull(oneOf(accessModes)) },
+  ...{ traits: recordOf(text(maxText)), host: text(253, 1), port: integer, ports: recordOf(integer) },
+  ...{ added_at: instant, last_seen: orNull(instant) },
+});
+
+/** What is known of a device when it is found or added. */
+export interface Sighting {
+  readonly platform: string;
+  readonly facts: Facts;
+  readonly address: Address;
+  readonly ports?: Ports | undefined;
+  /** A name that the user gives with it. */
+  readonly name?: string | undefined;
+}
+
+/** The device as its platform sees it. */
+export function targetOf(entry: Entry): Target {
+  const { identity, kind, manufacturer, model, serial, macs, access, traits, host, port, ports } = entry;
+  return {
+    identity,
+    name: entry.name_on_device,
+    kind,
+    manufacturer,
+    model,
+    serial,
+    macs,
+    softwareVersion: entry.software_version,
+    access,
+    traits,
+    host,
+    port,
+    ports,
+  };
+}
+
+/** Whether two states of a device are the same. */
+export function same(one: Entry, other: Entry): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** A device that was not known before. Fails with `storage_error` when the registry is full. */
+export function newEntry(devices: readonly Entry[], id: string, { platform, facts, address }: Sighting): Entry {
+  if (facts.identity === "" || facts.identity.length > maxText)
+    throw new ZapdError("device_error", "said no serial number that could be one");
+  if (devices.length >= maxDevices) {
+    throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
+      hint: "Remove devices with zapd forget",
+    });
+  }
+  const now = new Date().toISOString();
+  const wanted = facts.name ?? facts.model ?? platform;
+  return {
+    ...{
+      id,
+      platform,
+      identity: facts.identity,
+      name: inventName(wanted, devices),
+      named_by: "device",
+      name_on_device: cut(facts.name),
+    },
+    ...{
+      kind: facts.kind,
+      manufacturer: null,
+      model: null,
+      serial: null,
+      macs: [],
+      software_version: null,
+      access: null,
+      traits: {},
+    },
+    ...{ host: address.host, port: address.port, ports: {}, added_at: now, last_seen: now },
+  };
+}
+
+/** What a device says now over what was known; what it does not say stays. */
+export function withFacts(entry: Entry, facts: Facts, devices: readonly Entry[]): Entry {
+  const others = devices.filter((device) => device.id !== entry.id);
+  const renamed = entry.named_by === "device" && facts.name !== null && cut(facts.name) !== entry.name_on_device;
+  return {
+    ...entry,
+    name: renamed && facts.name !== null ? inventName(facts.name, others) : entry.name,
+    name_on_device: cut(facts.name) ?? entry.name_on_device,
+    kind: facts.kind === "unknown" ? entry.kind : facts.kind,
+    manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,
+    model: cut(facts.model) ?? entry.model,
+    serial: cut(facts.serial) ?? entry.serial,
+    macs: facts.macs.length > 0 ? [...facts.macs] : entry.macs,
+    software_version: cut(facts.softwareVersion) ?? entry.software_version,
+    access: facts.access ?? entry.access,
+    traits: Object.keys(facts.traits).length > 0 ? { ...facts.traits } : entry.traits,
+  };
+}
+
+function cut(text: string | null): string | null {
+  return text === null
+    ? null
+    : text
+        .replace(/\p{Cc}/gu, " ")
+        .trim()
+        .slice(0, 256) || null;
+}
+
+/** zapd's own namespace for UUID v5. */
+const namespace = Buffer.from("8c0d4f4e5b0a4b0f9d3c7a1f2e6b9c55", "hex");
+
+/** The id of a device: UUID v5 of its platform and its hardware's identity, the same on every machine and after every loss. */
+export function idOf(platform: string, identity: string): string {
+  // Not a static import: loading it would take a fifth of the time to the daemon's first answer.
+  const { createHash } = process.getBuiltinModule("node:crypto");
+  const hash = createHash("sha1").update(namespace).update(`${platform}:${identity}`).digest().subarray(0, 16);
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = hash.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

@@ -1,0 +1,233 @@
+/** The rules of DESIGN.md 4 and STYLE.md, held against the files as they are. */
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { root, type Source, sourceOf, sourcesIn } from "./support/sources.ts";
+
+interface Layer {
+  readonly name: string;
+  readonly files: RegExp;
+  /** Layers below it, which it may use. Its own files it may use as well. */
+  readonly uses: readonly string[];
+  /** Layers of which it may know the types, and nothing that runs. */
+  readonly knows?: readonly string[];
+  readonly why: string;
+}
+
+/** From the bottom to the top; DESIGN.md 4: "imports go one way". */
+const layers: readonly Layer[] = [
+  {
+    ...{
+      name: "words",
+      files: /^src\/((errors|nearest|log|files|version|socket|serving|ip|shape)|runtime\/\w+)\.ts$/,
+      uses: [],
+    },
+    why: "errors, logs, files and the runtime know nothing of televisions",
+  },
+  {
+    ...{ name: "endpoints", files: /^src\/endpoints\.ts$/, uses: [] },
+    why: "where each operation is, for those who must not load the schemas",
+  },
+  {
+    ...{ name: "contract", files: /^src\/platforms\/(?!index)[\w-]+\.ts$/, uses: ["words"] },
+    why: "what a platform is, and the wires that all of them call over; it knows none of them",
+  },
+  {
+    ...{ name: "config", files: /^src\/config\//, uses: ["words"] },
+    why: "settings are read and written, whoever they are for",
+  },
+  {
+    ...{ name: "api", files: /^src\/api\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
+    why: "the one statement of the wire format",
+  },
+  {
+    ...{ name: "document", files: /^src\/openapi(-\w+)?\.ts$/, uses: ["words", "contract", "config", "api"] },
+    why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
+  },
+  {
+    ...{ name: "client", files: /^src\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
+    why: "a client is made from the same table as the server, and runs without it",
+  },
+  {
+    ...{ name: "platform", files: /^src\/platforms\/[\w-]+\//, uses: ["words", "contract"] },
+    why: "a platform is a folder that fulfils the contract and knows nobody who uses it",
+  },
+  {
+    ...{ name: "platforms", files: /^src\/platforms\/index\.ts$/, uses: ["contract", "platform"] },
+    why: "the one file that lists the platforms, a line each",
+  },
+  {
+    ...{ name: "discovery", files: /^src\/discovery\//, uses: ["words", "contract"], knows: ["config"] },
+    why: "it asks what platforms tell it to ask, and knows none",
+  },
+  {
+    ...{
+      name: "devices",
+      files: /^src\/devices\//,
+      uses: ["words", "contract", "endpoints", "api", "discovery"],
+      knows: ["config"],
+    },
+    why: "it gets its platforms, its config and its discovery as arguments",
+  },
+  {
+    ...{
+      name: "routes",
+      files: /^src\/routes\//,
+      uses: ["words", "contract", "config", "endpoints", "api", "document", "devices"],
+    },
+    knows: ["app"],
+    why: "a route parses, calls and answers",
+  },
+  {
+    ...{ name: "app", files: /^src\/app\.ts$/, uses: ["api", "routes"], knows: ["words", "config", "devices"] },
+    why: "the app is a value: it joins routes, and is given what they work with",
+  },
+  {
+    name: "composition",
+    files: /^src\/zapd\.ts$/,
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app"],
+    why: "the only place that builds things and joins them",
+  },
+  {
+    name: "simulators",
+    files: /^src\/simulators\//,
+    uses: [],
+    why: "one that shared code with its client would prove nothing",
+  },
+  {
+    name: "cli",
+    files: /^src\/cli\//,
+    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "composition", "simulators"],
+    knows: ["api"],
+    why: "a client of the daemon; only serve and demo start one",
+  },
+  {
+    ...{ name: "module", files: /^src\/fetch\.ts$/, uses: ["config", "composition"] },
+    why: "zapd for a server of somebody else",
+  },
+  { name: "program", files: /^src\/main\.ts$/, uses: ["cli"], why: "it runs a command, and that is all" },
+];
+
+/** What uses a layer that only some files of its own layer may use. */
+const onlyIn: readonly {
+  readonly of: string;
+  readonly in: RegExp;
+  readonly uses: readonly string[];
+  readonly why: string;
+}[] = [
+  {
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["composition", "simulators"] },
+    why: "every other command talks to a daemon that runs",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/((serve|demo)\.ts$|doctor\/)/, uses: ["discovery"] },
+    why: "only the doctor looks at the network by itself, whether a daemon runs or not",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/complete\.ts$/, uses: ["contract"] },
+    why: "the names of keys are completed while no daemon runs",
+  },
+  { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
+];
+
+const sources = sourcesIn("src");
+const layerOf = (path: string) => layers.find((layer) => layer.files.test(path));
+const inside = (source: Source) => source.imports.filter((one) => one.from.startsWith("src/"));
+test("the reader of these rules sees what it must", () => {
+  const some = ['type { A } from "./a.ts"', '{ type B } from "../b.ts"', '"d"', '{\n  f,\n} from "f"'];
+  const text = [
+    ...some.map((one) => `import ${one}; // Bun`),
+    'export * from "c";\nconst x = `Deno // no`, y = /"\\/\\//;\n/* any */',
+    ...["await", "type T = typeof"].map((before, at) => `${before} ${"import"}("${at === 0 ? "./late.ts" : "e"}");`),
+  ].join("\n");
+  const { imports, code } = sourceOf("src/x/y.ts", text);
+  const seen = imports.map(({ from, typeOnly, late }) => `${from}${typeOnly ? " type" : ""}${late ? " late" : ""}`);
+  expect(seen).toEqual(["src/x/a.ts type", "src/b.ts", "d", "f", "c", "src/x/late.ts late", "e type late"]);
+  expect(code).not.toMatch(/Bun|\bany\b/);
+  expect(code).toContain("`Deno // no`");
+  // Comments are taken out, and nothing else: what runs stays the same.
+  const transpiler = new Bun.Transpiler({ loader: "ts" });
+  for (const source of sources)
+    expect(transpiler.transformSync(source.code)).toBe(transpiler.transformSync(source.text));
+  expect(sources.length).toBeGreaterThan(50);
+});
+
+describe("imports go one way", () => {
+  test("each file has its place, and each place a file", () => {
+    expect(sources.filter((source) => !layerOf(source.path)).map((source) => source.path)).toEqual([]);
+    for (const layer of layers)
+      expect([layer.name, sources.some(({ path }) => layer.files.test(path))]).toEqual([layer.name, true]);
+  });
+
+  test("the table itself goes one way", () => {
+    for (const [at, layer] of layers.entries()) {
+      const below = layers.slice(0, at).map((one) => one.name);
+      expect([layer.name, layer.uses.filter((name) => !below.includes(name))]).toEqual([layer.name, []]);
+    }
+  });
+
+  test("no file uses what is above it", () => {
+    const wrong = sources.flatMap((source) => {
+      const own = layerOf(source.path);
+      return inside(source).flatMap(({ from, typeOnly }) => {
+        const other = layerOf(from);
+        const fine =
+          other === own ||
+          own?.uses.includes(other?.name ?? "") ||
+          (typeOnly && own?.knows?.includes(other?.name ?? ""));
+        return fine ? [] : [`${source.path} imports ${from}; ${own?.name}: ${own?.why}`];
+      });
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("what some files of a layer may use, others do not", () => {
+    for (const rule of onlyIn) {
+      const others = sources.filter(({ path }) => layerOf(path)?.name === rule.of && !rule.in.test(path));
+      const wrong = others.flatMap((source) =>
+        inside(source)
+          .filter(({ from, typeOnly }) => !typeOnly && rule.uses.includes(layerOf(from)?.name ?? ""))
+          .map(({ from }) => `${source.path} imports ${from}: ${rule.why}`),
+      );
+      expect(wrong).toEqual([]);
+    }
+  });
+
+  test("no platform imports another", () => {
+    const wrong = sources.flatMap((source) => {
+      const own = /^src\/platforms\/([\w-]+)\//.exec(source.path)?.[1];
+      return inside(source)
+        .filter(
+          ({ from }) => own && /^src\/platforms\/[\w-]+\//.test(from) && !from.startsWith(`src/platforms/${own}/`),
+        )
+        .map(({ from }) => `${source.path} imports ${from}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("there are no cycles of what runs", () => {
+    const uses = new Map(
+      sources.map((source) => [
+        source.path,
+        // What is loaded when it is needed is loaded after what needs it.
+        inside(source)
+          .filter((one) => !one.typeOnly && !one.late)
+          .map((one) => one.from),
+      ]),
+    );
+    const done = new Set<string>();
+    const visit = (path: string, way: readonly string[]): void => {
+      if (way.includes(path)) throw new Error(`a cycle: ${[...way.slice(way.indexOf(path)), path].join(" → ")}`);
+      if (done.has(path)) return;
+      for (const next of uses.get(path) ?? []) visit(next, [...way, path]);
+      done.add(path);
+    };
+    for (const path of uses.keys()) visit(path, []);
+  });
+
+  test("whatever is imported is there", () => {
+    for (const source of [...sources, ...sourcesIn("test")])
+      for (const { from } of source.imports.filter((one) => /^(src|test)\//.test(one.from)))
+        expect([source.path, from, existsSync(join(root, from))]).toEqual([source.path, from, true]);
+  });
+});

@@ -1,0 +1,229 @@
+/** Apps: the catalog, what a caller may call one, deep links, inputs, and the two ways a set ends one. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, refuse, succeed } from "./checked.ts";
+import { app, homes } from "./fake-documents.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
+  const set = await FakeRoku.start(options);
+  fakes.push(set);
+  return { set, id: (await add(daemon, set)).id };
+}
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+test.concurrent("the catalog: stable slugs, types, unique ids, served from the cache", async () => {
+  const { set, id } = await start();
+  set.forget();
+  const { apps } = await succeed(daemon, "listApps", { id });
+  const by = new Map(apps.map((one) => [one.platform_id, one]));
+  expect(by.get("12")).toEqual({
+    id: "netflix",
+    name: "Netflix",
+    platform_id: "12",
+    type: "app",
+    version: "71.0.14",
+    installed: true,
+  });
+  expect(by.get("13")?.id).toBe("prime-video");
+  expect(by.get("837")?.id).toBe("youtube");
+  expect(by.get("90210")?.name).toBe("Opéra & Ballet <HD>");
+  expect(by.get("tvinput.hdmi1")).toMatchObject({ type: "input", name: "Blu-ray player" });
+  expect(by.get("tvinput.dtv")?.type).toBe("tuner");
+  expect(new Set(apps.map((one) => one.id)).size).toBe(apps.length);
+  for (const one of apps) expect(one.id).toMatch(/^[a-z0-9][a-z0-9._-]{0,63}$/);
+  await succeed(daemon, "listApps", { id });
+  expect(set.wire.requests.filter((request) => request.path === "/query/apps")).toHaveLength(1);
+  await set.stop();
+  expect((await succeed(daemon, "listApps", { id })).apps).toEqual(apps);
+});
+
+test.concurrent("launch resolves platform id, id, exact name, then a unique loose match", async () => {
+  const { set, id } = await start();
+  const wanted: [string, string][] = [
+    ["12", "12"],
+    ["netflix", "12"],
+    ["Netflix", "12"],
+    [" NETFLIX ", "12"],
+    ["prime video", "13"],
+    ["Prime-Video", "13"],
+    ["PrimeVideo!", "13"],
+    ["Opéra & Ballet <HD>", "90210"],
+    ["77_a1b2c3", "77_a1b2c3"],
+    ["Sports!", "31003"],
+    ["sports", "31004"],
+    ["tvinput.hdmi3", "tvinput.hdmi3"],
+    ["hdmi2", "tvinput.hdmi2"],
+    ["Konsole von Jörg", "tvinput.hdmi4"],
+    ["Live TV", "tvinput.dtv"],
+  ];
+  for (const [said, meant] of wanted) {
+    set.forget();
+    set.active = null;
+    const { app: launched, confirmed } = await succeed(daemon, "launch", { id, body: { app: said } });
+    expect([said, launched.platform_id]).toEqual([said, meant]);
+    expect(set.commands).toEqual([`/launch/${meant}`]);
+    expect(confirmed).toBe(true);
+  }
+  set.forget();
+  const twins = await refuse(daemon, "launch", { id, body: { app: "Weather" } }, "ambiguous_app");
+  expect(twins.hint).toContain("31001");
+  expect(twins.hint).toContain("31002");
+  await refuse(daemon, "launch", { id, body: { app: "SPORTS" } }, "ambiguous_app");
+  await refuse(daemon, "launch", { id, body: { app: "No Such Thing" } }, "app_not_found");
+  for (const odd of [
+    "../input/Home",
+    "12/../../input/Home",
+    "12?contentId=1",
+    "12%2F",
+    "__proto__",
+    "\r\n",
+    "tvinput.hdmi9/x",
+  ]) {
+    await refuse(daemon, "launch", { id, body: { app: odd } }, "app_not_found", "invalid_payload");
+  }
+  for (const body of [
+    {},
+    { app: "" },
+    { app: 12 },
+    { app: ["12"] },
+    { app: "12", params: ["x"] },
+    { app: "12", params: { a: 1 } },
+    "12",
+  ]) {
+    await refuse(daemon, "launch", { id, body }, "invalid_payload");
+  }
+  expect(set.commands).toEqual([]);
+  // The set has it since the catalog was read; one it has not it refuses itself.
+  set.apps.push(app("424242", "Brand New"));
+  expect((await succeed(daemon, "launch", { id, body: { app: "424242" } })).app.platform_id).toBe("424242");
+  await refuse(daemon, "launch", { id, body: { app: "515151" } }, "app_not_found");
+  expect(set.commands).toEqual(["/launch/424242", "/launch/515151"]);
+});
+
+test.concurrent("params reach the app as they were, whatever is in them", async () => {
+  const { set, id } = await start();
+  const params = { contentId: "série 1/2?&=#%+ ü📺", mediaType: "series", "k&y": "a\r\nX-Evil: 1", empty: "" };
+  set.forget();
+  await succeed(daemon, "launch", { id, body: { app: "netflix", params } });
+  const [request] = set.wire.requests.filter((one) => one.method === "POST");
+  expect(request?.path).toBe("/launch/12");
+  expect(request?.head).not.toMatch(/^X-Evil/m);
+  expect(request?.query).toMatch(/^[\x21-\x7e]+$/);
+  // A path is read by percent signs alone: no plus may stand for a blank.
+  expect(request?.query).not.toContain("+");
+  const read = (request?.query ?? "").split("&").map((pair) => pair.split("=").map(decodeURIComponent));
+  expect(Object.fromEntries(read)).toEqual(params);
+});
+
+test.concurrent("launching what runs succeeds (202), and a slow launch is waited for or said to be unseen", async () => {
+  const { set, id } = await start();
+  await succeed(daemon, "launch", { id, body: { app: "netflix" } });
+  expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).app.id).toBe("netflix");
+  set.launchMs = 400;
+  expect((await succeed(daemon, "launch", { id, body: { app: "youtube" } })).confirmed).toBe(true);
+  expect(set.active?.id).toBe("837");
+});
+
+for (const [exitApp, style] of [
+  ["plain", {}],
+  ["xml", { chunked: true }],
+  ["absent", {}],
+  ["absent", { close: "said" }],
+] as const) {
+  test.concurrent(`stop: exit-app ${exitApp}, ${JSON.stringify(style)}`, async () => {
+    const { set, id } = await start({ exitApp, style });
+    await succeed(daemon, "listApps", { id });
+    set.homeMs = 300;
+    set.active = set.apps.find((one) => one.id === "837") ?? null;
+    expect((await succeed(daemon, "stop", { id })).app?.id).toBe("youtube");
+    expect(set.active).toBeNull();
+    if (exitApp === "absent") expect(set.commands).toContain("/keypress/Home");
+    else {
+      expect(set.commands).toContain("/exit-app/837");
+      expect(set.suspended).toBeNull();
+    }
+    // An input is left by Home, whatever the set has.
+    set.forget();
+    set.active = set.apps.find((one) => one.id === "tvinput.hdmi1") ?? null;
+    expect((await succeed(daemon, "stop", { id })).app).toMatchObject({ type: "input", platform_id: "tvinput.hdmi1" });
+    expect(set.active).toBeNull();
+    expect(set.commands).toContain("/keypress/Home");
+  });
+}
+
+test.concurrent("stop with nothing running is done already, in every spelling of home", async () => {
+  const { set, id } = await start();
+  for (const home of Object.values(homes)) {
+    set.home = home;
+    set.forget();
+    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect(set.commands.filter((command) => command !== "/keypress/Home")).toEqual([]);
+    expect((await succeed(daemon, "getState", { id })).state.app).toBeNull();
+  }
+});
+
+test("refresh merges, and clears when told", async () => {
+  const { set, id } = await start({ apps: [app("12", "Netflix"), app("837", "YouTube")] });
+  await succeed(daemon, "listApps", { id });
+  set.apps = [app("12", "Netflix", "appl", "99"), app("5001", "Neu")];
+  const merged = await succeed(daemon, "refresh", { id });
+  expect(merged).toMatchObject({ platform: "roku", added: ["neu"], removed: ["youtube"], cleared: false });
+  const by = new Map(merged.apps.map((one) => [one.id, one]));
+  expect([by.get("netflix")?.version, by.get("youtube")?.installed, by.get("neu")?.installed]).toEqual([
+    "99",
+    false,
+    true,
+  ]);
+  expect((await succeed(daemon, "listApps", { id })).apps).toEqual(merged.apps);
+  const cleared = await succeed(daemon, "refresh", { id, body: { clear: true } });
+  expect(cleared.apps.map((one) => one.id).sort()).toEqual(["netflix", "neu"]);
+  await refuse(daemon, "refresh", { id, body: { clear: "yes" } }, "invalid_payload");
+  // One app, none, one without attributes: nothing breaks on them.
+  for (const apps of [[app("11", "Roku Store", null, null)], []]) {
+    set.apps = apps;
+    const { apps: now } = await succeed(daemon, "refresh", { id, body: { clear: true } });
+    expect(now.map((one) => [one.platform_id, one.version])).toEqual(apps.map((one) => [one.id, one.version]));
+  }
+});
+
+test("what a set says of its apps is kept within bounds, and leads nowhere", async () => {
+  const evil = [
+    app("../../input/Home", "Climb"),
+    app("__proto__", "constructor"),
+    app("7\r\n8", "Line"),
+    app("9", `\u001b]0;x\u0007${"long ".repeat(9_000)}`),
+  ];
+  const { set, id } = await start({
+    apps: [
+      ...evil,
+      app("12", "Netflix"),
+      app("12", "Netflix"),
+      ...Array.from({ length: 1_500 }, (_, index) => app(`${50_000 + index}`, `App ${index}`)),
+    ],
+  });
+  const { apps } = await succeed(daemon, "refresh", { id, body: { clear: true } });
+  expect(apps.length).toBeGreaterThan(500);
+  expect(new Set(apps.map((one) => one.id)).size).toBe(apps.length);
+  for (const one of apps) {
+    expect(one.id).toMatch(/^[a-z0-9][a-z0-9._-]{0,63}$/);
+    expect(one.name.length).toBeLessThanOrEqual(256);
+    expect(`${one.name}${one.platform_id}`).not.toMatch(/[\u0000-\u001f\u007f]/);
+  }
+  set.forget();
+  for (const said of ["Climb", "constructor", "Line"])
+    await daemon.api("POST", `/devices/${id}/apps/launch`, { app: said });
+  for (const command of set.commands) expect(command).toMatch(/^\/launch\/[A-Za-z0-9._%-]+$/);
+  expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).app.platform_id).toBe("12");
+});

@@ -1,0 +1,141 @@
+/** The developer console: one connection for all, lines told once by cursor, and another program in the way. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, refuse, succeed, until } from "./checked.ts";
+import { FakeRoku } from "./fake-roku.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(): Promise<{ set: FakeRoku; id: string }> {
+  const set = await FakeRoku.start();
+  fakes.push(set);
+  return { set, id: (await add(daemon, set)).id };
+}
+
+const read = (id: string, cursor?: string) =>
+  succeed(daemon, "readLogs", {
+    id,
+    ...(cursor === undefined ? {} : { query: `cursor=${encodeURIComponent(cursor)}` }),
+  });
+
+/** Lines as they come after a cursor, until one of them is `last`. */
+async function follow(id: string, cursor: string, last: string): Promise<{ lines: string[]; cursor: string }> {
+  const lines: string[] = [];
+  let at = cursor;
+  await until(`the line "${last}"`, async () => {
+    const more = await read(id, at);
+    lines.push(...more.lines);
+    at = more.cursor;
+    return lines.includes(last);
+  });
+  return { lines, cursor: at };
+}
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+test.concurrent("what was printed before is there, what comes later is told once, and one connection serves all", async () => {
+  const { set, id } = await start();
+  set.console.print("------ Compiling dev 'Fjord' ------", "------ Running dev 'Fjord' main ------", "first 📺");
+  const readers = await Promise.all(Array.from({ length: 6 }, () => read(id)));
+  for (const { lines } of readers) expect(lines.slice(-3)).toEqual(set.console.lines);
+  expect(set.console.connections).toBe(1);
+  const cursor = readers[0]?.cursor ?? "";
+  expect((await read(id, cursor)).lines).toEqual([]);
+  set.console.print("zweite Zeile — größer", "third");
+  const later = await follow(id, cursor, "third");
+  expect(later.lines).toEqual(["zweite Zeile — größer", "third"]);
+  // An older cursor tells the same again; without one, all there is.
+  expect((await read(id, cursor)).lines).toEqual(later.lines);
+  expect((await read(id)).lines.slice(-5)).toEqual(set.console.lines);
+  expect(set.console.connections).toBe(1);
+  expect(set.console.received.length).toBe(0);
+});
+
+test.concurrent("bytes of every kind become clean lines: CR, NUL, telnet commands, escapes, a long line, half a character", async () => {
+  const { set, id } = await start();
+  set.console.print("start");
+  const { cursor } = await read(id);
+  set.console.raw(Buffer.from([0xff, 0xfb, 0x01, 0xff, 0xf1]));
+  await Bun.sleep(30);
+  set.console.raw(
+    Buffer.concat([
+      Buffer.from("a\u0000b\u001b[31mred\u001b[0m\r\n"),
+      Buffer.from([0xe2, 0x82]),
+      Buffer.from([0xac]),
+      Buffer.from("uro\r\n"),
+    ]),
+  );
+  await Bun.sleep(30);
+  set.console.raw(Buffer.from(`${"x".repeat(200_000)}\r\n`));
+  await Bun.sleep(60);
+  set.console.print("end");
+  const { lines } = await follow(id, cursor, "end");
+  expect(lines).toContain("€uro");
+  for (const line of lines) {
+    expect(line).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f\ufffd]/);
+    expect(line.length).toBeLessThan(100_000);
+  }
+});
+
+test.concurrent("a flood is bounded, and the cursor of who fell behind still tells the newest", async () => {
+  const { set, id } = await start();
+  set.console.print("before");
+  const { cursor } = await read(id);
+  for (let block = 0; block < 40; block++) {
+    set.console.raw(
+      Buffer.from(Array.from({ length: 1_000 }, (_, line) => `line ${block * 1_000 + line}\r\n`).join("")),
+    );
+    await Bun.sleep(8);
+  }
+  await Bun.sleep(60);
+  set.console.print("the last");
+  await follow(id, (await read(id)).cursor, "the last").catch(() => null);
+  const behind = await read(id, cursor);
+  expect(behind.lines.at(-1)).toBe("the last");
+  expect(behind.lines.length).toBeLessThan(20_001);
+});
+
+test.concurrent("another program holds the console: its own error, and well again when it lets go", async () => {
+  const { set, id } = await start();
+  set.console.taken = true;
+  expect((await refuse(daemon, "readLogs", { id }, "console_in_use")).hint ?? "").not.toBe("");
+  set.console.taken = false;
+  set.console.lines.push("free again");
+  await until("the console let go", async () => (await daemon.api("GET", `/devices/${id}/dev/logs`)).status === 200);
+  expect((await read(id)).lines).toContain("free again");
+});
+
+test.concurrent("a set that reboots is listened to again, and old lines are not told twice", async () => {
+  const { set, id } = await start();
+  set.console.print("run 1");
+  const { cursor } = await read(id);
+  set.console.drop();
+  set.console.lines.push("run 2");
+  const { lines } = await follow(id, cursor, "run 2");
+  expect(lines.filter((line) => line === "run 2")).toHaveLength(1);
+  expect(set.console.connections).toBe(2);
+});
+
+test.concurrent("no console at all, a cursor from elsewhere, and a device that is removed lets go", async () => {
+  const { set, id } = await start();
+  set.console.print("here");
+  await read(id);
+  for (const odd of ["nonsense", "-1", "99999999.5", "a.b", "0"]) expect((await read(id, odd)).lines).toContain("here");
+  await refuse(daemon, "readLogs", { id, query: `cursor=${"9".repeat(65)}` }, "invalid_payload");
+  expect(set.console.busy).toBe(true);
+  await succeed(daemon, "removeDevice", { id });
+  await until("the console free", () => !set.console.busy);
+  const none = await start();
+  await none.set.console.close();
+  expect(
+    (await refuse(daemon, "readLogs", { id: none.id }, "device_unreachable", "device_refused")).hint ?? "",
+  ).toMatch(/developer/i);
+});

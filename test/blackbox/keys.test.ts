@@ -1,0 +1,195 @@
+/** Keys and text as they reach a set, byte for byte. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, ask, refuse, refused, succeed } from "./checked.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { Style } from "./fake-wire.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
+  const set = await FakeRoku.start(options);
+  fakes.push(set);
+  return { set, id: (await add(daemon, set)).id };
+}
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+/** SPEC.md 2, and what the protocol notes call each; `null`: no set of this make has it. */
+const keys: Readonly<Record<string, string | null>> = {
+  ...{ home: "Home", back: "Back", up: "Up", down: "Down", left: "Left", right: "Right", select: "Select" },
+  ...{ "play-pause": "Play", stop: null, rewind: "Rev", "fast-forward": "Fwd", replay: "InstantReplay", skip: null },
+  ...{ "volume-up": "VolumeUp", "volume-down": "VolumeDown", mute: "VolumeMute" },
+  ...{ power: "Power", "power-on": "PowerOn", "power-off": "PowerOff" },
+  ...{ "channel-up": "ChannelUp", "channel-down": "ChannelDown" },
+  ...{
+    "input-hdmi1": "InputHDMI1",
+    "input-hdmi2": "InputHDMI2",
+    "input-hdmi3": "InputHDMI3",
+    "input-hdmi4": "InputHDMI4",
+  },
+  ...{ "input-av": "InputAV1", "input-tuner": "InputTuner", search: "Search", info: "Info", options: "Info" },
+};
+
+test.concurrent("every key of the spec against a television", async () => {
+  const { set, id } = await start();
+  for (const [key, name] of Object.entries(keys)) {
+    set.forget();
+    set.facts.set("power-mode", key === "power-on" ? "Ready" : "PowerOn");
+    if (name === null) {
+      const answered = await ask(daemon, "key", { id, body: { key } });
+      if (answered.status !== 200) refused(answered, "unsupported_key");
+      continue;
+    }
+    expect((await succeed(daemon, "key", { id, body: { key } })).key).toBe(key);
+    expect([key, ...set.commands]).toEqual([key, `/keypress/${name}`]);
+  }
+});
+
+test.concurrent("every key of the spec against a stick: what a television alone has is refused before it is sent", async () => {
+  const { set, id } = await start({ kind: "stick" });
+  for (const [key, name] of Object.entries(keys)) {
+    set.forget();
+    const answered = await ask(daemon, "key", { id, body: { key } });
+    if (/^(volume|mute|channel|input)/.test(key) || name === null) {
+      refused(answered, "unsupported_key");
+      expect([key, ...set.commands]).toEqual([key]);
+    } else if (/^power/.test(key)) {
+      // Some sticks pass power on to their television: done if the set took it, unsupported if not.
+      if (answered.status === 200)
+        expect(set.commands.every((command) => command.startsWith("/keypress/Power"))).toBe(true);
+      else refused(answered, "unsupported_key");
+    } else {
+      expect([key, answered.status, ...set.commands]).toEqual([key, 200, `/keypress/${name}`]);
+    }
+  }
+});
+
+test.concurrent("what is no key is refused, and nothing is sent", async () => {
+  const { set, id } = await start();
+  set.forget();
+  for (const key of [
+    "Home",
+    "HOME",
+    "home ",
+    "",
+    "nope",
+    "literal:",
+    "literal",
+    "input-hdmi5",
+    "home/../launch/12",
+    "__proto__",
+    "toString",
+    "\u0000",
+  ]) {
+    const answered = await ask(daemon, "key", { id, body: { key } });
+    refused(answered, "invalid_key", "invalid_payload");
+  }
+  for (const body of [
+    undefined,
+    {},
+    { key: 1 },
+    { key: null },
+    { key: ["home"] },
+    { keys: "home" },
+    [],
+    "home",
+    { key: "home", hold: true },
+  ]) {
+    await refuse(daemon, "key", { id, body }, "invalid_payload", "invalid_key");
+  }
+  await refuse(daemon, "key", { id, body: { key: "literal:a\u0007b" } }, "invalid_payload", "invalid_key");
+  await refuse(daemon, "key", { id, body: { key: `literal:${"a".repeat(1_025)}` } }, "invalid_payload", "invalid_key");
+  expect(set.commands).toEqual([]);
+});
+
+test.concurrent("play plays and pause pauses, whatever the set was doing", async () => {
+  const { set, id } = await start();
+  set.active = set.apps.find((one) => one.id === "12") ?? null;
+  for (const [before, key, after] of [
+    ["play", "pause", "pause"],
+    ["pause", "pause", "pause"],
+    ["pause", "play", "play"],
+    ["play", "play", "play"],
+    ["play", "play-pause", "pause"],
+    ["pause", "play-pause", "play"],
+  ]) {
+    set.playback = { state: before ?? "", plugin: "12", position: 61_000, duration: 5_400_000, live: false };
+    await succeed(daemon, "key", { id, body: { key } });
+    expect([before, key, set.playback.state]).toEqual([before, key, after]);
+  }
+  // Nothing to look at: the key is sent all the same.
+  set.broken.set("/query/media-player", { status: 403 });
+  set.forget();
+  await succeed(daemon, "key", { id, body: { key: "pause" } });
+  expect(set.commands).toEqual(["/keypress/Play"]);
+});
+
+const text = "héllo wörld/%+ 📺";
+const letters = [
+  ...["h", "%C3%A9", "l", "l", "o", "%20", "w", "%C3%B6", "r", "l", "d"],
+  ...["%2F", "%25", "%2B", "%20", "%F0%9F%93%BA"],
+].map((letter) => `/keypress/Lit_${letter}`);
+
+const styles: readonly Style[] = [
+  {},
+  { close: "said" },
+  { old: true },
+  { dribble: true },
+  { lengthless: true, close: "said" },
+  { chunked: true },
+];
+test.concurrent("text goes character by character, exactly encoded, however the set frames its answers", async () => {
+  await Promise.all(
+    styles.map(async (style) => {
+      const { set, id } = await start({ style });
+      set.forget();
+      expect((await succeed(daemon, "key", { id, body: { key: `literal:${text}` } })).key).toBe(`literal:${text}`);
+      const sent = set.wire.requests.filter((request) => request.method === "POST");
+      const lines = sent.map((request) => request.head.split("\r\n")[0]);
+      expect(lines).toEqual(letters.map((letter) => `POST ${letter} HTTP/1.1`));
+    }),
+  );
+});
+
+test.concurrent("characters that trip an encoder: reserved, combining, right to left, outside the first plane", async () => {
+  const odd = ["!'()*~:@&=$,", ';?#[]"<>\\^`{|}', "e\u0301שלום", "👩‍👩‍👧\u{10FFFD}…"];
+  await Promise.all(
+    odd.map(async (characters) => {
+      const { set, id } = await start();
+      set.forget();
+      await succeed(daemon, "key", { id, body: { key: `literal:${characters}` } });
+      const typed = set.commands.map((command) => decodeURIComponent(command.replace("/keypress/Lit_", "")));
+      expect(typed).toEqual([...characters]);
+      for (const command of set.commands)
+        expect(command).toMatch(/^\/keypress\/Lit_([A-Za-z0-9._~!'()*-]|(%[0-9A-F]{2})+)$/);
+    }),
+  );
+});
+
+test.concurrent("a set that keeps the connection open and tells no length of an empty answer has still taken the key", async () => {
+  const { set, id } = await start({ style: { lengthless: true } });
+  set.forget();
+  const started = performance.now();
+  await succeed(daemon, "key", { id, body: { key: "up" } });
+  expect(performance.now() - started).toBeLessThan(1_000);
+  await succeed(daemon, "sequence", { id, body: { keys: ["left", "right"], delay_ms: 0 } });
+  expect(set.commands).toEqual(["/keypress/Up", "/keypress/Left", "/keypress/Right"]);
+});
+
+// Open: the connection on which such a set proved who it is ends before the key, and the key is not sent again.
+test.todo("a set that hangs up after each answer without a word takes every key once", async () => {
+  const { set, id } = await start({ style: { close: "rude" } });
+  set.forget();
+  for (const key of ["up", "down", "left"]) await succeed(daemon, "key", { id, body: { key } });
+  await succeed(daemon, "sequence", { id, body: { keys: ["up", "up", "select"], delay_ms: 0 } });
+  expect(set.commands).toEqual(["Up", "Down", "Left", "Up", "Up", "Select"].map((name) => `/keypress/${name}`));
+});

@@ -1,0 +1,217 @@
+/** The daemon's own life: its devices and their names, its end, its files after a crash and after damage. */
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, at, refuse, refused, succeed, until } from "./checked.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { install, sound } from "./packages.ts";
+
+const fakes: FakeRoku[] = [];
+const daemons: TestDaemon[] = [];
+
+async function start(options: FakeOptions = {}): Promise<FakeRoku> {
+  const fake = await FakeRoku.start(options);
+  fakes.push(fake);
+  return fake;
+}
+
+async function serve(setup: DaemonSetup = {}): Promise<TestDaemon> {
+  const daemon = await startTestDaemon(setup);
+  daemons.push(daemon);
+  return daemon;
+}
+
+afterAll(async () => {
+  for (const daemon of daemons) await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+test("names, the default device, and what removing one does", async () => {
+  const daemon = await serve();
+  await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
+  await refuse(daemon, "key", { id: "default", body: { key: "home" } }, "default_device_missing");
+  expect((await succeed(daemon, "status")).default_device).toBeNull();
+  const [one, two] = [await start({ name: "Wohnzimmer" }), await start({ name: "Wohnzimmer" })];
+  const first = await add(daemon, one);
+  expect(await succeed(daemon, "getDevice", { id: "default" })).toMatchObject({ id: first.id, is_default: true });
+  const second = await add(daemon, two);
+  expect(second.name).toBe("Wohnzimmer 2");
+  await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
+
+  await succeed(daemon, "patchConfig", { body: { "daemon.default_device": "wohnzimmer 2" } });
+  await succeed(daemon, "key", { id: "default", body: { key: "up" } });
+  expect([one.commands, two.commands]).toEqual([[], ["/keypress/Up"]]);
+  expect((await succeed(daemon, "status")).default_device).toBe("Wohnzimmer 2");
+  expect((await succeed(daemon, "listDevices")).map((device) => device.is_default).sort()).toEqual([false, true]);
+
+  for (const name of ["default", "", "   ", "a/b", "50%", "x".repeat(129), second.id, "tab\there", "line\nbreak"]) {
+    await refuse(daemon, "changeDevice", { id: first.id, body: { name } }, "invalid_device_name", "invalid_payload");
+  }
+  await refuse(daemon, "changeDevice", { id: first.id, body: { name: "WOHNZIMMER 2" } }, "device_name_taken");
+  await refuse(daemon, "addDevice", { body: { ...one.address, name: "wohnzimmer 2" } }, "device_name_taken");
+  await refuse(
+    daemon,
+    "addDevice",
+    { body: { ...one.address, platform: "betamax" } },
+    "invalid_payload",
+    "unsupported_operation",
+  );
+  expect(await add(daemon, one)).toMatchObject({ id: first.id, name: "Wohnzimmer" });
+  expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele" });
+  expect((await add(daemon, one, "Wohnzimmer")).added_at).toBe(first.added_at);
+  for (const path of ["a%2Fb", "50%25", "%ZZ", "%E0%A4%A"]) {
+    const answered = await daemon.api("GET", `/devices/${path}`);
+    expect([path, answered.status, answered.body.error.code]).toEqual([path, 400, "invalid_device_name"]);
+  }
+  await refuse(daemon, "getDevice", { id: "nobody" }, "device_not_found");
+  expect((await succeed(daemon, "getDevice", { id: " WOHNZIMMER " })).id).toBe(first.id);
+  expect((await succeed(daemon, "getDevice", { id: first.id.toUpperCase() })).id).toBe(first.id);
+
+  const removed = await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" });
+  expect(removed.id).toBe(second.id);
+  for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const) {
+    await refuse(daemon, name, { id: second.id }, "device_not_found");
+  }
+  two.forget();
+  await refuse(daemon, "key", { id: "default", body: { key: "up" } }, "default_device_missing", "device_not_found");
+  expect(two.wire.requests).toEqual([]);
+  expect((await add(daemon, two)).id).toBe(second.id);
+});
+
+test("SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
+  // Sets may take far longer than a daemon has to end.
+  const daemon = await serve({
+    config: { devices: { request_timeout_ms: 20_000 }, dev: { vendor_password: "secret-of-the-set" } },
+  });
+  const [busy, silent, upload, sleeper] = [await start(), await start(), await start(), await start()];
+  const [one, two, three, four] = [
+    await add(daemon, busy),
+    await add(daemon, silent),
+    await add(daemon, upload),
+    await add(daemon, sleeper),
+  ];
+  const { socket } = await succeed(daemon, "status");
+  expect(statSync(socket).isSocket()).toBe(true);
+  expect(statSync(socket).mode & 0o777).toBe(0o600);
+  silent.broken.set("/query/apps", "hang");
+  upload.installer.outcome = "hang";
+  sleeper.wakeMs = 3_600_000;
+  await sleeper.sleep();
+  const body = { keys: Array.from({ length: 200 }, () => "up"), delay_ms: 100 };
+  const calls = [
+    daemon.api("POST", at("sequence", { id: one.id }), body),
+    daemon.api("POST", at("sequence", { id: one.id }), { keys: ["down", "down"], delay_ms: 0 }),
+    daemon.api("GET", at("listApps", { id: two.id })),
+    install(daemon, three.id, sound("end")),
+    daemon.api("POST", at("key", { id: four.id }), { key: "power-on" }),
+  ].map((call) => call.catch((error: Error) => error));
+  await until(
+    "all under way",
+    () => busy.commands.length > 2 && upload.installer.uploads.length > 0 && sleeper.wakes > 0,
+  );
+  const started = performance.now();
+  expect(await daemon.stop("SIGTERM")).toBe(0);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  const sent = busy.commands.length;
+  for (const answered of await Promise.all(calls)) {
+    if (answered instanceof Error) throw answered;
+    refused(answered, "internal_error", "device_busy");
+  }
+  expect(existsSync(socket)).toBe(false);
+  await Bun.sleep(250);
+  expect(busy.commands).toHaveLength(sent);
+  expect(busy.commands).not.toContain("/keypress/Down");
+});
+
+test("kill -9 at any time loses no change that was acknowledged", async () => {
+  let daemon = await serve();
+  const { folder } = daemon;
+  const sets = await Promise.all(Array.from({ length: 3 }, () => start()));
+  const expected = new Map<string, string>();
+  let turn = 0;
+  for (let round = 0; round < 5; round++) {
+    const changes = sets.map(async (set) => {
+      for (let step = 0; step < 12; step++) {
+        const known = [...expected].find(([serial]) => serial === set.serial);
+        const name = `Name ${++turn}`;
+        const answered = await (known
+          ? daemon.api("PATCH", `/devices/${encodeURIComponent(known[1])}`, { name })
+          : daemon.api("POST", "/devices", { ...set.address, name })
+        ).catch(() => null);
+        if (answered === null) return name;
+        expect(answered.status).toBe(200);
+        expected.set(set.serial, name);
+      }
+      return null;
+    });
+    await Bun.sleep(30 + round * 37);
+    await daemon.stop("SIGKILL");
+    const lost = await Promise.all(changes);
+    daemon = await serve({ folder });
+    const now = new Map((await succeed(daemon, "listDevices")).map((device) => [device.serial ?? "", device.name]));
+    for (const [index, set] of sets.entries()) {
+      // The one change under way at the end may have come through or not; every other must be there.
+      const name = now.get(set.serial);
+      const allowed = [expected.get(set.serial), lost[index] ?? undefined];
+      expect(allowed).toContain(name);
+      if (name !== undefined) expected.set(set.serial, name);
+    }
+  }
+  expect(expected.size).toBe(3);
+  expect(readdirSync(daemon.stateFolder).filter((name) => /tmp/i.test(name))).toEqual([]);
+});
+
+test("damaged files are kept aside and reported, and the daemon starts and works", async () => {
+  const set = await start({ name: "Erker" });
+  let daemon = await serve();
+  const { folder, stateFolder } = daemon;
+  const { id } = await add(daemon, set);
+  await succeed(daemon, "listApps", { id });
+  await daemon.stop();
+  const file = (name: string): string => join(stateFolder, name);
+  const sound = readFileSync(file("devices.json"));
+  expect(statSync(file("devices.json")).mode & 0o777).toBe(0o600);
+  expect(statSync(stateFolder).mode & 0o777).toBe(0o700);
+  const damages = [
+    sound.subarray(0, sound.length / 2),
+    Buffer.from(""),
+    Buffer.alloc(4_096),
+    Buffer.from('{"version":1,"devices":[{"id":7}]}'),
+    Buffer.from("[]"),
+  ];
+  for (const damage of damages) {
+    for (const name of readdirSync(stateFolder))
+      if (/^(devices|apps)\.json./.test(name)) Bun.spawnSync(["rm", file(name)]);
+    writeFileSync(file("devices.json"), damage);
+    writeFileSync(file("apps.json"), damage);
+    daemon = await serve({ folder });
+    const names = readdirSync(stateFolder);
+    for (const name of ["devices", "apps"]) {
+      const kept = names.filter((one) => one.startsWith(`${name}.json.corrupt-`));
+      expect([name, damage.toString().slice(0, 20), kept.length]).toEqual([name, damage.toString().slice(0, 20), 1]);
+      expect(readFileSync(file(kept[0] ?? "")).equals(damage)).toBe(true);
+    }
+    expect((await succeed(daemon, "health")).warnings.join(" ")).toContain("devices.json");
+    expect((await add(daemon, set)).id).toBe(id);
+    expect((await succeed(daemon, "listApps", { id })).apps.length).toBeGreaterThan(0);
+    expect(await daemon.stop()).toBe(0);
+  }
+});
+
+test("a second daemon on the same state leaves the first alone, and a stale socket stops nobody", async () => {
+  const daemon = await serve();
+  const { socket } = await succeed(daemon, "status");
+  const second = await startTestDaemon({
+    config: { daemon: { socket } },
+    env: { ZAPD_STATE_DIR: daemon.stateFolder },
+  }).catch((error: Error) => error);
+  if (!(second instanceof Error)) await second.dispose();
+  expect(String(second)).toContain("ended with");
+  expect((await succeed(daemon, "health")).status).toBe("ok");
+  expect(existsSync(socket)).toBe(true);
+  await daemon.stop("SIGKILL");
+  expect(existsSync(socket)).toBe(true);
+  const next = await serve({ folder: daemon.folder });
+  expect((await succeed(next, "status")).socket).toBe(socket);
+});

@@ -1,0 +1,103 @@
+/** Power: on from standby, on from deep sleep by a magic packet, off, and what is said of a set that sleeps. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, refuse, succeed } from "./checked.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
+  const set = await FakeRoku.start(options);
+  fakes.push(set);
+  const { id } = await add(daemon, set);
+  set.forget();
+  return { set, id };
+}
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+const on = (id: string) => succeed(daemon, "key", { id, body: { key: "power-on" } });
+
+test.concurrent("from standby by its key, and a set that is on stays on", async () => {
+  const { set, id } = await start();
+  await on(id);
+  expect(set.facts.get("power-mode")).toBe("PowerOn");
+  set.facts.set("power-mode", "Ready");
+  expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
+  await on(id);
+  expect(set.facts.get("power-mode")).toBe("PowerOn");
+  expect(set.wakes).toBe(0);
+  await succeed(daemon, "key", { id, body: { key: "power-off" } });
+  await succeed(daemon, "key", { id, body: { key: "power-off" } });
+  expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
+  await succeed(daemon, "key", { id, body: { key: "power" } });
+  expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
+});
+
+test.concurrent("from deep sleep by a magic packet to its hardware address, then by its key", async () => {
+  const { set, id } = await start();
+  set.wakeMs = 700;
+  await set.sleep();
+  expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBeOneOf([200, 500]);
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
+  const started = performance.now();
+  await on(id);
+  expect(performance.now() - started).toBeGreaterThan(600);
+  expect(set.wakes).toBeGreaterThan(0);
+  expect(set.facts.get("power-mode")).toBe("PowerOn");
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
+});
+
+test.concurrent("asleep, every other command says so soon, and sends no packet", async () => {
+  const { set, id } = await start();
+  await set.sleep();
+  const started = performance.now();
+  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "launch", { id, body: { app: "12" } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "sequence", { id, body: { keys: ["up", "down"] } }, "device_unreachable", "device_timeout");
+  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(set.wakes).toBe(0);
+});
+
+test.concurrent("a sequence may begin with power-on, and waits for the set before the next key", async () => {
+  const { set, id } = await start();
+  set.wakeMs = 400;
+  await set.sleep();
+  const done = await succeed(daemon, "sequence", { id, body: { keys: ["power-on", "home", "right"], delay_ms: 50 } });
+  expect(done.sent).toBe(3);
+  expect(set.commands.slice(-2)).toEqual(["/keypress/Home", "/keypress/Right"]);
+});
+
+test.concurrent("a set that never wakes, and one whose hardware address nobody knows, end in an error that says what to do", async () => {
+  const [never, unknown] = await Promise.all([start(), start({ kind: "stick", facts: { "wifi-mac": null } })]);
+  never.set.wakeMs = 3_600_000;
+  await Promise.all([never.set.sleep(), unknown.set.sleep()]);
+  const started = performance.now();
+  const quitter = new AbortController();
+  const [, lost] = await Promise.all([
+    fetch(`${daemon.url}/devices/${never.id}/remote/key`, {
+      method: "POST",
+      body: '{"key":"power-on"}',
+      signal: quitter.signal,
+    }).catch(() => null),
+    refuse(
+      daemon,
+      "key",
+      { id: unknown.id, body: { key: "power-on" } },
+      "device_unreachable",
+      "unsupported_key",
+    ).finally(() => quitter.abort()),
+  ]);
+  expect(lost.hint ?? "").not.toBe("");
+  expect(performance.now() - started).toBeLessThan(6_000);
+  // The one who asked has hung up: the line of the set is free again, and other devices never stood in it.
+  await refuse(daemon, "key", { id: never.id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+});

@@ -1,0 +1,78 @@
+/** One host that answers a search thousands of times, and never says who it is, does not keep a set from being found. */
+import { expect, test } from "bun:test";
+import dgram from "node:dgram";
+import net from "node:net";
+import { startTestDaemon } from "../support/daemon.ts";
+import { succeed } from "./checked.ts";
+import { FakeRoku, freeHost } from "./fake-roku.ts";
+import { FakeSsdp } from "./fake-ssdp.ts";
+
+const dead = 1_500;
+const hanging = 24;
+
+test("a storm from one address: the real set is found, memory and latency stay where they were", async () => {
+  const timeoutMs = 1_200;
+  const daemon = await startTestDaemon({
+    config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 5_000 } },
+  });
+  const set = await FakeRoku.start();
+  const host = freeHost();
+  const deaf = await Promise.all(Array.from({ length: hanging }, () => listenInSilence(host)));
+  const [ear, mouth] = [dgram.createSocket({ type: "udp4", reuseAddr: true }), dgram.createSocket("udp4")];
+  await new Promise<void>((resolve) => ear.bind(1900, "0.0.0.0", resolve));
+  await new Promise<void>((resolve) => mouth.bind(0, host, resolve));
+  ear.addMembership("239.255.255.250", "127.0.0.1");
+  const ports = [...deaf.map((one) => one.port), ...Array.from({ length: dead }, (_, index) => 1 + index)];
+  ear.on("message", (bytes, from) => {
+    if (!bytes.toString().includes("roku:ecp")) return;
+    for (const [index, port] of ports.entries()) {
+      const usn = `USN: uuid:roku:ecp:STORM${index}\r\nLOCATION: http://${host}:${port}/`;
+      mouth.send(`HTTP/1.1 200 OK\r\nST: roku:ecp\r\n${usn}\r\n\r\n`, from.port, from.address);
+    }
+  });
+  // The real one comes last, when all places are taken.
+  const ssdp = await FakeSsdp.start(set, { delayMs: 250 });
+  const rss = async (): Promise<number> =>
+    Number(/VmRSS:\s+(\d+)/.exec(await Bun.file(`/proc/${daemon.process.pid}/status`).text())?.[1]);
+  try {
+    const before = await rss();
+    const state = { over: false, slowest: 0 };
+    const scanning = succeed(daemon, "discover").finally(() => {
+      state.over = true;
+    });
+    while (!state.over) {
+      const started = performance.now();
+      await succeed(daemon, "health");
+      state.slowest = Math.max(state.slowest, performance.now() - started);
+      await Bun.sleep(10);
+    }
+    expect((await scanning).devices.map((device) => device.serial)).toContain(set.serial);
+    expect(deaf.reduce((sum, one) => sum + one.taken(), 0)).toBeLessThanOrEqual(16);
+    expect((await rss()) - before).toBeLessThan(32 * 1_024);
+    expect(state.slowest).toBeLessThan(1_000);
+  } finally {
+    await daemon.dispose();
+    for (const one of deaf) one.close();
+    for (const socket of [ear, mouth]) socket.close();
+    await Promise.all([ssdp.stop(), set.stop()]);
+  }
+});
+
+/** A port that takes connections and never says a word. */
+async function listenInSilence(host: string): Promise<{ port: number; taken(): number; close(): void }> {
+  const sockets: net.Socket[] = [];
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {});
+    sockets.push(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : 0,
+    taken: () => sockets.length,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,166 @@
+/** A folder becomes a package: which files, and a ZIP that every reader takes. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { unzipSync } from "fflate";
+import { writeArchive } from "../../src/cli/archive.ts";
+import { packageFiles } from "../../src/cli/package-files.ts";
+import { withZip } from "../../src/platforms/zip.ts";
+import { root } from "../support/sources.ts";
+
+let folder = "";
+let count = 0;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-archive-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function place(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const path = join(folder, `app-${++count}`);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), content);
+  }
+  return path;
+}
+
+const namesIn = async (path: string) => (await packageFiles(path)).files.map(({ name }) => name);
+
+async function zip(path: string): Promise<{ path: string; bytes: number; told: number[] }> {
+  const { files } = await packageFiles(path);
+  const archive = join(folder, `archive-${++count}.zip`);
+  const told: number[] = [];
+  const bytes = await writeArchive(files, archive, (done) => told.push(done));
+  return { path: archive, bytes, told };
+}
+
+describe("what belongs into a package", () => {
+  test("everything, sorted, but what tools leave behind", async () => {
+    const path = place({
+      ...{ manifest: "title=A", "source/b.brs": "", "source/a.brs": "", "images/i.PNG": "", "fonts/ä b.ttf": "" },
+      ...{ ".git/config": "", ".DS_Store": "", "source/.a.swp": "", "node_modules/x/y.js": "", "out/old.zip": "" },
+      ...{ "__MACOSX/x": "", "images/Thumbs.db": "", "source/node_modules/z": "" },
+    });
+    expect(await namesIn(path)).toEqual(["fonts/ä b.ttf", "images/i.PNG", "manifest", "source/a.brs", "source/b.brs"]);
+  });
+
+  test("links within the folder are followed once, links out of it are named and left out", async () => {
+    const path = place({ manifest: "title=A", "source/a.brs": "x", "source/deep/b.brs": "y" });
+    const outside = place({ secret: "s" });
+    symlinkSync("a.brs", join(path, "source/same.brs"));
+    symlinkSync("source", join(path, "lib"));
+    symlinkSync(".", join(path, "source/self"));
+    symlinkSync("../..", join(path, "source/up"));
+    symlinkSync(outside, join(path, "other"));
+    symlinkSync(join(outside, "secret"), join(path, "source/secret"));
+    symlinkSync("nowhere", join(path, "dangling"));
+    const { files, links } = await packageFiles(path);
+    expect(links).toEqual(["dangling", "lib/secret", "lib/up", "other", "source/secret", "source/up"]);
+    expect(files.map(({ name }) => name)).toEqual([
+      ...["lib/a.brs", "lib/deep/b.brs", "lib/same.brs", "manifest"],
+      ...["source/a.brs", "source/deep/b.brs", "source/same.brs"],
+    ]);
+  });
+
+  test("what is no package says so", async () => {
+    const message = (path: string) => packageFiles(path).then(String, (error: Error) => error.message);
+    expect(await message(place({ ".hidden": "" }))).toMatch(/ is empty/);
+    expect(await message(place({ "a/manifest": "", b: "" }))).toMatch(/has no file manifest/);
+    expect(await message(join(folder, "nowhere"))).toMatch(/could not be read \(ENOENT\)/);
+    const crowded = place({ manifest: "" });
+    for (let at = 0; at < 10_000; at++) writeFileSync(join(crowded, `${at}`), "");
+    expect(await message(crowded)).toMatch(/holds more than 10000 files/);
+    const closed = place({ manifest: "", "source/a": "" });
+    chmodSync(join(closed, "source"), 0);
+    if (process.getuid?.() !== 0) expect(await message(closed)).toMatch(/could not be read \(EACCES\)/);
+  });
+});
+
+describe("the archive", () => {
+  const text = "sub main()\n  print 1\nend sub\n".repeat(5_000);
+  const noise = crypto.getRandomValues(new Uint8Array(60_000));
+  const files = {
+    manifest: "title=Ä\n",
+    "source/main.brs": text,
+    "images/a.png": noise,
+    "ünï/côdé.txt": "ü",
+    empty: "",
+  };
+
+  test("unpacks to what was packed", async () => {
+    const { path, bytes, told } = await zip(place(files));
+    const content = unzipSync(readFileSync(path));
+    expect(
+      Object.fromEntries(Object.entries(content).map(([name, one]) => [name, Buffer.from(one).toString("latin1")])),
+    ).toEqual(
+      Object.fromEntries(Object.entries(files).map(([name, one]) => [name, Buffer.from(one).toString("latin1")])),
+    );
+    expect(bytes).toBe(readFileSync(path).length);
+    expect(bytes).toBeLessThan(70_000);
+    expect(told).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("is sound to the daemon, and holds no descriptor behind its data", async () => {
+    const { path } = await zip(place(files));
+    const entries = await withZip(path, async ({ entries, read }) => {
+      for (const entry of entries) await read(entry, 1024 * 1024);
+      return entries;
+    });
+    expect(entries.map(({ name, bytes, method }) => [name, bytes, method])).toEqual([
+      ["empty", 0, 8],
+      ["images/a.png", noise.length, 0],
+      ["manifest", 9, 8],
+      ["source/main.brs", text.length, 8],
+      ["ünï/côdé.txt", 2, 8],
+    ]);
+    // General purpose flags of the first entry: UTF-8 names, and not bit 3.
+    expect(readFileSync(path).readUInt16LE(6)).toBe(0x0800);
+  });
+
+  test("is the same whenever its files were touched", async () => {
+    const path = place(files);
+    const first = readFileSync((await zip(path)).path);
+    utimesSync(join(path, "manifest"), 1, 1);
+    expect(readFileSync((await zip(path)).path).equals(first)).toBe(true);
+  });
+
+  const python = Bun.which("python3");
+  test.skipIf(!python)(`is sound to another reader${python ? "" : " (skipped: no python3)"}`, async () => {
+    const { path } = await zip(place(files));
+    const check = "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(z.testzip(), len(z.namelist()))";
+    expect(execFileSync("python3", ["-c", check, path], { encoding: "utf8" })).toBe("None 5\n");
+  });
+
+  test("a package too large to be taken is not written to its end", async () => {
+    const path = place({ manifest: "title=A", "big.mp4": "" });
+    truncateSync(join(path, "big.mp4"), 101 * 1024 * 1024);
+    await expect(zip(path)).rejects.toThrow("larger than 100 MiB");
+  });
+
+  test("takes little memory, however large its files are", async () => {
+    const path = place({ manifest: "title=A", "film.mp4": "", "text.txt": "" });
+    for (const name of ["film.mp4", "text.txt"]) truncateSync(join(path, name), 90 * 1024 * 1024);
+    const program = [
+      `const { packageFiles } = await import(${JSON.stringify(join(root, "src/cli/package-files.ts"))});`,
+      `const { writeArchive } = await import(${JSON.stringify(join(root, "src/cli/archive.ts"))});`,
+      `const { files } = await packageFiles(${JSON.stringify(path)});`,
+      `console.log(await writeArchive(files, ${JSON.stringify(join(folder, "large.zip"))}, () => {}), process.resourceUsage().maxRSS);`,
+    ].join("\n");
+    const [bytes, kib] = execFileSync(process.execPath, ["-e", program], { encoding: "utf8" }).split(" ").map(Number);
+    expect(bytes).toBeGreaterThan(90 * 1024 * 1024);
+    expect((kib ?? 0) / 1024).toBeLessThan(150);
+  }, 20_000);
+});

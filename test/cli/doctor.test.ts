@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Finding, ok, runChecks } from "../../src/cli/doctor/check.ts";
+import { developerPassword, devicesReachable } from "../../src/cli/doctor/devices.ts";
+import { inodeOf } from "../../src/cli/doctor/holder.ts";
+import { clockSane, container } from "../../src/cli/doctor/host.ts";
+import { elsewhereAt, firewall, interfacesAsked, multicastReceived } from "../../src/cli/doctor/network.ts";
+import { findingLine, summary } from "../../src/cli/doctor.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { root } from "../support/sources.ts";
+import { device, examined } from "./examined.ts";
+
+const plain = { colour: false, width: Number.POSITIVE_INFINITY };
+const lines = async (findings: Promise<readonly Finding[]>) => (await findings).map((one) => findingLine(one, plain));
+
+describe("the network", () => {
+  test("several interfaces of which one answered are told apart", async () => {
+    const found = await lines(interfacesAsked(examined({ interfaces: ["wlan0", "!tailscale0"] })));
+    expect(found).toEqual([
+      "warn  two interfaces, wlan0 and tailscale0: discovery asks both, only wlan0 answered. tailscale0 is a VPN (Tailscale), with no set behind it. To leave it out: zapd config set discovery.interfaces wlan0",
+    ]);
+    expect(await lines(multicastReceived(examined({ interfaces: ["wlan0", "!tailscale0"], answered: 3 })))).toEqual([
+      "ok    multicast received on wlan0, 3 devices answered a search",
+    ]);
+  });
+
+  test("one interface is fine, a wished one that is gone is not, and none says what always works", async () => {
+    expect(await lines(interfacesAsked(examined()))).toEqual(["ok    one interface, wlan0: discovery asks it"]);
+    expect(await lines(interfacesAsked(examined({ wished: ["eth9"] })))).toContain(
+      "FAIL  discovery.interfaces names eth9, and this machine has none such now. Mend it in the config",
+    );
+    expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(/^FAIL {2}no interface.*zapd add/);
+  });
+
+  test("names that lead nowhere a set stands are known, and those of real cards are not among them", () => {
+    const odd = [
+      "tailscale0",
+      "wg0",
+      "tun0",
+      "utun4",
+      "ppp0",
+      "zt3jn",
+      "docker0",
+      "br-0123456789ab",
+      "veth1a2",
+      "virbr0",
+    ];
+    expect(odd.filter((name) => elsewhereAt(name) === null)).toEqual([]);
+    const real = ["eth0", "wlan0", "wlp3s0", "enp0s31f6", "en0", "br0", "bond0", "lo", "Ethernet", "bridge0"];
+    expect(real.filter((name) => elsewhereAt(name) !== null)).toEqual([]);
+  });
+
+  test("multicast that does not come through is a problem alone, a remark beside one that does; the hint is the system's", async () => {
+    const deaf = async (platform: string, trouble?: string) =>
+      (await multicastReceived(examined({ platform, interfaces: ["!en0"], ...(trouble && { trouble }) })))[0];
+    expect(await deaf("darwin", "EHOSTUNREACH")).toMatchObject({
+      ...{ id: "multicast:en0", status: "fail", text: "no multicast comes through on en0 (EHOSTUNREACH)" },
+      hint: expect.stringContaining("Privacy & Security > Local Network"),
+    });
+    expect((await deaf("win32"))?.hint).toContain("Windows Security");
+    expect((await deaf("linux", "EPERM"))?.hint).toContain("firewall on this machine forbids");
+    const both = await multicastReceived(examined({ interfaces: ["eth0", "!wlan0"] }));
+    expect(both.map((one) => one.status)).toEqual(["ok", "warn"]);
+  });
+
+  test("a firewall is a remark only while nothing answers, with the rule that opens it", async () => {
+    const ufw = { files: { "/etc/ufw/ufw.conf": "# x\nENABLED=yes\n" } };
+    expect(await lines(firewall(examined(ufw)))).toEqual([
+      "warn  ufw is active, and no device has answered a search. If sets are not found, let their answers in: sudo ufw allow proto udp from any port 1900,5353",
+    ]);
+    expect(await lines(firewall(examined({ ...ufw, answered: 1 })))).toEqual([
+      "ok    ufw is active, and lets answers of devices through",
+    ]);
+    const firewalld = {
+      programs: { "systemctl is-active firewalld": "active", "systemctl is-active nftables": "inactive" },
+    };
+    expect((await lines(firewall(examined(firewalld))))[0]).toContain("firewall-cmd");
+    expect(await firewall(examined({ files: { "/etc/ufw/ufw.conf": "ENABLED=no" } }))).toEqual([]);
+    expect(await firewall(examined({ ...ufw, platform: "darwin" }))).toEqual([]);
+  });
+
+  test("a container with a network of its own is told from one with its host's", async () => {
+    const at = "/sys/class/net/eth0";
+    const own = { "/.dockerenv": "", [`${at}/ifindex`]: "2\n", [`${at}/iflink`]: "11\n" };
+    expect(await container(examined({ interfaces: ["eth0"] }))).toEqual([]);
+    expect((await lines(container(examined({ interfaces: ["eth0"], files: own }))))[0]).toMatch(
+      /^warn {2}runs in a container with a network of its own \(eth0 192\.168\.0\.2\).*--network host/,
+    );
+    const host = { ...own, [`${at}/iflink`]: "2\n" };
+    expect((await container(examined({ interfaces: ["eth0"], files: host })))[0]?.status).toBe("ok");
+    expect((await container(examined({ interfaces: ["eth0"], files: own, answered: 1 })))[0]?.status).toBe("ok");
+  });
+
+  test("a clock in another age is a problem", async () => {
+    expect((await clockSane(examined()))[0]).toEqual(ok("clock", "clock sane, 2026-07-30"));
+    expect((await lines(clockSane(examined({ now: "1970-01-01T00:00:09" }))))[0]).toBe(
+      "FAIL  the clock says 1970. Set it: sudo timedatectl set-ntp true",
+    );
+  });
+
+  test("who listens on a port is found in the kernel's table", () => {
+    const table =
+      "  sl  local_address rem_address   st\n   0: 0100007F:1C68 00000000:0000 01 0 0 0 0 0 99\n   1: 0100007F:1C68 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1\n";
+    expect([inodeOf(table, 7272), inodeOf(table, 7273)]).toEqual(["12345", null]);
+  });
+});
+
+describe("devices", () => {
+  const unreachable = {
+    ok: false,
+    code: "device_unreachable",
+    message: "Den did not answer at 192.168.1.40:8060",
+    hint: "H",
+  } as const;
+  const seen = { last_seen: new Date(2026, 6, 30, 9, 12).toISOString() };
+
+  test("one that a magic packet wakes is asleep, one that nothing wakes is a problem", async () => {
+    const kodi = device("Kodi (den)", { ...seen, mac: "aa:bb:cc:dd:ee:ff", capabilities: ["state", "power_on"] });
+    const answers = { "GET /devices/id-Kodi-(den)/state": unreachable, "GET /devices/id-Den/state": unreachable };
+    const devices = [kodi, device("Den", seen)];
+    expect(await lines(devicesReachable(examined({ devices, answers })))).toEqual([
+      "warn  Kodi (den): asleep, wakes by magic packet (last seen 09:12)",
+      "FAIL  Den: did not answer at 192.168.1.40:8060 (last seen 09:12). H",
+    ]);
+  });
+
+  test("none is a remark, and a missing developer password is one", async () => {
+    expect((await devicesReachable(examined()))[0]?.status).toBe("warn");
+    const devices = [device("Work\u001b[31mbench", { capabilities: ["dev"] }), device("Den")];
+    const answers = { "GET /config": { ok: true, data: { dev: { vendor_password: "" } } } } as const;
+    expect(await lines(developerPassword(examined({ devices, answers })))).toEqual([
+      "warn  Work[31mbench has developer mode, and no developer password is set. Give the one chosen on the set: zapd config set dev.vendor_password -",
+    ]);
+  });
+});
+
+describe("the table of checks", () => {
+  test("a check that hangs or throws is a remark, and holds nobody up", async () => {
+    const checks = {
+      hung: { about: "the moon", within: 50, run: () => new Promise<never>(() => {}) },
+      broken: { about: "the sun", within: 50, run: () => Promise.reject(new Error("too bright")) },
+      fine: { about: "the sea", within: 50, run: async () => [ok("fine", "wet")] },
+    };
+    const found = await Array.fromAsync(runChecks(checks, examined()));
+    expect(found.flat().map((one) => [one.status, one.text])).toEqual([
+      ["warn", "the moon could not be checked within 0.05 s"],
+      ["warn", "the sun could not be checked: too bright"],
+      ["ok", "wet"],
+    ]);
+  });
+
+  test("lines are coloured on a terminal and broken at its width; the summary counts", () => {
+    const finding = { id: "x", status: "fail", text: "one two three", hint: "four five" } as const;
+    expect(findingLine(finding, { colour: false, width: 20 })).toBe("FAIL  one two three.\n      four five");
+    expect(findingLine(finding, { colour: true, width: 99 })).toBe("\x1b[31;1mFAIL\x1b[0m  one two three. four five");
+    expect([summary(1, 2), summary(0, 1), summary(2, 0), summary(0, 0)]).toEqual([
+      ...["1 problem, 2 remarks", "1 remark", "2 problems", "all is well"],
+    ]);
+  });
+});
+
+describe("as a program", () => {
+  const limited = createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false });
+  const full = createRokuSimulator({ name: "Living Room", ssdp: false });
+  let daemon: TestDaemon;
+  const folder = mkdtempSync(join(tmpdir(), "zapd-doctor-"));
+  beforeAll(async () => {
+    daemon = await startTestDaemon();
+    for (const set of [full, limited]) {
+      await set.start();
+      await daemon.api("POST", "/devices", { host: set.host, port: set.port });
+    }
+  });
+  afterAll(async () => {
+    await Promise.all([daemon.dispose(), full.stop(), limited.stop()]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Its status and its findings. */
+  async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {
+    const child = spawn(process.execPath, [join(root, "src/main.ts"), "doctor", "--json", "--config", config], {
+      env: { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let out = "";
+    child.stdout.on("data", (bytes: Buffer) => {
+      out += bytes;
+    });
+    const exit = await new Promise<number | null>((resolve) => child.on("close", resolve));
+    const { checks, problems, remarks } = JSON.parse(out) as { checks: Finding[]; problems: number; remarks: number };
+    const count = (status: string) => checks.filter((one) => one.status === status).length;
+    expect([problems, remarks]).toEqual([count("fail"), count("warn")]);
+    expect(exit).toBe(problems > 0 ? 1 : 0);
+    return { exit, by: (id) => checks.filter((one) => one.id.startsWith(id)) };
+  }
+
+  test("a daemon that runs: its doors, and each device with the set's own word for the setting", async () => {
+    const { exit, by } = await doctor(daemon.configFile, daemon.stateFolder);
+    expect(exit).toBe(1);
+    expect(by("daemon")[0]).toMatchObject({ status: "ok", text: expect.stringContaining(`pid ${daemon.process.pid}`) });
+    expect([by("port")[0]?.text, by("socket")[0]?.status]).toEqual([`port ${daemon.port} on 127.0.0.1`, "ok"]);
+    expect([by("config")[0]?.status, by("state")[0]?.status, by("password").length]).toEqual(["ok", "ok", 0]);
+    expect(by("device:").map((one) => `${one.status} ${one.text}`)).toEqual([
+      ...["ok Living Room: on, full access", "fail Bedroom: keys refused (Limited)"],
+    ]);
+    expect(by("device:")[1]?.hint).toContain("Control by mobile apps > Network access: Enabled");
+    expect(limited.keys).toEqual([]);
+  });
+
+  test("another config than the daemon's, and a socket that is open to others, are told", async () => {
+    const other = join(folder, "other.toml");
+    writeFileSync(other, `[daemon]\nhttp_port = ${daemon.port}\n[dev]\nvendor_password = "secret"\n`, { mode: 0o644 });
+    chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o666);
+    const { by } = await doctor(other, daemon.stateFolder);
+    chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o600);
+    expect(by("config").map((one) => one.status)).toEqual(["warn", "warn"]);
+    expect(JSON.stringify(by("config"))).not.toContain("secret");
+    expect(by("socket")[0]).toMatchObject({ status: "fail", hint: expect.stringContaining("chmod 600") });
+  });
+
+  test("no daemon: a broken config with line and column, a port that is held, a stale socket", async () => {
+    const port = await freePort();
+    const held = net.createServer().listen(port, "127.0.0.1");
+    const config = join(folder, "config.toml");
+    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n`, { mode: 0o600 });
+    const first = await doctor(config, folder);
+    expect(first.by("daemon")[0]?.text).toContain(`not running; its port ${port} is held by`);
+    held.close();
+    const stale = await startTestDaemon();
+    await stale.stop("SIGKILL");
+    writeFileSync(config, `[daemon]\nhttp_port = "x"\n`, { mode: 0o666 });
+    const second = await doctor(config, stale.stateFolder);
+    expect(second.by("daemon")[0]?.text).toContain("a stale socket is left at");
+    expect(second.by("config")[0]?.text).toContain(`${config}, line 2, column 13: daemon.http_port`);
+    expect(second.by("device")).toEqual([]);
+    await stale.dispose();
+  });
+});

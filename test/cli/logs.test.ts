@@ -1,0 +1,125 @@
+/** `zapd logs --follow`: a log that goes on, whatever happens to the daemon and the set. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import { overlap } from "../../src/cli/logs.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { type Stage, setStage } from "./stage.ts";
+import { inTerminal } from "./terminal.ts";
+
+let stage: Stage;
+let folder = "";
+let later: TestDaemon | undefined;
+
+beforeAll(async () => {
+  stage = await setStage();
+  await stage.reset();
+  await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
+  folder = stage.folder({});
+}, 20_000);
+afterAll(async () => {
+  await later?.dispose();
+  await stage.dispose();
+});
+
+interface Following {
+  readonly lines: () => string[];
+  readonly talk: () => string;
+  sees(line: string): Promise<void>;
+  end(): Promise<number | null>;
+}
+
+function follow(...words: string[]): Following {
+  const child: ChildProcess = spawn("zapd", ["logs", "--follow", ...words], { cwd: folder, env: stage.environment(folder) });
+  const texts = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.on("data", (bytes: Buffer) => {
+      texts[name] += bytes.toString();
+    });
+  const ended = new Promise<number | null>((resolve) => child.on("exit", (status) => resolve(status)));
+  const lines = () => texts.stdout.split("\n").slice(0, -1);
+  return {
+    lines,
+    talk: () => texts.stderr,
+    sees: (line) => until(`the log shows ${line}`, () => lines().includes(line)),
+    end() {
+      child.kill("SIGINT");
+      return ended;
+    },
+  };
+}
+
+const bench = () => stage.sets["Workbench"] ?? Promise.reject();
+
+describe("a log that is followed", () => {
+  test("begins with what is kept, goes on line by line, and ends with Ctrl-C", async () => {
+    const set = await bench();
+    set.log("kept");
+    const following = follow();
+    await following.sees("kept");
+    set.log("one\ttabbed\x1b[31m");
+    set.log("two");
+    await following.sees("two");
+    set.log("three");
+    await following.sees("three");
+    expect(following.lines()).toEqual(["kept", "one tabbed", "two", "three"]);
+    expect(await following.end()).toBe(0);
+    expect(following.talk()).toBe("");
+  });
+
+  test("is JSON lines with --json, each of them a response", async () => {
+    const set = await bench();
+    const following = follow("--json");
+    await until("something was read", () => following.lines().length > 0);
+    set.log("four");
+    await until("more was read", () => following.lines().some((line) => line.includes("four")));
+    const documents = following.lines().map((line) => JSON.parse(line));
+    expect(documents.every(({ ok, data }) => ok && data.device.name === "Workbench")).toBe(true);
+    expect(documents.flatMap(({ data }) => data.lines)).toEqual(["kept", "one tabbed", "two", "three", "four"]);
+    expect(await following.end()).toBe(0);
+  });
+
+  test("ends in silence when nobody reads on", async () => {
+    const { stdout, stderr, status } = await stage.run("zapd logs --follow | head -1", folder);
+    // Only the next line meets the closed pipe.
+    expect({ stdout, stderr, status }).toEqual({ stdout: "kept\n", stderr: "", status: 0 });
+  }, 10_000);
+
+  test("ends with 0 on a terminal", async () => {
+    const screen = inTerminal(stage, ["zapd", "logs", "-f"], folder);
+    await screen.shows("four");
+    screen.type("\x03");
+    expect(await screen.ended).toBe(0);
+  });
+
+  test("goes on when the daemon starts anew: it says so, and prints no line twice", async () => {
+    const set = await bench();
+    const following = follow();
+    await following.sees("four");
+    await stage.daemon.stop();
+    set.log("while it was away");
+    await until("it says so", () => following.talk().includes("the daemon is gone"));
+    later = await startTestDaemon({ folder: stage.daemon.folder });
+    await following.sees("while it was away");
+    set.log("after");
+    await following.sees("after");
+    expect(following.lines()).toEqual(["kept", "one tabbed", "two", "three", "four", "while it was away", "after"]);
+    expect(following.talk()).toBe(
+      "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends\nzapd: it is back\n",
+    );
+    expect(await following.end()).toBe(0);
+  }, 20_000);
+
+  test("that cannot begin fails as any command does", async () => {
+    const { stderr, status } = await stage.run("zapd logs --follow -d Bedroom", folder);
+    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining("developer mode") });
+  });
+});
+
+test("lines that were printed before are those up to the last ones that were", () => {
+  expect(overlap([], ["a"])).toBe(0);
+  expect(overlap(["a", "b"], ["a", "b", "c"])).toBe(2);
+  expect(overlap(["x", "b"], ["a", "b", "c"])).toBe(0);
+  expect(overlap(["a", "b"], ["b", "c"])).toBe(1);
+  expect(overlap(["a", "a"], ["a", "a", "a"])).toBe(3);
+});

@@ -1,0 +1,168 @@
+/** Text for people: columns, widths, what a terminal must not see. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { paintFor, takesColour } from "../../src/cli/colour.ts";
+import { clock, columnsOf, cut, shellWord, size, table, wrap } from "../../src/cli/print.ts";
+import { bar } from "../../src/cli/progress.ts";
+import { printable } from "../../src/log.ts";
+
+describe("columns of a text", () => {
+  test.each([
+    ["", 0],
+    ["plain", 5],
+    ["Amélie", 6],
+    ["Ame\u0301lie", 6],
+    ["客厅", 4],
+    ["ｱ", 1],
+    ["한국", 4],
+    ["📺", 2],
+    ["⌚", 2],
+    ["❤\ufe0f", 1],
+    ["🇩🇪", 2],
+    ["…", 1],
+    ["█", 1],
+    ["\u{20000}", 2],
+  ])("%j takes %d", (text, columns) => expect(columnsOf(text)).toBe(columns));
+
+  test("a text is cut by columns, and never in the middle of a character", () => {
+    expect(cut("Living Room", 11)).toBe("Living Room");
+    expect(cut("Living Room", 8)).toBe("Living …");
+    expect(cut("客厅電視", 8)).toBe("客厅電視");
+    expect(cut("客厅電視", 6)).toBe("客厅…");
+    expect(cut("📺📺", 2)).toBe("…");
+    const text = fc.string({ unit: "grapheme", maxLength: 40 }).map(printable);
+    fc.assert(fc.property(text, fc.integer({ min: 1, max: 40 }), (one, width) => columnsOf(cut(one, width)) <= width));
+  });
+
+  test("lines break between words", () => {
+    expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
+    expect(wrap("incomprehensibilities", 7)).toEqual(["incomprehensibilities"]);
+  });
+});
+
+describe("tables", () => {
+  const columns = [
+    { title: "NAME", yields: 0 },
+    { title: "MODEL", yields: 2 },
+    { title: "AT", yields: 1 },
+    { title: "ON" },
+  ];
+  const rows = [
+    ["Living Room", "Streaming Stick 4K", "192.168.100.140", "yes"],
+    ["客厅", "TV", "192.168.1.41", ""],
+  ];
+  const linesOf = (width: number) => table(columns, rows, width).split("\n");
+
+  test("are aligned, without blanks at their ends", () => {
+    expect(linesOf(Number.POSITIVE_INFINITY)).toEqual([
+      "NAME         MODEL               AT               ON",
+      "Living Room  Streaming Stick 4K  192.168.100.140  yes",
+      "客厅         TV                  192.168.1.41",
+    ]);
+  });
+
+  test("fit, and shorten what matters least first", () => {
+    expect(linesOf(48)[1]).toBe("Living Room  Streaming St…  192.168.100.140  yes");
+    expect(linesOf(41)[1]).toBe("Living Room  Streami…  192.168.100.…  yes");
+    expect(linesOf(34)[1]).toBe("Living R…  Streami…  192.168…  yes");
+    expect(linesOf(22)[1]).toBe("Living…  St…  19…  yes");
+    for (let width = 18; width < 60; width++)
+      for (const line of linesOf(width)) expect(columnsOf(line)).toBeLessThanOrEqual(width);
+  });
+
+  test("a terminal too narrow for what must stay breaks the line", () => {
+    expect(linesOf(5)[1]).toBe("Li…  St…  19…  yes");
+  });
+
+  test("without titles have no head; cells are painted, not measured with their paint", () => {
+    const red = { text: "off", paint: (text: string) => `<${text}>` };
+    expect(
+      table(
+        [{ title: "" }, { title: "" }],
+        [
+          ["a", red, ""],
+          [red, "b"],
+        ],
+        80,
+      ),
+    ).toBe("a    <off>\n<off>  b");
+    expect(
+      table(
+        [{ title: "" }, { title: "" }],
+        [
+          [red, "x"],
+          ["longer", "y"],
+        ],
+        80,
+      ),
+    ).toBe("<off>     x\nlonger  y");
+  });
+
+  test("nothing that a terminal obeys gets through", () => {
+    const evil = "\x1b]0;pwned\x07\u202eTV\u200b\r\n\x9b31m\u{e0041}\ud800";
+    const shown = table([{ title: "A" }], [[evil], [{ text: evil, paint: (text) => text }]], 80);
+    expect(shown).toBe("A\n]0;pwnedTV 31m\n]0;pwnedTV 31m");
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "binary" }),
+        (text) => !/[\p{Cc}\p{Cs}\p{Bidi_Control}\u200b-\u200f\u2028\u2029\ufeff]/u.test(printable(text)),
+      ),
+    );
+    expect(printable("❤\ufe0f 📺 Amélie")).toBe("❤\ufe0f 📺 Amélie");
+  });
+});
+
+describe("words", () => {
+  test.each([
+    [0, "0:00"],
+    [724_999, "12:04"],
+    [3_723_000, "1:02:03"],
+  ])("%d ms is %s", (ms, text) => expect(clock(ms)).toBe(text));
+
+  test.each([
+    [0, "0 bytes"],
+    [999, "999 bytes"],
+    [1_000, "1.0 kB"],
+    [999_949, "999.9 kB"],
+    [999_950, "1.0 MB"],
+    [1_234_567, "1.2 MB"],
+  ])("%d is %s", (bytes, text) => expect(size(bytes)).toBe(text));
+
+  test.each([
+    ["Bedroom", "Bedroom"],
+    ["Küche", "Küche"],
+    ["Living Room", '"Living Room"'],
+    ["Bob's", `"Bob's"`],
+    ["$HOME", "'$HOME'"],
+    ["it's $5", `'it'\\''s $5'`],
+    ["-d", "-d"],
+  ])("a shell takes %s as %s", (text, word) => expect(shellWord(text)).toBe(word));
+
+  test("a bar fills", () => {
+    expect(bar(0, 100)).toBe("░".repeat(18));
+    expect(bar(50, 100)).toBe("█".repeat(9) + "░".repeat(9));
+    expect(bar(300, 100)).toBe("█".repeat(18));
+  });
+});
+
+describe("colour", () => {
+  test.each([
+    [{ TERM: "xterm" }, true, false, true],
+    [{ TERM: "xterm" }, false, false, false],
+    [{ TERM: "dumb" }, true, false, false],
+    [{ TERM: "xterm", NO_COLOR: "1" }, true, false, false],
+    [{ TERM: "xterm", NO_COLOR: "" }, true, false, true],
+    [{ FORCE_COLOR: "1" }, false, false, true],
+    [{ FORCE_COLOR: "0", TERM: "xterm" }, true, false, false],
+    [{ FORCE_COLOR: "1", NO_COLOR: "1" }, false, false, false],
+    [{ FORCE_COLOR: "1" }, true, true, false],
+  ])("%j on a terminal %p, --no-color %p: %p", (env, terminal, refused, colour) => {
+    expect(takesColour(terminal, refused, env)).toBe(colour);
+  });
+
+  test("is left out where there is none", () => {
+    expect(paintFor(false).bad("off")).toBe("off");
+    expect(paintFor(true).bad("off")).toBe("\x1b[31moff\x1b[0m");
+    expect(paintFor(true).bad("")).toBe("");
+  });
+});

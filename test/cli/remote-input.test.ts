@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { decode, flush, type Input } from "../../src/cli/remote/input.ts";
+
+const keys = (...names: string[]): Input[] => names.map((key) => ({ key }));
+const read = (text: string) => decode("", text);
+
+describe("what a terminal sends", () => {
+  test("is read as keys, whichever of the usual ways it is sent", () => {
+    expect(read("\x1b[A\x1b[B\x1b[C\x1b[D").inputs).toEqual(keys("up", "down", "right", "left"));
+    expect(read("\x1bOA\x1bOD\x1b[1;5B").inputs).toEqual(keys("up", "left", "down"));
+    expect(read("\r\n\t\x7f\b\x1b[Z\x1b[3~").inputs).toEqual(
+      keys("enter", "enter", "tab", "backspace", "backspace", "shift-tab", "delete"),
+    );
+    expect(read("\x1b[5~\x1b[6~\x1b[H\x1b[4~").inputs).toEqual(keys("page-up", "page-down", "home", "end"));
+    expect(read("\x03\x1a\x0c\x15\x17").inputs).toEqual(keys("ctrl-c", "ctrl-z", "ctrl-l", "ctrl-u", "ctrl-w"));
+    expect(read("h +é📺").inputs).toEqual(keys("h", " ", "+", "é", "📺"));
+  });
+
+  test("that means nothing here is swallowed whole: function keys, Alt, other controls, answers to questions", () => {
+    for (const text of [
+      "\x1b[15~",
+      "\x1bOP",
+      "\x1bx",
+      "\x00\x01",
+      "\x1b[?1;2c",
+      "\x1b]11;rgb:0/0/0\x07",
+      "\x1bP1$r\x1b\\",
+      "\x1b[I",
+    ])
+      expect([text, read(`${text}q`)]).toEqual([text, { inputs: keys("q"), pending: "" }]);
+  });
+
+  test("in pieces is the same as in one", () => {
+    const pieces = [
+      "\x1b[A",
+      "\x1bOB",
+      "\x1b[1;2C",
+      "\x1b[200~pa\x1b[Asted\r\x1b[201~",
+      "q",
+      "é",
+      "\x1b[5~",
+      "\x1b]0;x\x07",
+      "\r",
+    ];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 8 }), fc.array(fc.nat(40)), (words, cuts) => {
+        const text = words.join("");
+        const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((one, other) => one - other);
+        let pending = "";
+        const inputs: Input[] = [];
+        for (const [at, from] of [0, ...places].entries()) {
+          const read = decode(pending, text.slice(from, places[at] ?? text.length));
+          pending = read.pending;
+          inputs.push(...read.inputs);
+        }
+        expect({ inputs, pending }).toEqual({ inputs: [...decode("", text).inputs], pending: "" });
+      }),
+    );
+  });
+
+  test("whatever it is, never throws and never grows without end", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: "binary" })), (chunks) => {
+        let pending = "";
+        for (const chunk of chunks) ({ pending } = decode(pending, chunk));
+        flush(pending);
+      }),
+    );
+    expect(decode("", `\x1b[200~${"x".repeat(100_000)}`).pending).toBe("");
+  });
+});
+
+describe("Esc", () => {
+  test("alone waits for what may follow, and is the key when nothing does", () => {
+    expect(read("\x1b")).toEqual({ inputs: [], pending: "\x1b" });
+    expect(flush("\x1b")).toEqual({ inputs: keys("escape"), pending: "" });
+    expect(decode("\x1b", "[A")).toEqual({ inputs: keys("up"), pending: "" });
+  });
+
+  test("twice is the key and perhaps a sequence", () => {
+    expect(read("\x1b\x1b")).toEqual({ inputs: keys("escape"), pending: "\x1b" });
+    expect(read("\x1b\x1b[A").inputs).toEqual(keys("escape", "up"));
+  });
+
+  test("before a sequence that never ends is forgotten, but a paste goes on", () => {
+    expect(flush("\x1b[1;")).toEqual({ inputs: [], pending: "" });
+    expect(flush("\x1b[200~half").pending).toBe("\x1b[200~half");
+  });
+});
+
+test("what is pasted is told from what is typed", () => {
+  expect(read("\x1b[200~quit\rq\x1b[201~h").inputs).toEqual([{ paste: "quit\rq" }, { key: "h" }]);
+});

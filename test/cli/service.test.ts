@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Context, createContext } from "../../src/cli/context.ts";
+import type { Ran } from "../../src/cli/service/manager.ts";
+import { type Surroundings, serve } from "../../src/cli/service.ts";
+import { root } from "../support/sources.ts";
+
+describe("the command", () => {
+  let home: string;
+  /** What was run, and what each answers; a program that is not there ends with null. */
+  let ran: string[];
+  let answers: (line: string) => Partial<Ran> | undefined;
+  let daemon: boolean;
+  let told: string;
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "zapd-service-"));
+    ran = [];
+    answers = () => ({});
+    daemon = true;
+    told = "";
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  const surroundings = (platform: string): Surroundings => ({
+    ...{ platform, owner: { home, uid: 501, env: {} }, program: { words: ["/usr/bin/zapd", "serve"], env: {} } },
+    async run(program, words) {
+      const line = [program, ...words].join(" ");
+      ran.push(line);
+      return { status: 0, out: "", err: "", ...answers(line) };
+    },
+    answers: async () => daemon,
+    patience: 0,
+  });
+
+  async function service(platform: string, ...words: string[]): Promise<number> {
+    told = "";
+    ran = [];
+    const take = (line: string) => {
+      told += `${line}\n`;
+    };
+    const context: Context = { ...createContext(words, { print: { type: "boolean" } }), print: take, say: take };
+    return serve(context, surroundings(platform));
+  }
+
+  const unit = () => join(home, ".config/systemd/user/zapd.service");
+  const active = (line: string) => (line.includes("is-active") ? { out: "active\n" } : undefined);
+
+  test("installs a unit, starts it, and reminds of lingering; once more changes nothing, another program renews it", async () => {
+    // Not running before; as soon as it is started, it answers.
+    daemon = false;
+    answers = (line) => {
+      if (line.includes("--now")) daemon = true;
+      return undefined;
+    };
+    expect(await service("linux", "install")).toBe(0);
+    const text = readFileSync(unit(), "utf8");
+    expect(text).toContain('ExecStart="/usr/bin/zapd" "serve"');
+    expect(ran.filter((line) => /-reload|enable |start/.test(line))).toEqual([
+      ...["systemctl --user daemon-reload", "systemctl --user enable --now zapd.service"],
+    ]);
+    expect(told).toContain("zapd.service is installed and running");
+    expect(told).toContain("loginctl enable-linger");
+
+    answers = (line) => active(line) ?? (line.startsWith("loginctl") ? { out: "yes\n" } : undefined);
+    const before = statSync(unit()).mtimeMs;
+    expect(await service("linux", "install")).toBe(0);
+    expect([statSync(unit()).mtimeMs, told.includes("was installed already"), told.includes("linger")]).toEqual([
+      ...[before, true, false],
+    ]);
+    writeFileSync(unit(), text.replace("/usr/bin", "/old"));
+    await service("linux", "install");
+    expect(ran).toContain("systemctl --user restart zapd.service");
+    expect(readFileSync(unit(), "utf8")).toBe(text);
+  });
+
+  test("refuses while a daemon runs by hand, and over a unit that somebody else wrote; nothing is changed", async () => {
+    await expect(service("linux", "install")).rejects.toThrow("running already, started by hand");
+    daemon = false;
+    mkdirSync(dirname(unit()), { recursive: true });
+    writeFileSync(unit(), "[Service]\nExecStart=/mine\n");
+    for (const word of ["install", "uninstall"])
+      await expect(service("linux", word)).rejects.toThrow("zapd did not write it");
+    expect(readFileSync(unit(), "utf8")).toBe("[Service]\nExecStart=/mine\n");
+    expect(ran.some((line) => /enable|disable/.test(line))).toBe(false);
+  });
+
+  test("without systemd, or without a session of it, says so before anything is written", async () => {
+    answers = () => ({ status: null });
+    await expect(service("linux", "install")).rejects.toThrow("there is no systemctl here");
+    answers = () => ({ status: 1, err: "Failed to connect to bus: No medium found\nmore\n" });
+    await expect(service("linux", "install")).rejects.toThrow("(Failed to connect to bus: No medium found)");
+    expect(() => statSync(unit())).toThrow();
+  });
+
+  test("a daemon that does not come up is a failure that names its log", async () => {
+    daemon = false;
+    expect(await service("linux", "install")).toBe(1);
+    expect(told).toContain("does not answer yet: its log says why");
+    expect(told).toContain("journalctl --user -u zapd -f");
+  });
+
+  test("uninstalls, leaves config and state alone, and twice is fine", async () => {
+    daemon = false;
+    await service("linux", "install");
+    expect(await service("linux", "uninstall")).toBe(0);
+    expect(ran.filter((line) => /disable|reload/.test(line))).toEqual([
+      ...["systemctl --user disable --now zapd.service", "systemctl --user daemon-reload"],
+    ]);
+    expect(told).toMatch(
+      /stopped and removed\nThe config \(.*config\.toml\) and the state \(.*\) are left as they are/,
+    );
+    expect(() => statSync(unit())).toThrow();
+    expect(await service("linux", "uninstall")).toBe(0);
+    expect(told).toContain("no service is installed");
+    expect(ran).toEqual([]);
+  });
+
+  test("status tells by its exit whether it runs; --json is one document", async () => {
+    answers = (line) =>
+      active(line) ??
+      (line.includes("FragmentPath") ? { out: unit() } : line.includes("is-enabled") ? { out: "enabled" } : {});
+    expect(await service("linux", "status", "--json")).toBe(0);
+    expect(JSON.parse(told)).toEqual({
+      ...{ name: "zapd.service", file: unit(), installed: true, enabled: true, running: true },
+    });
+    answers = () => ({});
+    expect(await service("linux", "status")).toBe(7);
+    expect(told).toContain("no service is installed");
+  });
+
+  test("on a Mac bootstraps an agent, and takes it out before it puts a changed one in", async () => {
+    let loaded = false;
+    daemon = false;
+    answers = (line) => {
+      if (line.includes("bootstrap")) daemon = loaded = true;
+      if (line.includes("bootout")) loaded = false;
+      return line === "launchctl print gui/501/local.zapd" && !loaded ? { status: 113 } : { out: "\tpid = 9\n" };
+    };
+    const file = join(home, "Library/LaunchAgents/local.zapd.plist");
+    const deeds = () => ran.filter((line) => !line.includes(" print "));
+    expect(await service("darwin", "install")).toBe(0);
+    expect(deeds()).toEqual(["launchctl enable gui/501/local.zapd", `launchctl bootstrap gui/501 ${file}`]);
+    expect(told).toContain("Local Network");
+    await service("darwin", "install");
+    expect(deeds()).toEqual(["launchctl kickstart gui/501/local.zapd"]);
+    writeFileSync(file, readFileSync(file, "utf8").replace("/usr/bin", "/old"));
+    await service("darwin", "install");
+    expect(deeds()[0]).toBe("launchctl bootout gui/501/local.zapd");
+    expect(await service("darwin", "uninstall")).toBe(0);
+    expect([deeds(), () => statSync(file)]).toEqual([["launchctl bootout gui/501/local.zapd"], expect.any(Function)]);
+    expect(() => statSync(file)).toThrow();
+  });
+
+  test("on Windows says that there is none, and how the Task Scheduler does it", async () => {
+    const failure = await service("win32", "install").catch((error: unknown) => error);
+    expect(failure).toMatchObject({ exit: 6, hint: expect.stringContaining("schtasks /create /tn zapd /sc onlogon") });
+  });
+
+  test("without a word, or with a wrong one, is a wrong use", async () => {
+    await expect(service("linux")).rejects.toThrow("install, uninstall or status?");
+    await expect(service("linux", "toString")).rejects.toThrow("there is no service toString");
+  });
+
+  test("--print shows what runs now and installs nothing", () => {
+    const main = join(root, "src/main.ts");
+    const env = {
+      ...process.env,
+      HOME: home,
+      XDG_CONFIG_HOME: "",
+      XDG_STATE_HOME: "",
+      ZAPD_CONFIG: "",
+      ZAPD_STATE_DIR: "",
+    };
+    const { stdout, status } = spawnSync(process.execPath, [main, "service", "install", "--print"], { env });
+    const expected =
+      process.platform === "darwin" ? `<string>${main}</string>` : `ExecStart="${process.execPath}" "${main}" "serve"`;
+    expect([status, stdout.toString()]).toEqual([0, expect.stringContaining(expected)]);
+    expect(() => statSync(unit())).toThrow();
+  });
+});

@@ -1,0 +1,124 @@
+/** Where scripts are played: a daemon as a process, three simulated sets, and `zapd` on the path of a shell. */
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { root } from "../support/sources.ts";
+
+export interface Ended {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly status: number | null;
+}
+
+export interface Stage {
+  readonly daemon: TestDaemon;
+  readonly sets: Readonly<Record<string, RokuSimulator>>;
+  /** Everything as it was at the beginning: the sets awake and known by their names. */
+  reset(): Promise<void>;
+  /** A folder of its own with these files in it. */
+  folder(files: Readonly<Record<string, string>>): string;
+  /** Runs a line in a shell. */
+  run(line: string, folder: string, env?: Readonly<Record<string, string>>): Promise<Ended>;
+  /** The environment of such a shell. */
+  environment(folder: string): Record<string, string>;
+  dispose(): Promise<void>;
+}
+
+export const password = "rokudev";
+const main = join(root, "src/main.ts");
+
+export async function setStage(): Promise<Stage> {
+  const sets = {
+    "Living Room": createRokuSimulator({ name: "Living Room", kind: "tv", ssdp: false, launchMs: 0 }),
+    Bedroom: createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false, launchMs: 0 }),
+    Workbench: createRokuSimulator({
+      name: "Workbench",
+      kind: "tv",
+      ssdp: false,
+      launchMs: 0,
+      developer: { password },
+    }),
+  } as const;
+  const backstage = mkdtempSync(join(tmpdir(), "zapd-stage-"));
+  const bin = join(backstage, "bin");
+  mkdirSync(bin);
+  const compiled = process.env["ZAPD_TEST_RUNTIME"] === "binary";
+  const program = compiled ? `"${join(root, "dist/zapd")}"` : `"${process.execPath}" "${main}"`;
+  writeFileSync(join(bin, "zapd"), `#!/bin/sh\nexec ${program} "$@"\n`);
+  chmodSync(join(bin, "zapd"), 0o755);
+  for (const set of Object.values(sets)) await set.start();
+  const daemon = await startTestDaemon({
+    // Searches of this daemon must not find the sets of tests that run beside this one.
+    config: { dev: { vendor_password: password }, discovery: { timeout_ms: 100, interfaces: ["nowhere"] } },
+    env: { HOME: backstage },
+  });
+  const config = readFileSync(daemon.configFile);
+  let folders = 0;
+
+  const environment = (folder: string) => ({
+    ...{ PATH: `${bin}:${process.env["PATH"]}`, HOME: folder, TZ: "UTC", LANG: "C.UTF-8", TMPDIR: backstage },
+    ...{ ZAPD_CONFIG: daemon.configFile, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") },
+    ...{ ZAPD_STATE_DIR: daemon.stateFolder },
+  });
+
+  return {
+    ...{ daemon, sets, environment },
+    async reset() {
+      for (const { body } of [await daemon.api("GET", "/devices")])
+        for (const { id } of body.data) await daemon.api("DELETE", `/devices/${id}`);
+      for (const [name, set] of Object.entries(sets)) {
+        await set.wake();
+        const ports = set.ports.installer === null ? {} : { ports: set.ports };
+        const added = await daemon.api("POST", "/devices", { host: "127.0.0.1", port: set.port, name, ...ports });
+        if (added.status !== 200) throw new Error(`${name} could not be added: ${JSON.stringify(added.body)}`);
+      }
+      writeFileSync(daemon.configFile, config);
+      await daemon.api("PATCH", "/config", { "daemon.default_device": "Living Room" });
+    },
+    folder(files) {
+      const folder = join(backstage, `folder-${++folders}`);
+      mkdirSync(folder);
+      for (const [name, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(folder, name)), { recursive: true });
+        writeFileSync(join(folder, name), text);
+      }
+      return folder;
+    },
+    run: (line, folder, env = {}) =>
+      new Promise((resolve) => {
+        const child = spawn("sh", ["-c", line], { cwd: folder, env: { ...environment(folder), ...env } });
+        const texts = { stdout: "", stderr: "" };
+        child.stdin.end();
+        for (const name of ["stdout", "stderr"] as const)
+          child[name].on("data", (bytes: Buffer) => {
+            texts[name] += bytes.toString();
+          });
+        child.on("close", (status) => resolve({ ...texts, status }));
+      }),
+    async dispose() {
+      await daemon.dispose();
+      await Promise.all(Object.values(sets).map((set) => set.stop()));
+      rmSync(backstage, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a cue makes a set do: `Bedroom sleeps`. */
+const doings: Readonly<Record<string, (set: RokuSimulator) => unknown>> = {
+  sleeps: (set) => set.sleep("deep"),
+  wakes: (set) => set.wake(),
+  "is in standby": (set) => set.sleep("standby"),
+  "plays a film": (set) => set.play({ title: "Heidi", durationMs: 1_880_000 }),
+  "prints a line": (set) => set.log("hello from the set"),
+};
+
+export async function act(stage: Stage, cue: string): Promise<void> {
+  for (const [name, set] of Object.entries(stage.sets)) {
+    const doing = cue.startsWith(`${name} `) ? doings[cue.slice(name.length + 1)] : undefined;
+    if (doing) return void (await doing(set));
+  }
+  throw new Error(`nobody knows what this means: @ ${cue}`);
+}

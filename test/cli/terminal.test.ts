@@ -1,0 +1,143 @@
+/** What is different on a terminal: its width, its colours, progress, and values typed unseen. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { columnsOf } from "../../src/cli/print.ts";
+import { password, type Stage, setStage } from "./stage.ts";
+import { inTerminal, type TerminalOptions } from "./terminal.ts";
+
+let stage: Stage;
+let folder = "";
+const app = {
+  "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
+  "my-app/source/main.brs": "sub main()\nend sub\n",
+  "my-app/images/icon.png": "0123456789".repeat(120),
+};
+
+beforeAll(async () => {
+  stage = await setStage();
+  await stage.reset();
+  folder = stage.folder(app);
+}, 20_000);
+afterAll(() => stage.dispose());
+
+const run = (words: readonly string[], options?: TerminalOptions) =>
+  inTerminal(stage, ["zapd", ...words], folder, options);
+
+async function shown(words: readonly string[], options?: TerminalOptions): Promise<string[]> {
+  const screen = run(words, options);
+  await screen.ended;
+  return screen.lines().filter((line) => line !== "");
+}
+
+describe("width", () => {
+  test("a table fits, and gives up the model first", async () => {
+    for (const columns of [64, 50, 44]) {
+      const lines = await shown(["devices"], { columns });
+      expect(lines).toHaveLength(5);
+      for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(columns);
+      expect(lines[2]).toMatch(/^Bedroom .*Ro.*….*limited$/);
+    }
+    expect((await shown(["devices"], { columns: 120 }))[2]).toContain("Roku Streaming Stick 4K");
+  });
+
+  test("a long hint is broken between words", async () => {
+    const lines = await shown(["key", "qqqqqq"], { columns: 60 });
+    expect(lines.length).toBeGreaterThan(4);
+    expect(lines[0]).toBe('zapd: "qqqqqq" is not a key.');
+    for (const line of lines.slice(1)) {
+      expect(columnsOf(line)).toBeLessThanOrEqual(60);
+      expect(line).toStartWith("      ");
+    }
+  });
+});
+
+describe("colour", () => {
+  const green = "\x1b[32monline\x1b[0m";
+  const textOf = async (words: readonly string[], env: Record<string, string> = {}) => {
+    const screen = run(words, { env });
+    await screen.ended;
+    return screen.text;
+  };
+
+  test("is for the status, and what is not as it should be", async () => {
+    const text = await textOf(["devices"]);
+    expect(text).toContain(green);
+    expect(text).toContain("\x1b[33mlimited\x1b[0m");
+    expect(text.replace(/\x1b\[[0-9;]+m/g, "")).toContain("online  127.0.0.1  limited");
+  });
+
+  test("is left out when it is not wanted", async () => {
+    expect(await textOf(["devices", "--no-color"])).not.toContain("\x1b");
+    expect(await textOf(["devices"], { NO_COLOR: "1" })).not.toContain("\x1b");
+    expect(await textOf(["devices"], { TERM: "dumb" })).not.toContain("\x1b");
+    expect((await stage.run("zapd devices", folder)).stdout).not.toContain("\x1b");
+    expect((await stage.run("zapd devices", folder, { FORCE_COLOR: "1" })).stdout).toContain(green);
+  });
+});
+
+test("a document on a terminal is the same, and obeyed by none", async () => {
+  const { body } = await stage.daemon.api("PATCH", "/devices/Bedroom", { name: "Bed\u202eroom 📺" });
+  const screen = run(["device", "-d", body.data.id, "--json"]);
+  expect(await screen.ended).toBe(0);
+  expect(screen.text).toContain("Bed\\u202eroom 📺");
+  expect(screen.text).not.toContain("\u202e");
+  expect(JSON.parse(screen.text).data.name).toBe("Bed\u202eroom 📺");
+  const failing = run(["key", "home", "-d", body.data.name, "--json"]);
+  expect(await failing.ended).toBe(5);
+  expect(failing.text).not.toContain("\u202e");
+  await stage.daemon.api("PATCH", `/devices/${body.data.id}`, { name: "Bedroom" });
+});
+
+describe("progress", () => {
+  test("a folder is zipped and sent before one's eyes", async () => {
+    expect(await shown(["install", "my-app", "-d", "Workbench"])).toEqual([
+      expect.stringMatching(/^zipping my-app {2}3 files, 1\.\d kB$/),
+      expect.stringMatching(/^sending to Workbench {2}█{18} 1\.\d kB$/),
+      "Hello 1.0.7 is running on Workbench. Log: zapd logs --follow -d Workbench",
+    ]);
+  });
+
+  test("a narrow terminal is not overrun, and a dumb one is left alone", async () => {
+    const narrow = await shown(["install", "my-app", "-d", "Workbench"], { columns: 30 });
+    expect(narrow.slice(0, 2)).toEqual([expect.stringMatching(/^zipping my-app/), expect.stringMatching(/█…$/)]);
+    for (const line of narrow.slice(0, 2)) expect(columnsOf(line)).toBeLessThanOrEqual(30);
+    expect(await shown(["install", "my-app", "-d", "Workbench"], { env: { TERM: "dumb" } })).toHaveLength(1);
+  });
+
+  test("a refusal leaves no half of a line behind", async () => {
+    await stage.daemon.api("PATCH", "/config", { "dev.vendor_password": "wrong" });
+    const lines = await shown(["install", "my-app", "-d", "Workbench"]);
+    await stage.daemon.api("PATCH", "/config", { "dev.vendor_password": password });
+    expect(lines[1]).toBe("zapd: Workbench refused the developer password.");
+  });
+
+  test("a search says that it looks", async () => {
+    expect((await shown(["discover"]))[0]).toBe("looking …");
+  });
+});
+
+describe("a value that is typed unseen", () => {
+  const words = ["config", "set", "dev.vendor_password", "-"];
+  const refusal = async () => (await stage.run("zapd install my-app -d Workbench", folder)).stderr;
+
+  test("is taken, and not shown", async () => {
+    const screen = run(words);
+    await screen.shows("dev.vendor_password: ");
+    screen.type("wrongg\x7f\r");
+    expect(await screen.ended).toBe(0);
+    expect(screen.text.trim()).toBe("dev.vendor_password:");
+    expect(await refusal()).toContain("refused the developer password");
+    const again = run(words);
+    await again.shows("dev.vendor_password: ");
+    again.type(`nonsense\x15${password}\r`);
+    expect(await again.ended).toBe(0);
+    expect(await refusal()).toContain("is running on Workbench");
+  });
+
+  test("can be given up", async () => {
+    const screen = run(words);
+    await screen.shows("dev.vendor_password: ");
+    screen.type("half\x03");
+    expect(await screen.ended).toBe("SIGINT");
+    expect(await refusal()).toContain("is running on Workbench");
+  });
+});

@@ -1,0 +1,158 @@
+/** The config of a daemon that runs: broken under its feet, patched by many at once, killed in the midst of it. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse } from "smol-toml";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { furnish, type Room } from "../support/room.ts";
+
+const open: { dispose(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.dispose()));
+});
+const kept = <T extends { dispose(): Promise<void> }>(one: T): T => {
+  open.push(one);
+  return one;
+};
+const text = (daemon: TestDaemon) => readFileSync(daemon.configFile, "utf8");
+
+describe("a file that breaks while the daemon runs", () => {
+  const breaks: readonly [what: string, text: string, place: RegExp][] = [
+    ["no TOML", "[daemon]\nhttp_port = \n", /line 2, column \d+/],
+    ["a wrong value", "[daemon]\nlog_level = 'debug'\nhttp_port = 0\n", /line 3, column 13/],
+    ["no UTF-8", "# \xfc", /not UTF-8/],
+  ];
+
+  test("is told with its place; the daemon goes on with what it had", async () => {
+    const room: Room = kept(
+      await furnish({ config: { daemon: { cors_enabled: true, cors_allowed_origins: ["http://app.test"] } } }),
+    );
+    const { daemon } = room;
+    const whole = text(daemon);
+    for (const [what, broken, place] of breaks) {
+      writeFileSync(daemon.configFile, broken, "latin1");
+      const before = readFileSync(daemon.configFile);
+      const calls = [
+        ["GET", "/config"],
+        ["POST", "/config/reload"],
+        ["PATCH", "/config", { "daemon.log_level": "warn" }],
+        ["PATCH", "/config", {}],
+      ] as const;
+      for (const [method, path, body] of calls) {
+        const answer = await daemon.api(method, path, body);
+        expect([what, method, answer.status, answer.body.error.code]).toEqual([what, method, 500, "config_invalid"]);
+        expect(answer.body.error.message).toMatch(place);
+        expect(answer.body.error.message).toContain(daemon.configFile);
+      }
+      expect(readFileSync(daemon.configFile)).toEqual(before);
+      expect(
+        (
+          await daemon.api(
+            "POST",
+            "/devices/set/remote/key",
+            { key: "info" },
+            { origin: "http://app.test", "content-type": "application/json" },
+          )
+        ).status,
+      ).toBe(200);
+      expect((await daemon.api("GET", "/health")).status).toBe(200);
+    }
+    writeFileSync(daemon.configFile, whole);
+    expect((await daemon.api("POST", "/config/reload")).status).toBe(200);
+  });
+
+  test("a file that is gone is the defaults, and is made by a patch", async () => {
+    const daemon = kept(await startTestDaemon());
+    rmSync(daemon.configFile);
+    expect((await daemon.api("GET", "/config")).body.data.daemon.http_port).toBe(7272);
+    const { body } = await daemon.api("PATCH", "/config", { "daemon.http_port": daemon.port });
+    expect(body.data.restart_required).toEqual([]);
+    expect(text(daemon)).toBe(`[daemon]\nhttp_port = ${daemon.port}\n`);
+  });
+
+  test("what means nothing in it is a warning of its health", async () => {
+    const daemon = kept(await startTestDaemon({ config: { daemon: { http_prot: 1 }, deamon: { x: 1 } } }));
+    const { warnings } = (await daemon.api("GET", "/health")).body.data;
+    expect(warnings.join("\n")).toMatch(/daemon\.http_prot is not a setting\. Did you mean daemon\.http_port\?/);
+    expect(warnings.join("\n")).toMatch(/deamon is not a setting/);
+    expect(daemon.log()).toContain("daemon.http_prot is not a setting");
+    writeFileSync(daemon.configFile, text(daemon).replace("http_prot = 1\n", "").replace("[deamon]\nx = 1\n", ""));
+    await daemon.api("POST", "/config/reload");
+    expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
+  });
+});
+
+test("twenty patches at once all land, each its own", async () => {
+  const daemon = kept(await startTestDaemon());
+  writeFileSync(daemon.configFile, `# mine\n${text(daemon)}# end\n`);
+  const settings: Record<string, unknown> = {
+    "daemon.cors_enabled": true,
+    "daemon.cors_allowed_origins": "http://a.test,http://b.test",
+    "daemon.default_device": "Wohnzimmer 📺",
+    "daemon.log_level": "warn",
+    "discovery.interval_s": 7,
+    "discovery.timeout_ms": 777,
+    "discovery.hosts": "192.168.1.40",
+    "devices.request_timeout_ms": 1234,
+    "dev.vendor_password": "a # 'b' \"c\"",
+    "daemon.socket": "/tmp/zapd-other.sock",
+  };
+  const patches = Object.entries(settings).map(([key, value]) => ({ [key]: value }));
+  const answers = await Promise.all([...patches, ...patches].map((patch) => daemon.api("PATCH", "/config", patch)));
+  expect(answers.map((answer) => answer.status)).toEqual(Array(20).fill(200));
+  const { data } = (await daemon.api("GET", "/config")).body;
+  expect(data).toMatchObject({
+    daemon: {
+      cors_enabled: true,
+      cors_allowed_origins: ["http://a.test", "http://b.test"],
+      default_device: "Wohnzimmer 📺",
+      log_level: "warn",
+    },
+    discovery: { interval_s: 7, timeout_ms: 777, hosts: ["192.168.1.40"] },
+    devices: { request_timeout_ms: 1234 },
+    dev: { vendor_password: "[redacted]" },
+  });
+  expect(parse(text(daemon))["dev"]).toEqual({ vendor_password: "a # 'b' \"c\"" });
+  expect(text(daemon)).toMatch(/^# mine\n[\s\S]*# end\n/);
+  expect(statSync(daemon.configFile).mode & 0o777).toBe(0o600);
+});
+
+test("what was acknowledged is on disk, however often the daemon is killed", async () => {
+  const first = await startTestDaemon();
+  const { folder } = first;
+  writeFileSync(first.configFile, `# mine\n${text(first)}`);
+  await first.stop("SIGKILL");
+  let sent = 1_000;
+  for (let kills = 0; kills < 8; kills++) {
+    const daemon = await startTestDaemon({ folder });
+    let acknowledged = 0;
+    const killing = Bun.sleep(5 + kills * 13).then(() => daemon.stop("SIGKILL"));
+    for (let alive = true; alive; ) {
+      const value = ++sent;
+      alive = await daemon.api("PATCH", "/config", { "discovery.timeout_ms": value }).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+      if (alive) acknowledged = value;
+    }
+    await killing;
+    const toml = text(daemon);
+    const onDisk = Number((parse(toml)["discovery"] as { timeout_ms: number }).timeout_ms);
+    expect(onDisk).toBeGreaterThanOrEqual(acknowledged);
+    expect(onDisk).toBeLessThanOrEqual(sent);
+    expect(toml).toStartWith("# mine\n[daemon]\n");
+  }
+  expect(sent).toBeGreaterThan(1_020);
+  // What the kills left beside the file goes at a later start, and what is another's stays.
+  const [left, fresh, foreign] = [
+    ".config.toml.4242-0123abcd.tmp",
+    ".config.toml.4242-4567abcd.tmp",
+    ".other.toml.4242-0123abcd.tmp",
+  ];
+  for (const name of [left, fresh, foreign]) writeFileSync(join(folder, name), "x");
+  const past = new Date(Date.now() - 120_000);
+  for (const name of [left, foreign]) utimesSync(join(folder, name), past, past);
+  const last = kept(await startTestDaemon({ folder }));
+  expect([left, fresh, foreign].map((name) => existsSync(join(folder, name)))).toEqual([false, true, true]);
+  expect(readdirSync(dirname(last.configFile))).toContain("config.toml");
+}, 20_000);

@@ -1,0 +1,130 @@
+/** What the suite works with: sets, relays to them, and connections, all gone after each test. */
+import { afterEach, expect } from "bun:test";
+import { ZapdError } from "../../src/errors.ts";
+import type { Archive, Connection, Facts, Platform, Ports, Target } from "../../src/platforms/platform.ts";
+import { type Relay, startRelay } from "../support/relay.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+/** A simulated device, as this suite sees it: in words that every platform has. */
+export interface SimulatedSet {
+  readonly identity: string;
+  readonly host: string;
+  readonly port: number;
+  /** Its other ports, by the platform's words for them. */
+  readonly ports: Ports;
+  /** The keys it took, in its own words, in order, and the text. */
+  readonly pressed: readonly string[];
+  readonly typed: string;
+  /** The platform's id of the app in front; `null` is home. */
+  readonly inFront: string | null;
+  readonly awake: boolean;
+  /** Standby still answers; in deep sleep nothing does. */
+  sleep(kind: "standby" | "deep"): Promise<void>;
+  /** Writes a line on the developer console. */
+  say(line: string): void;
+  stop(): Promise<void>;
+}
+
+export interface Contract {
+  readonly platform: Platform;
+  /** Starts a set; two of one `name` are the same set. */
+  startSet(name: string): Promise<SimulatedSet>;
+  /** An app that each set has, and an id in the platform's form that none has. */
+  readonly app: { readonly platformId: string; readonly name: string };
+  readonly unknownApp: string;
+  /** For platforms with a developer mode: a package that a set takes, its password, and what the package is. */
+  readonly developer?: DeveloperContract;
+}
+
+export interface DeveloperContract {
+  readonly password: string;
+  readonly package: { readonly name: string; readonly version: string };
+  archive(): Archive;
+}
+
+export const never = new AbortController().signal;
+
+/** A connection through a relay that counts, cuts and misleads. */
+export interface Line {
+  readonly set: SimulatedSet;
+  readonly relay: Relay;
+  readonly facts: Facts;
+  readonly target: Target;
+  readonly connection: Connection;
+  /** What the connection learned on the way. */
+  readonly learned: Facts[];
+}
+
+export interface Bench extends Contract {
+  start(name?: string): Promise<SimulatedSet>;
+  /** A set called One, and a connection to it through a relay; `timeout` is what one answer may take. */
+  line(timeout?: number): Promise<Line>;
+  /** A set and a connection to it past the relay; `again` makes another one. */
+  direct(): Promise<{ set: SimulatedSet; connection: Connection; again(): Connection }>;
+  /** Does this after the test. */
+  after(cleanup: () => unknown): void;
+}
+
+export function createBench(contract: Contract): Bench {
+  const { platform } = contract;
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+  const after = (cleanup: () => unknown) => void cleanups.push(cleanup);
+
+  async function start(name = "One"): Promise<SimulatedSet> {
+    const set = await contract.startSet(name);
+    after(() => set.stop());
+    return set;
+  }
+
+  async function connect(set: SimulatedSet, port: number, timeout: number) {
+    const learned: Facts[] = [];
+    const surroundings = surroundingsOf({ timeout, learned: (facts) => learned.push(facts) });
+    const facts = await platform.identify({ host: set.host, port: set.port }, surroundings, never);
+    const target = { ...facts, host: set.host, port, ports: set.ports };
+    const connection = platform.connect(target, surroundings);
+    after(() => connection.close());
+    return { facts, target, connection, learned };
+  }
+
+  return {
+    ...contract,
+    ...{ start, after },
+    async line(timeout = 1_500) {
+      const set = await start();
+      const relay = await startRelay(set.host, set.port);
+      after(() => relay.stop());
+      return { set, relay, ...(await connect(set, relay.port, timeout)) };
+    },
+    async direct() {
+      const set = await start();
+      const { connection, target } = await connect(set, set.port, 1_500);
+      const again = () => {
+        const another = platform.connect(target, surroundingsOf());
+        after(() => another.close());
+        return another;
+      };
+      return { set, connection, again };
+    },
+  };
+}
+
+/** The failure of something that must fail as a platform fails. */
+export async function failure(work: Promise<unknown>): Promise<ZapdError> {
+  const error = await work.then(
+    (result) => new Error(`it did not fail, but gave ${JSON.stringify(result)}`),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ZapdError)) throw error;
+  // The control path puts the device's name before it.
+  expect(error.message).toMatch(/^[a-z]/);
+  return error;
+}
+
+/** A capability of a set that has every one of its platform. */
+export function has<T>(capability: T | undefined): T {
+  if (capability === undefined) throw new Error("the sets of this suite must have every capability of their platform");
+  return capability;
+}

@@ -1,0 +1,103 @@
+/** A connection does what it is told, and tells what it sees, in the words of the contract. */
+import { describe, expect, test } from "bun:test";
+import { appTypes, type Key, keys, powers } from "../../src/platforms/platform.ts";
+import { until } from "../support/http-device.ts";
+import { type Bench, failure, has, never } from "./bench.ts";
+
+export function drivingContract(bench: Bench): void {
+  const { platform, app, unknownApp, line } = bench;
+
+  describe(`platform ${platform.name}: a connection`, () => {
+    test("is made without any traffic, and closing it releases every socket", async () => {
+      const { relay, connection } = await line();
+      await Bun.sleep(20);
+      expect(relay.taken).toBe(0);
+      await has(connection.state)(never);
+      await has(connection.keys).press("home", never);
+      expect(relay.open).toBeGreaterThan(0);
+      connection.close();
+      await until("all are closed", () => relay.open === 0);
+      connection.close();
+    });
+
+    test("tells its state in the words of the contract", async () => {
+      const { connection } = await line();
+      const state = await has(connection.state)(never);
+      expect(powers).toContain(state.power);
+      expect(state.power).toBe("on");
+      expect(state.app).toBeNull();
+      expect(Object.keys(state).sort()).toEqual(["app", "input", "playback", "power", "screensaver", "volume"]);
+    });
+
+    test("lists its apps, each once, of a type that there is", async () => {
+      const { connection } = await line();
+      const apps = await has(connection.apps)(never);
+      expect(apps).toContainEqual(expect.objectContaining({ ...app, type: "app" }));
+      expect(new Set(apps.map((one) => one.platformId)).size).toBe(apps.length);
+      for (const one of apps) {
+        expect(appTypes).toContain(one.type);
+        expect(platform.isAppId(one.platformId)).toBe(true);
+        if (one.type === "app") expect(one.id).toBeUndefined();
+      }
+    });
+
+    test("launches an app, sees it, and leaves it; with nothing to leave, that succeeds too", async () => {
+      const { set, connection } = await line();
+      expect(await has(connection.launch)(app.platformId, { content_id: "a b&c=d", media_type: "movie" }, never)).toBe(
+        true,
+      );
+      expect(set.inFront).toBe(app.platformId);
+      expect((await has(connection.state)(never)).app).toMatchObject(app);
+      expect(await has(connection.launch)(app.platformId, {}, never)).toBe(true);
+      expect(await has(connection.stop)(never)).toMatchObject(app);
+      expect(set.inFront).toBeNull();
+      expect(await has(connection.stop)(never)).toBeNull();
+      expect((await has(connection.state)(never)).app).toBeNull();
+    });
+
+    test("does not launch what is not there", async () => {
+      const { set, connection } = await line();
+      expect((await failure(has(connection.launch)(unknownApp, {}, never))).code).toBe("app_not_found");
+      expect(set.inFront).toBeNull();
+    });
+
+    test("presses every key that it says it has, each once and in order", async () => {
+      const { set, connection } = await line();
+      const { names, press } = has(connection.keys);
+      expect([...names].filter((name) => !keys.includes(name))).toEqual([]);
+      // What turns it off comes last, and what turns it on behind that.
+      const last: readonly Key[] = ["power-off", "power", "power-on"];
+      const order = [...keys.filter((key) => !last.includes(key)), ...last].filter((key) => names.has(key));
+      for (const [at, key] of order.entries()) {
+        await press(key, never);
+        expect([key, set.pressed.length]).toEqual([key, at + 1]);
+      }
+      expect(set.awake).toBe(true);
+    });
+
+    test("types text by code point, whatever it holds", async () => {
+      const { set, connection } = await line();
+      const text = "héllo wörld/%+?#& 📺";
+      await has(connection.text).type(text, never);
+      expect(set.typed).toBe(text);
+    }, 10_000);
+
+    test("stops typing when its caller hangs up", async () => {
+      const { set, connection } = await line();
+      const caller = new AbortController();
+      const typing = has(connection.text)
+        .type("abcdefghij", caller.signal)
+        .then(
+          () => "typed",
+          () => "ended",
+        );
+      await until("it has begun", () => set.typed.length >= 2);
+      caller.abort("gone");
+      expect(await typing).toBe("ended");
+      const typed = set.typed;
+      await Bun.sleep(300);
+      expect(set.typed.length).toBeLessThanOrEqual(typed.length + 1);
+      expect(set.typed.length).toBeLessThan(10);
+    });
+  });
+}

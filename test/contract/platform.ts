@@ -1,0 +1,79 @@
+/**
+ * What every platform must do, on a real socket against its simulator (DESIGN.md 5). A platform's own test gives a
+ * platform, a way to start a set of it that can do all that the platform can, and what such a set is known to have.
+ */
+import { describe, expect, test } from "bun:test";
+import { kinds } from "../../src/platforms/platform.ts";
+import { answer, startHttpDevice, until } from "../support/http-device.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+import { type Bench, type Contract, createBench, failure, never } from "./bench.ts";
+import { developmentContract } from "./development.ts";
+import { drivingContract } from "./driving.ts";
+import { troubleContract } from "./trouble.ts";
+
+export type { Contract, SimulatedSet } from "./bench.ts";
+
+export function platformContract(contract: Contract): void {
+  const bench = createBench(contract);
+  identityContract(bench);
+  drivingContract(bench);
+  troubleContract(bench);
+  if (contract.developer) developmentContract(bench, contract.developer);
+}
+
+function identityContract(bench: Bench): void {
+  const { platform, app, unknownApp, line, start, after } = bench;
+
+  describe(`platform ${platform.name}: what it says of itself`, () => {
+    test("a name, a port, ports and finders of the form that the daemon wants", () => {
+      expect(platform.name).toMatch(/^[a-z][a-z0-9-]{0,31}$/);
+      for (const port of [platform.defaultPort, ...Object.values(platform.ports)])
+        expect(Number.isInteger(port) && port >= 1 && port <= 65_535).toBe(true);
+      for (const word of Object.keys(platform.ports)) expect(word).toMatch(/^[a-z][a-z_]{0,31}$/);
+      expect(platform.finders.length).toBeGreaterThan(0);
+      expect(platform.isAppId(app.platformId)).toBe(true);
+      expect(platform.isAppId(unknownApp)).toBe(true);
+      for (const text of ["", " ", "../x", "a b", "x".repeat(2_000), "\0"]) expect(platform.isAppId(text)).toBe(false);
+    });
+
+    test("its finders take nothing of an answer that is not theirs", () => {
+      for (const finder of platform.finders) {
+        if (finder.over === "ssdp")
+          expect(finder.read({ headers: new Map([["st", "upnp:rootdevice"]]), source: "192.0.2.1" })).toBeNull();
+        else expect(finder.read({ name: "x", type: "_other._tcp", addresses: [], port: 1, txt: {} })).toBeNull();
+      }
+    });
+  });
+
+  describe(`platform ${platform.name}: who lives at an address`, () => {
+    test("the set, by its hardware's identity, with facts in the words of the contract", async () => {
+      const { set, facts } = await line();
+      expect(facts.identity).toBe(set.identity);
+      expect(facts.name).toBe("One");
+      expect(kinds).toContain(facts.kind);
+      for (const mac of facts.macs) expect(mac).toMatch(/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/);
+      expect(facts.access).toBe("full");
+    });
+
+    test("nobody, where nothing answers, where something else does, and where it never ends", async () => {
+      const set = await start();
+      await set.stop();
+      const gone = platform.identify({ host: set.host, port: set.port }, surroundingsOf(), never);
+      expect((await failure(gone)).code).toBe("device_unreachable");
+      for (const saying of [
+        answer(404),
+        answer(200, "<html>router</html>"),
+        answer(200, "\0".repeat(100)),
+        "SSH-2.0\r\n",
+        "close",
+        "drip",
+      ] as const) {
+        const other = await startHttpDevice(() => saying);
+        after(() => other.stop());
+        const error = await failure(platform.identify(other.address, surroundingsOf({ timeout: 400 }), never));
+        expect(["device_error", "device_timeout", "device_unreachable"]).toContain(error.code);
+        await until(`nothing is left open after ${JSON.stringify(saying)}`, () => other.open === 0);
+      }
+    });
+  });
+}

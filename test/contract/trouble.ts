@@ -1,0 +1,164 @@
+/** Sets that sleep, hang up, fall silent, or are not the one that is meant. */
+import { describe, expect, test } from "bun:test";
+import { until } from "../support/http-device.ts";
+import { type Bench, failure, has, never } from "./bench.ts";
+
+export function troubleContract(bench: Bench): void {
+  const { platform, app, line, direct, start } = bench;
+
+  describe(`platform ${platform.name}: power`, () => {
+    test("a set in standby says so, and is turned on", async () => {
+      const { set, connection } = await line();
+      await set.sleep("standby");
+      expect((await has(connection.state)(never)).power).toBe("standby");
+      await has(connection.powerOn)(never);
+      expect(set.awake).toBe(true);
+      expect((await has(connection.state)(never)).power).toBe("on");
+    }, 15_000);
+
+    test("a set that is on stays on", async () => {
+      const { set, connection } = await line();
+      await has(connection.powerOn)(never);
+      expect(set.awake).toBe(true);
+    });
+
+    test("a set in deep sleep does not answer, and is woken", async () => {
+      const { set, connection } = await direct();
+      await has(connection.state)(never);
+      await set.sleep("deep");
+      expect((await failure(has(connection.state)(never))).code).toBe("device_unreachable");
+      await has(connection.powerOn)(never);
+      expect(set.awake).toBe(true);
+      await has(connection.keys).press("home", never);
+      expect(set.pressed.at(-1)).toBeDefined();
+    }, 30_000);
+
+    test("a caller who hangs up while a set is woken ends that", async () => {
+      const { set, connection } = await direct();
+      await set.stop();
+      const caller = new AbortController();
+      const waking = has(connection.powerOn)(caller.signal).then(
+        () => "woken",
+        () => "ended",
+      );
+      await Bun.sleep(300);
+      const start = performance.now();
+      caller.abort("gone");
+      expect(await waking).toBe("ended");
+      expect(performance.now() - start).toBeLessThan(1_500);
+    });
+  });
+
+  describe(`platform ${platform.name}: another set at the address`, () => {
+    test("is never driven, and nothing that it says is taken for ours", async () => {
+      const { set, relay, connection, learned } = await line();
+      await has(connection.keys).press("home", never);
+      const other = await start("Two");
+      expect(other.identity).not.toBe(set.identity);
+      relay.to(other.port);
+      relay.cut();
+      await until("the old connections are gone", () => relay.open === 0);
+      await Bun.sleep(20);
+      learned.length = 0;
+      const attempts = [
+        () => has(connection.keys).press("select", never),
+        () => has(connection.text).type("abc", never),
+        () => has(connection.launch)(app.platformId, {}, never),
+        () => has(connection.stop)(never),
+        () => has(connection.state)(never),
+        () => has(connection.powerOn)(never),
+      ];
+      for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
+      expect([other.pressed, other.typed, other.inFront]).toEqual([[], "", null]);
+      expect(learned.filter((facts) => facts.identity !== set.identity)).toEqual([]);
+      connection.close();
+      await until("nothing is left open", () => relay.open === 0);
+    }, 20_000);
+
+    test("that comes in the midst of things is not driven either: each new connection is proven first", async () => {
+      const { relay, connection } = await line();
+      const other = await start("Two");
+      for (let round = 0; round < 5; round++) await has(connection.keys).press("up", never);
+      relay.to(other.port);
+      relay.cut();
+      await Bun.sleep(20);
+      for (let round = 0; round < 3; round++) await failure(has(connection.keys).press("down", never));
+      expect(other.pressed).toEqual([]);
+    });
+  });
+
+  describe(`platform ${platform.name}: bad lines`, () => {
+    test("a set that hung up while nobody asked is asked again, and a key comes through once", async () => {
+      const { set, relay, connection } = await line();
+      for (let round = 1; round <= 3; round++) {
+        await has(connection.state)(never);
+        await has(connection.keys).press("up", never);
+        expect(set.pressed.length).toBe(round);
+        relay.cut();
+        await until("the connections are gone", () => relay.open === 0);
+        await Bun.sleep(10);
+      }
+    });
+
+    test("a set that hangs up on everyone fails at once, and not twice for a command", async () => {
+      const { set, relay, connection } = await line();
+      relay.mode = "close";
+      const begun = performance.now();
+      const asked = [
+        ...[has(connection.state)(never), has(connection.keys).press("up", never)],
+        has(connection.launch)(app.platformId, {}, never),
+      ];
+      for (const { code } of await Promise.all(asked.map(failure)))
+        expect(["device_error", "device_unreachable"]).toContain(code);
+      expect(performance.now() - begun).toBeLessThan(3_000);
+      relay.mode = "pass";
+      await has(connection.keys).press("down", never);
+      expect(set.pressed.length).toBe(1);
+    });
+
+    test("a set that falls silent fails at the deadline, and leaves nothing open", async () => {
+      const { set, relay, connection } = await line(400);
+      relay.mode = "hang";
+      const begun = performance.now();
+      const asked = [has(connection.state)(never), has(connection.keys).press("up", never)];
+      for (const { code } of await Promise.all(asked.map(failure)))
+        expect(["device_timeout", "device_unreachable"]).toContain(code);
+      expect(performance.now() - begun).toBeLessThan(2_000);
+      connection.close();
+      await until("nothing is left open", () => relay.open === 0);
+      expect(set.pressed).toEqual([]);
+    });
+
+    test("a set that is gone is device_unreachable, whatever is asked of it", async () => {
+      const { set, connection } = await direct();
+      await has(connection.state)(never);
+      await set.stop();
+      await Bun.sleep(20);
+      const asked = [
+        ...[has(connection.state)(never), has(connection.apps)(never), has(connection.stop)(never)],
+        has(connection.keys).press("up", never),
+      ];
+      for (const { code } of await Promise.all(asked.map(failure))) expect(code).toBe("device_unreachable");
+    });
+
+    test("a caller who hangs up ends what it asked, at once", async () => {
+      const { relay, connection } = await line(5_000);
+      relay.mode = "hang";
+      for (const ask of [
+        (signal: AbortSignal) => has(connection.state)(signal),
+        (signal: AbortSignal) => has(connection.keys).press("up", signal),
+      ]) {
+        const caller = new AbortController();
+        const asking = ask(caller.signal).then(
+          () => "answered",
+          () => "ended",
+        );
+        await Bun.sleep(50);
+        const start = performance.now();
+        caller.abort(new Error("gone"));
+        expect(await asking).toBe("ended");
+        expect(performance.now() - start).toBeLessThan(500);
+      }
+    });
+  });
+}

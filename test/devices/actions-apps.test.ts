@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Entry } from "../../src/devices/entry.ts";
+import { ZapdError } from "../../src/errors.ts";
+import type { InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+let listed: PlatformApp[];
+const app = (platformId: string, name: string): PlatformApp => ({ platformId, name, type: "app", version: null });
+beforeEach(async () => {
+  listed = [app("12", "Netflix"), app("60", "Kids"), app("61", "KIDS!")];
+  house = await openHouse((set) => ({
+    ...set.connection(),
+    apps: (signal) => set.do("apps", signal, listed),
+    stop: (signal) => set.do("stop", signal, app("12", "Netflix")),
+  }));
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+
+describe("apps", () => {
+  const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, never);
+
+  test("come from the cache; a cold one is filled first, once for all who ask", async () => {
+    house.set.takes = 10;
+    const lists = await Promise.all([1, 2, 3].map(() => house.actions.apps(tv, never)));
+    expect(lists.map((list) => list.length)).toEqual([3, 3, 3]);
+    await house.actions.apps(tv, never);
+    expect(house.set.done).toEqual(["apps"]);
+  });
+
+  test("are launched by the platform's own id, with their parameters, and told as the catalog knows them", async () => {
+    const { app: launched, confirmed } = await launch("netflix", { content_id: "a b" });
+    expect(launched).toMatchObject({ id: "netflix", platform_id: "12", installed: true });
+    expect(confirmed).toBe(true);
+    expect(house.set.done).toEqual(["apps", 'launch 12 {"content_id":"a b"}']);
+  });
+
+  test("that the cache lacks are looked for once more on the device", async () => {
+    await house.actions.apps(tv, never);
+    listed = [...listed, app("70", "Brand New")];
+    expect((await launch("brand new")).app.platform_id).toBe("70");
+    expect(house.set.done.filter((one) => one === "apps").length).toBe(2);
+  });
+
+  test("by an id that nobody lists go to the device; by a name that nobody has they do not", async () => {
+    await house.actions.apps(tv, never);
+    expect((await launch("4242")).app.platform_id).toBe("4242");
+    expect(await failure(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
+    expect(await failure(launch("kids"))).toStartWith("ambiguous_app");
+    expect(house.set.done.filter((one) => one.startsWith("launch"))).toEqual(["launch 4242 {}"]);
+  });
+
+  test("are left, and the one that was shown is told; with nothing shown that succeeds too", async () => {
+    await house.actions.apps(tv, never);
+    expect(await house.actions.stop(tv, never)).toMatchObject({ id: "netflix", platform_id: "12" });
+    const idle = await openHouse();
+    expect(await idle.actions.stop(await idle.add("1"), never)).toBeNull();
+    idle.remove();
+  });
+});
+
+describe("development", () => {
+  const result: InstallResult = {
+    package: { name: "Mine", version: "1.0.0", bytes: 9, files: 1 },
+    messages: ["Install Success."],
+  };
+  const workbench = (fails: boolean) =>
+    openHouse((set) => ({
+      ...set.connection(),
+      apps: (signal) =>
+        fails ? Promise.reject(new ZapdError("device_refused", "refused")) : set.do("apps", signal, []),
+      dev: {
+        install: (archive, password, signal) => set.do(`install ${archive.path} ${password}`, signal, result),
+        reload: (signal) => set.do("reload", signal, { ...app("dev", "Mine"), id: "dev", type: "dev" }),
+        console: {
+          read: (cursor, signal) => set.do(`read ${cursor}`, signal, { lines: ["x"], cursor: "2" }),
+          close: () => {},
+        },
+      },
+    }));
+
+  test("a package goes to the device, and the catalog is brought up to date, whether the set lists its apps or not", async () => {
+    for (const fails of [false, true]) {
+      const bench = await workbench(fails);
+      const entry = await bench.add("1");
+      expect(await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, "secret", never)).toBe(result);
+      expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
+      expect(await bench.actions.reload(entry, never)).toMatchObject({ id: "dev", type: "dev", name: "Mine" });
+      bench.remove();
+    }
+  });
+
+  test("the console is read once for all who ask from the same place", async () => {
+    const bench = await workbench(false);
+    const entry = await bench.add("1");
+    bench.set.takes = 10;
+    const read = (cursor: string | null) => bench.actions.logs(entry, cursor, never);
+    await Promise.all([read(null), read(null), read("1"), read("1")]);
+    expect(bench.set.done.sort()).toEqual(["read 1", "read null"]);
+    bench.remove();
+  });
+});

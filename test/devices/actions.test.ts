@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readPress } from "../../src/devices/actions.ts";
+import type { Entry } from "../../src/devices/entry.ts";
+import { ZapdError } from "../../src/errors.ts";
+import { keys } from "../../src/platforms/platform.ts";
+import { until } from "../support/http-device.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+beforeEach(async () => {
+  house = await openHouse();
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+const key = (wanted: string) => house.actions.key(tv, wanted, never);
+
+describe("a key", () => {
+  test("is one of the table, or text behind literal:", () => {
+    for (const one of keys) expect(readPress(one)).toEqual({ key: one });
+    expect(readPress("literal:héllo 📺")).toEqual({ text: "héllo 📺" });
+    expect(readPress("literal:literal:")).toEqual({ text: "literal:" });
+    expect(readPress(`literal:${"📺".repeat(1_024)}`)).toHaveProperty("text");
+  });
+
+  const bad = [
+    "",
+    " ",
+    "Home",
+    "HOME",
+    "home ",
+    "keypress/Home",
+    "volumeup",
+    "constructor",
+    "__proto__",
+    "literal:",
+    "Literal:x",
+  ];
+  const texts = [
+    "literal:a\nb",
+    "literal:\0",
+    "literal:\x7f",
+    "literal:\u0085",
+    "literal:\ud83d",
+    `literal:${"x".repeat(1_025)}`,
+  ];
+  for (const wanted of [...bad, ...texts]) {
+    test(`${JSON.stringify(wanted.slice(0, 20))} is none`, async () => {
+      expect(await failure(key(wanted))).toStartWith("invalid_key: ");
+      expect(house.set.done).toEqual([]);
+    });
+  }
+
+  test("that is nearly one is answered with the one that was meant", () => {
+    for (const [wanted, meant] of [
+      ["hoem", "home"],
+      ["volumeup", "volume-up"],
+      ["Select", "select"],
+      ["paly", "play"],
+    ] as const)
+      expect((thrown(() => readPress(wanted)) as ZapdError).hint).toStartWith(`Did you mean ${meant}? `);
+  });
+
+  test("goes to the device, text as text, power-on by its own way", async () => {
+    for (const wanted of ["home", "literal:ab c"]) await key(wanted);
+    const awake = await openHouse((set) => ({
+      ...set.connection(["power-on"]),
+      powerOn: (signal) => set.do("powerOn", signal, undefined),
+    }));
+    await awake.actions.key(await awake.add("1"), "power-on", never);
+    expect([...house.set.done, ...awake.set.done]).toEqual(["home", "text ab c", "powerOn"]);
+    awake.remove();
+  });
+
+  test("that this device lacks is unsupported_key, with those that it has, and nothing is sent", async () => {
+    const error = await key("mute").catch((one: ZapdError) => one);
+    expect(error).toMatchObject({
+      code: "unsupported_key",
+      message: "TV has no mute key",
+      hint: "It has: home, up, down, play",
+    });
+    expect(house.set.done).toEqual([]);
+  });
+});
+
+describe("a sequence", () => {
+  const sequence = (wanted: string[], delay: number, signal = never) =>
+    house.actions.sequence(tv, wanted, delay, signal);
+
+  test("sends its keys in order, with the delay between them and none after the last", async () => {
+    const start = performance.now();
+    expect(await sequence(["home", "up", "literal:ab", "down"], 150)).toMatchObject({ sent: 4 });
+    const took = performance.now() - start;
+    expect(house.set.done).toEqual(["home", "up", "text ab", "down"]);
+    expect(took).toBeGreaterThanOrEqual(448);
+    expect(took).toBeLessThan(590);
+  });
+
+  test("keeps its schedule though keys take time, and does not burst behind a slow one", async () => {
+    house.set.takes = 100;
+    const start = performance.now();
+    await sequence(["home", "up", "down"], 150);
+    expect(performance.now() - start).toBeLessThan(580);
+    const sent: number[] = [];
+    const slow = await openHouse(() => ({
+      close: () => {},
+      keys: {
+        names: new Set(["home"] as const),
+        press: async () => {
+          sent.push(performance.now());
+          if (sent.length === 1) await Bun.sleep(150);
+        },
+      },
+    }));
+    await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 40, never);
+    expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(38);
+    slow.remove();
+  });
+
+  test("is checked whole before its first key is sent", async () => {
+    expect(await failure(sequence(["home", "nonsense"], 0))).toStartWith("invalid_key");
+    expect(await failure(sequence(["home", "mute"], 0))).toStartWith("unsupported_key");
+    expect(await failure(sequence(["home", "literal:"], 0))).toStartWith("invalid_key");
+    expect(await failure(sequence(Array(12).fill("home"), 60_000))).toStartWith("invalid_payload");
+    expect(house.set.done).toEqual([]);
+  });
+
+  test("that fails says how many were sent, and sends no more", async () => {
+    const breaking = await openHouse((set) => ({
+      close: () => {},
+      keys: {
+        names: new Set(["home", "up"] as const),
+        press: (wanted, signal) =>
+          wanted === "up"
+            ? Promise.reject(new ZapdError("device_timeout", "did not answer"))
+            : set.do(wanted, signal, undefined),
+      },
+    }));
+    const entry = await breaking.add("1", { name: "TV" });
+    expect(await failure(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, never))).toBe(
+      "device_timeout: TV did not answer (sequence stopped: 2 of 4 keys were sent) while running a sequence",
+    );
+    expect(breaking.set.done).toEqual(["home", "home"]);
+    breaking.remove();
+  });
+
+  test("stops when its caller hangs up", async () => {
+    const caller = new AbortController();
+    const running = sequence(["home", "up", "down"], 5_000, caller.signal).catch((reason: unknown) => reason);
+    await until("the first key is sent", () => house.set.done.length === 1);
+    caller.abort("gone");
+    expect(await running).toBe("gone");
+    await key("play");
+    expect(house.set.done).toEqual(["home", "play"]);
+  });
+
+  test("is not cut into by another, nor by a key", async () => {
+    await Promise.all([sequence(["home", "home"], 20), sequence(["up", "up"], 20), key("down")]);
+    expect(house.set.done).toEqual(["home", "home", "up", "up", "down"]);
+  });
+});
+
+function thrown(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConfigFile } from "../../src/config/config.ts";
+import { Arrivals } from "../../src/devices/arrivals.ts";
+import type { Entry } from "../../src/devices/entry.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { Discovery } from "../../src/discovery/discover.ts";
+import { ZapdError } from "../../src/errors.ts";
+import { createLog } from "../../src/log.ts";
+import type { Address } from "../../src/platforms/platform.ts";
+import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+let folder: string;
+let registry: Registry;
+let config: ConfigFile;
+let arrivals: Arrivals;
+let lines: string[];
+/** Who lives where: `host:port` and an identity. */
+let homes: Map<string, string>;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-arrivals-"));
+  homes = new Map();
+  lines = [];
+  registry = await Registry.open({ path: join(folder, "devices.json"), damaged: () => {} });
+  config = await ConfigFile.open(join(folder, "config.toml"));
+  const log = createLog({ level: "info", format: "text", colour: false, write: (line) => lines.push(line) });
+  const platform = fakePlatform({
+    identify: async ({ host, port }) => {
+      const identity = homes.get(`${host}:${port}`);
+      if (identity === undefined) throw new ZapdError("device_unreachable", "did not answer");
+      return factsOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
+    },
+  });
+  const surroundings = { ...surroundingsOf(), isOwnDoor: ({ port }: Address) => port === 7_272 };
+  const discovery = new Discovery<Entry>({
+    ...{ platforms: [platform], surroundings, config: () => config.running.discovery },
+    found: (finding) => arrivals.found(finding),
+    debug: () => {},
+    warn: () => {},
+  });
+  arrivals = new Arrivals({ registry, platforms: [platform], surroundings, config, log, discovery: () => discovery });
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const found = (identity: string, host: string, port = 9) => {
+  homes.set(`${host}:${port}`, identity);
+  return arrivals.found({ platform: "fake", facts: factsOf(identity), address: { host, port } });
+};
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+
+describe("a device that a scan finds", () => {
+  test("is taken in and told of, once", async () => {
+    await found("1", "192.0.2.1");
+    await found("1", "192.0.2.1");
+    expect(registry.entries.length).toBe(1);
+    expect(lines.filter((line) => line.startsWith("found  Set 1"))).toHaveLength(1);
+  });
+
+  test("at another address has moved, when it is no longer at the old one", async () => {
+    const { id } = await found("1", "192.0.2.1");
+    homes.delete("192.0.2.1:9");
+    await found("1", "192.0.2.2");
+    expect(registry.get(id)).toMatchObject({ host: "192.0.2.2" });
+    expect(lines.at(-1)).toContain("moved  Set 1  from 192.0.2.1 to 192.0.2.2");
+  });
+
+  test("at a second address stays where it is, so long as it answers there", async () => {
+    const { id } = await found("1", "192.0.2.1");
+    await found("1", "192.0.2.2");
+    expect(registry.get(id)?.host).toBe("192.0.2.1");
+  });
+
+  test("has moved too, when another device answers at the old address now", async () => {
+    const { id } = await found("1", "192.0.2.1");
+    homes.set("192.0.2.1:9", "2");
+    await found("1", "192.0.2.2");
+    expect(registry.get(id)?.host).toBe("192.0.2.2");
+  });
+});
+
+describe("a device that the user adds", () => {
+  test("is asked at the address and port given, and kept with its name and ports", async () => {
+    homes.set("127.0.0.1:81", "1");
+    const entry = await arrivals.add({ host: "127.0.0.1:81", name: " Den ", ports: { door: 8 } });
+    expect(entry).toMatchObject({ name: "Den", named_by: "user", host: "127.0.0.1", port: 81, ports: { door: 8 } });
+    homes.set("127.0.0.1:82", "2");
+    expect((await arrivals.add({ host: "127.0.0.1", port: 82 })).port).toBe(82);
+  });
+
+  test("again is the same, at its new address and by its new name", async () => {
+    homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "1");
+    const first = await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    const second = await arrivals.add({ host: "127.0.0.1:82", name: "Attic" });
+    expect(second).toMatchObject({ id: first.id, port: 82, name: "Attic" });
+    expect(registry.entries.length).toBe(1);
+  });
+
+  test("that cannot be is refused, and nothing is kept", async () => {
+    homes.set("127.0.0.1:81", "1").set("127.0.0.1:7272", "self");
+    const refused = [
+      ["invalid_host", { host: "127.0.0.1:81", port: 82 }],
+      ["invalid_host", { host: "0.0.0.0" }],
+      ["invalid_host", { host: "127.0.0.1:7272" }],
+      ["invalid_device_name", { host: "127.0.0.1:81", name: "a/b" }],
+      ["invalid_payload", { host: "127.0.0.1:81", ports: { window: 1 } }],
+      ["invalid_payload", { host: "127.0.0.1:81", platform: "other" }],
+      ["device_unreachable", { host: "127.0.0.1:83" }],
+    ] as const;
+    for (const [code, addition] of refused)
+      expect([addition, await failure(arrivals.add(addition))]).toEqual([addition, code]);
+    expect(registry.entries).toEqual([]);
+  });
+
+  test("under a name that another has is refused, and not kept", async () => {
+    homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "2");
+    await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    expect(await failure(arrivals.add({ host: "127.0.0.1:82", name: "den" }))).toBe("device_name_taken");
+    expect(registry.entries.length).toBe(1);
+  });
+});
+
+describe("a device that the user changes", () => {
+  test("stays the default one under its new name, in the config too", async () => {
+    const entry = await found("1", "192.0.2.1");
+    for (const word of [entry.name, "dEN"]) {
+      const before = registry.get(entry.id) ?? entry;
+      await config.patch({ "daemon.default_device": word });
+      await arrivals.change(before, { name: before.name === "Den" ? "Attic" : "Den" });
+      expect(config.running.daemon.default_device).toBe(registry.get(entry.id)?.name ?? "");
+    }
+    expect((await config.onDisk()).daemon.default_device).toBe("Attic");
+  });
+
+  test("takes only ports that its platform has", async () => {
+    const entry = await found("1", "192.0.2.1");
+    expect((await arrivals.change(entry, { ports: { door: 8 } })).ports).toEqual({ door: 8 });
+    expect(await failure(arrivals.change(entry, { ports: { constructor: 8 } }))).toBe("invalid_payload");
+    expect(registry.get(entry.id)?.ports).toEqual({ door: 8 });
+  });
+});

@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { App } from "../../src/api.ts";
+import { appNotFound, Catalog, describeApp, findApp, mergeApps } from "../../src/devices/catalog.ts";
+import { ZapdError } from "../../src/errors.ts";
+import type { PlatformApp } from "../../src/platforms/platform.ts";
+
+let count = 0;
+const app = (name: string, more: Partial<PlatformApp> = {}): PlatformApp => ({
+  ...{ platformId: String(++count), name, type: "app", version: null },
+  ...more,
+});
+const idsOf = (listed: readonly PlatformApp[], before: readonly App[] = []) =>
+  Object.fromEntries(mergeApps(before, listed).map((one) => [one.platform_id, one.id]));
+const idOfName = (name: string) => mergeApps([], [app(name)])[0]?.id;
+
+describe("the id of an app", () => {
+  const names = {
+    Netflix: "netflix",
+    "Prime Video": "prime-video",
+    "discovery+": "discovery-plus",
+    "A&E": "a-and-e",
+    "Kids' Corner® <3": "kids-corner-3",
+    "Sling TV - Live Sports, News": "sling-tv-live-sports-news",
+    "  Café™ Société  ": "cafe-societe",
+    "HBO Max": "hbo-max",
+    "Ciné Écran Œuvres": "cine-ecran-oeuvres",
+    "3sat": "3sat",
+    İstanbul: "istanbul",
+  };
+  for (const [name, id] of Object.entries(names)) {
+    test(`of ${JSON.stringify(name)} is ${id}`, () => {
+      expect(idOfName(name)).toBe(id);
+    });
+  }
+
+  test("of a name without letters is made of the platform's", () => {
+    expect(idsOf([app("日本放送", { platformId: "77" }), app("•••", { platformId: "31012_ab" })])).toEqual({
+      "77": "app-77",
+      "31012_ab": "app-31012-ab",
+    });
+  });
+
+  test("is the platform's own where it is sure, whatever another app is called", () => {
+    const own = app("Mine", { platformId: "dev", id: "dev", type: "dev" });
+    const input = app("Netflix", { platformId: "tvinput.hdmi1", id: "hdmi1", type: "input" });
+    const named = [
+      app("Dev", { platformId: "99" }),
+      own,
+      input,
+      app("HDMI1", { platformId: "98" }),
+      app("Netflix", { platformId: "12" }),
+    ];
+    expect(idsOf(named)).toEqual({
+      "99": "dev-99",
+      dev: "dev",
+      "tvinput.hdmi1": "hdmi1",
+      "98": "hdmi1-98",
+      "12": "netflix",
+    });
+  });
+
+  test("is nobody's plain one when two new apps share it, so that it stays ambiguous", () => {
+    expect(idsOf([app("News", { platformId: "1" }), app("NEWS!", { platformId: "2" })])).toEqual({
+      "1": "news-1",
+      "2": "news-2",
+    });
+  });
+
+  test("stays with its app, whoever comes later and whatever it is called then", () => {
+    const before = mergeApps([], [app("News", { platformId: "1" })]);
+    expect(idsOf([app("News", { platformId: "2" }), app("News & More", { platformId: "1" })], before)).toEqual({
+      "1": "news",
+      "2": "news-2",
+    });
+  });
+
+  test("of one that is gone is not given away, and is its own again when it is back", () => {
+    const first = mergeApps([], [app("News", { platformId: "1" })]);
+    const second = mergeApps(first, [app("News", { platformId: "2" })]);
+    expect(second.map(({ platform_id, id, installed }) => [platform_id, id, installed])).toEqual([
+      ["2", "news-2", true],
+      ["1", "news", false],
+    ]);
+    expect(idsOf([app("News", { platformId: "1" })], second)).toEqual({ "1": "news", "2": "news-2" });
+  });
+
+  test("is one of a kind in any catalog, of plain characters, and the same at each refresh", () => {
+    const name = fc.oneof(
+      fc.constantFrom("News", "news", "NEWS!", "News 2", "dev", "•", "hdmi1", "a".repeat(300)),
+      fc.string({ unit: "grapheme", maxLength: 12 }),
+    );
+    const listed = fc.uniqueArray(
+      fc.record({ name, platformId: fc.constantFrom(..."123456789", "dev", "news", "news-2", "tvinput.hdmi1") }),
+      { selector: (one) => one.platformId, maxLength: 10 },
+    );
+    const sure: Record<string, string> = { dev: "dev", "tvinput.hdmi1": "hdmi1" };
+    const given = (one: { name: string; platformId: string }) =>
+      app(one.name, { ...one, ...(sure[one.platformId] && { id: sure[one.platformId] ?? "" }) });
+    fc.assert(
+      fc.property(fc.array(listed, { minLength: 1, maxLength: 4 }), (rounds) => {
+        let apps: App[] = [];
+        for (const round of rounds) {
+          const before = new Map(apps.map((one) => [one.platform_id, one.id]));
+          apps = mergeApps(apps, round.map(given));
+          expect(new Set(apps.map((one) => one.id)).size).toBe(apps.length);
+          for (const one of apps) {
+            expect(App.parse(one)).toEqual(one);
+            expect(one.id).toMatch(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+            expect(one.installed).toBe(round.some(({ platformId }) => platformId === one.platform_id));
+            if (before.has(one.platform_id)) expect(one.id).toBe(before.get(one.platform_id) ?? "");
+          }
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("the app that is meant", () => {
+  const platform = { isAppId: (text: string) => /^\d+$/.test(text) };
+  const apps = mergeApps(mergeApps([], [app("Old News", { platformId: "50" }), app("Gone", { platformId: "51" })]), [
+    ...[
+      app("Netflix", { platformId: "12" }),
+      app("Prime Video", { platformId: "13" }),
+      app("YouTube", { platformId: "837" }),
+    ],
+    ...[app("837", { platformId: "900" }), app("Kids", { platformId: "60" }), app("KIDS!", { platformId: "61" })],
+    ...[
+      app("Roku", { platformId: "tvinput.hdmi2", id: "hdmi2", type: "input" }),
+      app("Old News", { platformId: "70" }),
+    ],
+  ]);
+  const find = (wanted: string) => {
+    try {
+      return findApp(wanted, apps, platform)?.platform_id ?? null;
+    } catch (error) {
+      return error instanceof ZapdError ? error.code : error;
+    }
+  };
+
+  test("is found by platform id, id, exact name, and a name without case and punctuation, in this order", () => {
+    expect(["12", "netflix", "Netflix", "NETFLIX", "net-flix!", " netflix "].map(find)).toEqual(Array(6).fill("12"));
+    expect(["prime-video", "Prime Video", "primevideo", "PRIME VIDEO"].map(find)).toEqual(Array(4).fill("13"));
+    expect(find("837")).toBe("837");
+    expect(find("hdmi2")).toBe("tvinput.hdmi2");
+    expect(find("HDMI2")).toBe("tvinput.hdmi2");
+    expect(find("Roku")).toBe("tvinput.hdmi2");
+  });
+
+  test("is ambiguous when several share what is left of the name, and the failure names them", () => {
+    expect(find("Kids")).toBe("60");
+    expect(find("kids")).toBe("ambiguous_app");
+    try {
+      findApp("kids", apps, platform);
+    } catch (error) {
+      expect((error as ZapdError).hint).toContain('kids-60 ("Kids", 60)');
+      expect((error as ZapdError).hint).toContain('kids-61 ("KIDS!", 61)');
+    }
+  });
+
+  test("is the installed one of two by one name, and one that is gone only when there is no other", () => {
+    expect(find("Old News")).toBe("70");
+    expect(find("old-news")).toBe("50");
+    expect(find("gone")).toBe("51");
+  });
+
+  test("that the catalog lacks is asked for by the platform's own id, and by nothing else", () => {
+    expect(find("4242")).toBe("4242");
+    expect(findApp("4242", apps, platform)).toMatchObject({ platform_id: "4242", installed: false });
+    for (const wanted of ["hulu", "42a", "", "•"]) expect(find(wanted)).toBeNull();
+  });
+
+  test("that nobody has is told with the nearest there is", () => {
+    expect(appNotFound("netflx", apps).hint).toBe("Did you mean Netflix?");
+    expect(appNotFound("xyzzyx", apps).hint).toContain("zapd apps");
+    expect(appNotFound("x".repeat(5_000), apps).message.length).toBeLessThan(300);
+  });
+
+  test("as the device tells of it has the id that the catalog gave it, or would give", () => {
+    expect(describeApp(app("YouTube TV", { platformId: "837" }), apps)).toMatchObject({
+      id: "youtube",
+      name: "YouTube TV",
+    });
+    expect(describeApp(app("Brand New"), null)).toMatchObject({ id: "brand-new", installed: true });
+  });
+});
+
+describe("the cache", () => {
+  let folder: string;
+  let catalog: Catalog;
+  const open = () =>
+    Catalog.open({ path: join(folder, "apps.json"), damaged: (problem) => expect(problem).toBe("none") });
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "zapd-catalog-"));
+    catalog = await open();
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const [a, b, c] = [
+    app("A", { platformId: "1" }),
+    app("B", { platformId: "2" }),
+    app("C", { platformId: "3" }),
+  ] as const;
+
+  test("is cold, then tells what came and what went, and is there after a restart", async () => {
+    expect(catalog.apps("tv")).toBeNull();
+    expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a", "b"], removed: [] });
+    const second = await catalog.refresh("tv", "fake", [b, c]);
+    expect(second).toMatchObject({ added: ["c"], removed: ["a"] });
+    expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a"], removed: ["c"] });
+    expect((await open()).apps("tv")).toEqual(catalog.apps("tv"));
+  });
+
+  test("cleared, forgets what is kept of the platform, on every device of it, and of no other", async () => {
+    await catalog.refresh("tv", "fake", [a, b]);
+    await catalog.refresh("other", "fake", [a]);
+    await catalog.refresh("box", "another", [a]);
+    const cleared = await catalog.refresh("tv", "fake", [b], true);
+    expect(cleared.apps.map((one) => one.platform_id)).toEqual(["2"]);
+    expect(catalog.apps("other")).toBeNull();
+    expect(catalog.apps("box")?.length).toBe(1);
+  });
+
+  test("of a device that is forgotten is cold again; words of JavaScript are no devices", async () => {
+    await catalog.refresh("tv", "fake", [a]);
+    await catalog.forget("tv");
+    await catalog.forget("nobody");
+    for (const id of ["tv", "constructor", "__proto__"]) expect(catalog.apps(id)).toBeNull();
+  });
+
+  test("holds a thousand apps of a device at most, and each of them once", async () => {
+    const many = Array.from({ length: 1_500 }, (_, at) => app(`App ${at}`, { platformId: `p${at}` }));
+    expect((await catalog.refresh("tv", "fake", many)).apps.length).toBe(1_000);
+    expect((await catalog.refresh("box", "fake", [a, { ...a, name: "again" }])).apps.length).toBe(1);
+  });
+});

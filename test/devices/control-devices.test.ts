@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Entry } from "../../src/devices/entry.ts";
+import { ZapdError } from "../../src/errors.ts";
+import type { Connection } from "../../src/platforms/platform.ts";
+import { factsOf } from "../support/fake-platform.ts";
+import { until } from "../support/http-device.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+beforeEach(async () => {
+  house = await openHouse();
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+const thrown = (work: () => unknown) => {
+  try {
+    work();
+    return "none";
+  } catch (error) {
+    return error instanceof ZapdError ? error.code : String(error);
+  }
+};
+
+describe("capabilities", () => {
+  const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
+
+  test("are the methods that are there, less what the set withholds now", async () => {
+    expect(house.control.describe(tv).capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
+    const limited = await openHouse((set) => ({
+      ...set.connection(),
+      powerOn: async () => {},
+      withheld: new Set(["apps", "power_on"] as const),
+    }));
+    const entry = await limited.add("1");
+    expect(limited.control.describe(entry).capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
+    await limited.actions.refresh(entry, false, never);
+    expect(limited.set.done).toEqual(["apps"]);
+    limited.remove();
+  });
+
+  test("that a device lacks are unsupported_operation, whatever is asked", async () => {
+    const bare = await of({});
+    const entry = await bare.add("1", { name: "Bare" });
+    const { actions, control } = bare;
+    expect(control.describe(entry).capabilities).toEqual([]);
+    const asked = [
+      ...[
+        control.state(entry, never),
+        actions.apps(entry, never),
+        actions.refresh(entry, true, never),
+        actions.stop(entry, never),
+      ],
+      ...[
+        actions.launch(entry, "12", {}, never),
+        actions.key(entry, "home", never),
+        actions.key(entry, "literal:x", never),
+      ],
+      ...[actions.sequence(entry, ["home"], 0, never), actions.reload(entry, never), actions.logs(entry, null, never)],
+      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", never),
+    ];
+    for (const work of asked)
+      expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
+    bare.remove();
+  });
+
+  test("of a device on a platform that is gone are none, and what is asked of it fails with that", async () => {
+    const { entry } = await house.registry.merge({
+      platform: "gone",
+      facts: factsOf("9", { name: "Old" }),
+      address: { host: "192.0.2.1", port: 9 },
+    });
+    expect(house.control.describe(entry).capabilities).toEqual([]);
+    expect(thrown(() => house.control.connection(entry))).toBe("unsupported_operation");
+    expect(await failure(house.control.state(entry, never))).toStartWith("unsupported_operation");
+  });
+});
+
+describe("a connection", () => {
+  test("is made once, and made anew, the old one closed, when the device has moved or says something new", async () => {
+    await press("home");
+    await house.control.state(tv, never);
+    expect(house.connected.length).toBe(1);
+    await house.registry.merge({
+      platform: "fake",
+      facts: factsOf("1", { name: "TV" }),
+      address: { host: "192.0.2.8", port: 9 },
+    });
+    await press("up");
+    expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.8"]);
+    expect(house.set.closed.length).toBe(1);
+    house.connected[1]?.surroundings.learned(factsOf("1", { name: "TV", access: "limited" }));
+    await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
+    await press("down");
+    expect(house.connected.at(-1)?.target.access).toBe("limited");
+    expect(house.set.closed.length).toBe(2);
+  });
+
+  test("is closed when its device is forgotten, and all are when zapd ends", async () => {
+    const other = await house.add("2");
+    await press("home");
+    await house.actions.key(other, "home", never);
+    house.control.forget(tv.id);
+    expect(house.set.closed.length).toBe(1);
+    house.control.close();
+    expect(house.set.closed.length).toBe(2);
+  });
+});
+
+describe("the default device", () => {
+  test("is the only one, or the one that is set, by name or id, and none otherwise", async () => {
+    expect(house.control.find("default").id).toBe(tv.id);
+    expect(house.control.describe(tv).is_default).toBe(true);
+    const other = await house.add("2", { name: "Box" });
+    expect(thrown(() => house.control.find("default"))).toBe("default_device_missing");
+    for (const word of ["Box", "box", other.id]) {
+      house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: word } };
+      expect(house.control.find("default").id).toBe(other.id);
+      expect(house.control.describeAll().map((device) => device.is_default)).toEqual([false, true]);
+    }
+    house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: "Kitchen" } };
+    expect(thrown(() => house.control.find("default"))).toBe("default_device_missing");
+    expect(house.control.defaultDevice()).toBeNull();
+  });
+});

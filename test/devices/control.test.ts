@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Entry } from "../../src/devices/entry.ts";
+import { ZapdError } from "../../src/errors.ts";
+import type { Connection } from "../../src/platforms/platform.ts";
+import { until } from "../support/http-device.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+beforeEach(async () => {
+  house = await openHouse();
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+describe("the state", () => {
+  test("is read once for all who ask at the same time, and again for who asks later", async () => {
+    house.set.takes = 20;
+    const states = await Promise.all(Array.from({ length: 50 }, () => house.control.state(tv, never)));
+    expect(house.set.done).toEqual(["state"]);
+    expect(new Set(states.map((state) => state.observed_at)).size).toBe(1);
+    await house.control.state(tv, never);
+    expect(house.set.done).toEqual(["state", "state"]);
+  });
+
+  test("is never one from before the caller's last command, though a reading is under way", async () => {
+    house.set.takes = 30;
+    const early = house.control.state(tv, never);
+    house.set.takes = 0;
+    await press("home");
+    house.set.state = { ...house.set.state, power: "on" };
+    house.set.takes = 0;
+    expect((await house.control.state(tv, never)).power).toBe("on");
+    await early;
+    expect(house.set.done).toEqual(["home", "state", "state"]);
+  });
+
+  test("is not one from before a command that failed, either", async () => {
+    house.set.takes = 30;
+    const early = house.control.state(tv, never);
+    house.set.takes = 0;
+    house.set.failure = new ZapdError("device_timeout", "did not answer");
+    await failure(press("home"));
+    house.set.failure = undefined;
+    await house.control.state(tv, never);
+    await early.catch(() => {});
+    expect(house.set.done.filter((one) => one === "state").length).toBe(2);
+  });
+
+  test("does not wait behind commands", async () => {
+    house.set.takes = 100;
+    const pressing = press("home");
+    house.set.takes = 0;
+    await house.control.state(tv, never);
+    expect(house.set.done).toEqual(["state"]);
+    await pressing;
+  });
+
+  test("goes on for the others when one caller hangs up, and a failure is all of theirs", async () => {
+    house.set.takes = 30;
+    const caller = new AbortController();
+    const leaving = house.control.state(tv, caller.signal).catch((reason: unknown) => reason);
+    const staying = house.control.state(tv, never);
+    caller.abort("gone");
+    expect(await leaving).toBe("gone");
+    expect((await staying).power).toBe("standby");
+    house.set.failure = new ZapdError("device_refused", "refused to say");
+    const both = [1, 2].map(() => failure(house.control.state(tv, never)));
+    expect(await Promise.all(both)).toEqual(["device_refused: TV refused to say", "device_refused: TV refused to say"]);
+    house.set.failure = undefined;
+    expect((await house.control.state(tv, never)).power).toBe("standby");
+  });
+
+  test("names its app as the catalog does", async () => {
+    const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
+    await house.catalog.refresh(tv.id, "fake", [app, { ...app, platformId: "13" }]);
+    house.set.state = { ...house.set.state, app: { ...app, platformId: "13" } };
+    expect((await house.control.state(tv, never)).app).toMatchObject({
+      id: "netflix-13",
+      platform_id: "13",
+      installed: true,
+    });
+  });
+});
+
+describe("commands", () => {
+  test("run one at a time and in order; those to another device do not wait", async () => {
+    const other = await house.add("2");
+    house.set.takes = 10;
+    await Promise.all([...["home", "up", "down"].map((key) => press(key)), house.actions.key(other, "play", never)]);
+    expect(house.set.done.filter((one) => one !== "play")).toEqual(["home", "up", "down"]);
+    expect(house.set.mostRunning).toBe(2);
+  });
+
+  test("of a caller who hangs up are ended, and the next one runs", async () => {
+    house.set.takes = 5_000;
+    const caller = new AbortController();
+    const leaving = press("home", caller.signal).catch((reason: unknown) => reason);
+    await until("it has begun", () => house.set.running === 1);
+    house.set.takes = 0;
+    caller.abort("gone");
+    expect(await leaving).toBe("gone");
+    await press("up");
+    expect(house.set.done).toEqual(["up"]);
+  });
+
+  test("end at their deadline, which says what was attempted", async () => {
+    house.set.takes = 60_000;
+    const task = {
+      doing: "pressing home",
+      capability: "keys",
+      within: 40,
+      work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
+    } as const;
+    expect(await failure(house.control.command(tv, task, { signal: never }))).toBe(
+      "device_timeout: TV did not finish within 0 s while pressing home",
+    );
+  });
+
+  test("with a deadline beyond what a timer holds do not end at once", async () => {
+    const task = {
+      doing: "waiting",
+      capability: "keys",
+      within: 2 ** 33,
+      work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
+    } as const;
+    house.set.takes = 20;
+    expect(await house.control.command(tv, task, { signal: never })).toBe("done");
+  });
+});
+
+describe("a failure", () => {
+  test("says whose it is and what was attempted, and keeps its hint", async () => {
+    house.set.failure = new ZapdError("device_unreachable", "did not answer at 192.0.2.1:9", { hint: "Is it on?" });
+    const error = await press("home").catch((thrown: ZapdError) => thrown);
+    expect(error).toMatchObject({ message: "TV did not answer at 192.0.2.1:9 while pressing home", hint: "Is it on?" });
+  });
+
+  test("of a device that does not answer marks it offline and has it looked for; a refusal does not", async () => {
+    house.set.failure = new ZapdError("device_refused", "refused");
+    await failure(press("home"));
+    expect([house.control.describe(tv).status, house.lost]).toEqual(["online", []]);
+    house.set.failure = new ZapdError("device_unreachable", "did not answer");
+    await failure(press("home"));
+    expect([house.control.describe(tv).status, house.lost]).toEqual(["offline", ["TV"]]);
+    house.set.failure = undefined;
+    await press("home");
+    expect(house.control.describe(tv).status).toBe("online");
+  });
+
+  test("of a command whose caller hung up says nothing of the device", async () => {
+    const caller = new AbortController();
+    const gone = new ZapdError("device_unreachable", "did not answer in time");
+    house.set.takes = 5_000;
+    const pressing = failure(press("home", caller.signal));
+    await until("it has begun", () => house.set.running === 1);
+    caller.abort(gone);
+    expect(await pressing).toStartWith("device_unreachable");
+    expect([house.control.describe(tv).status, house.lost]).toEqual(["online", []]);
+  });
+
+  test("that is none of a device's is passed on as it is", async () => {
+    house.set.failure = new ZapdError("internal_error", "something broke");
+    expect(await failure(press("home"))).toBe("internal_error: something broke");
+  });
+});

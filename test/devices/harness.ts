@@ -1,0 +1,77 @@
+/** A registry, a catalog, the control path and the actions over a fake platform, in a folder of their own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, configOf } from "../../src/config/schema.ts";
+import { Actions } from "../../src/devices/actions.ts";
+import { Catalog } from "../../src/devices/catalog.ts";
+import { Control } from "../../src/devices/control.ts";
+import type { Entry } from "../../src/devices/entry.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { createLog } from "../../src/log.ts";
+import type { Connection, Facts, Platform, Surroundings, Target } from "../../src/platforms/platform.ts";
+import { FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+export const never = new AbortController().signal;
+
+export interface House {
+  readonly folder: string;
+  readonly registry: Registry;
+  readonly catalog: Catalog;
+  readonly control: Control;
+  readonly actions: Actions;
+  readonly set: FakeSet;
+  readonly platform: Platform;
+  /** Devices that did not answer, by name. */
+  readonly lost: string[];
+  /** Connections made so far. */
+  readonly connected: { readonly target: Target; readonly surroundings: Surroundings }[];
+  config: Config;
+  add(identity: string, more?: Partial<Facts>): Promise<Entry>;
+  remove(): void;
+}
+
+export function defaultConfig(): Config {
+  return configOf();
+}
+
+export async function openHouse(
+  connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
+): Promise<House> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
+  const damaged = (problem: string) => {
+    throw new Error(problem);
+  };
+  const registry = await Registry.open({ path: join(folder, "devices.json"), damaged });
+  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
+  const set = new FakeSet();
+  const connected: House["connected"] = [];
+  const platform = fakePlatform({
+    connect: (target, surroundings) => {
+      connected.push({ target, surroundings });
+      return connect(set, target);
+    },
+  });
+  const lost: string[] = [];
+  const control = new Control({
+    ...{ registry, catalog, platforms: [platform], surroundings: surroundingsOf() },
+    log: createLog({ level: "error", format: "text", colour: false, write: () => {} }),
+    config: () => house.config,
+    lost: (entry) => lost.push(entry.name),
+  });
+  const house: House = {
+    ...{ folder, registry, catalog, control, set, platform, lost, connected },
+    actions: new Actions(control, catalog),
+    config: defaultConfig(),
+    async add(identity, more) {
+      const facts = factsOf(identity, more);
+      return (await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } })).entry;
+    },
+    remove() {
+      control.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return house;
+}

@@ -1,0 +1,164 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { checkName, inventName, resolveName } from "../../src/devices/names.ts";
+import { ZapdError } from "../../src/errors.ts";
+
+const named = (...names: string[]) =>
+  names.map((name, at) => ({ name, id: `00000000-0000-5000-8000-00000000000${at}` }));
+
+function outcome(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error instanceof ZapdError ? error.code : error;
+  }
+}
+
+const anyName = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 200 }),
+  fc.string({ unit: "grapheme", maxLength: 200 }),
+  fc
+    .array(
+      fc.constantFrom("/", "%", "\0", "\n", " ", "default", "TV", "é", "e\u0301", "📺", "\ud83d", "\u202e", "\u2028"),
+      { maxLength: 8 },
+    )
+    .map((parts) => parts.join("")),
+  fc.uuid(),
+);
+
+describe("a name that a user gives", () => {
+  test("is trimmed, and kept as it is otherwise", () => {
+    for (const name of [
+      "Living Room",
+      "Büro",
+      "子供部屋 TV",
+      "TV 2",
+      "a",
+      "x".repeat(128),
+      "📺".repeat(128),
+      'Kid\'s "TV" & co.',
+      "default 2",
+    ])
+      expect(checkName(`  ${name}\t`, [])).toBe(name);
+    expect(checkName("Cafe\u0301", [])).toBe("Café");
+  });
+
+  const refused = {
+    "a slash": "a/b",
+    "a percent sign": "100%",
+    nothing: "   ",
+    "a line break inside": "a\nb",
+    "a NUL": "a\0b",
+    "a C1 control": "a\u0085b",
+    "half a character": "a\ud83d",
+    "129 characters": "x".repeat(129),
+    "the form of an id": "8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55",
+    "the form of an id in capitals": "8C0D4F4E-5B0A-4B0F-9D3C-7A1F2E6B9C55",
+    "the word for the default device": " Default ",
+  };
+  for (const [why, name] of Object.entries(refused)) {
+    test(`is refused for ${why}`, () => {
+      expect(outcome(() => checkName(name, []))).toBe("invalid_device_name");
+    });
+  }
+
+  test("is taken when another has it, without regard to case or to how é is made", () => {
+    for (const name of ["living room", "LIVING ROOM", " Living Room "])
+      expect(outcome(() => checkName(name, named("Living Room")))).toBe("device_name_taken");
+    expect(outcome(() => checkName("CAFE\u0301", named("Café")))).toBe("device_name_taken");
+    expect(checkName("Living Room 2", named("Living Room"))).toBe("Living Room 2");
+  });
+});
+
+describe("a name made of what a device calls itself", () => {
+  test("keeps what it can", () => {
+    expect(inventName("TCL•Roku TV", [])).toBe("TCL•Roku TV");
+    expect(inventName('  43" TV / Kids\n100% ', [])).toBe('43" TV Kids 100');
+    expect(inventName("\u202eevil\u200b\ud83d", [])).toBe("evil");
+  });
+
+  test("gets a number when it is taken, whoever took it", () => {
+    expect(inventName("TV", named("TV"))).toBe("TV 2");
+    expect(inventName("tv", named("TV", "TV 2", "Tv 3"))).toBe("tv 4");
+    expect(inventName("Default", [])).toBe("Default 2");
+  });
+
+  test("is there even where nothing is left of it", () => {
+    expect(inventName("///", [])).toBe("Device");
+    expect(inventName("", named("Device"))).toBe("Device 2");
+    expect(inventName("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55", [])).toBe("Device 8c0d4f4e");
+  });
+
+  test("always passes for one that a user gives, however many there are", () => {
+    fc.assert(
+      fc.property(anyName, fc.array(anyName, { maxLength: 4 }), fc.boolean(), (wanted, others, again) => {
+        const taken: { id: string; name: string }[] = [];
+        for (const other of [...others, ...(again ? [wanted, wanted] : [])])
+          taken.push({ id: String(taken.length), name: inventName(other, taken) });
+        const name = inventName(wanted, taken);
+        expect(checkName(name, taken)).toBe(name);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+describe("the device meant by a path", () => {
+  const [first, second] = named("Living Room", "Bedroom") as [
+    { id: string; name: string },
+    { id: string; name: string },
+  ];
+  const both = [first, second];
+  const find = (segment: string, devices = both) => outcome(() => resolveName(segment, devices));
+
+  test("is found by id, by name, and by a name without case, trimmed", () => {
+    for (const segment of [second.id, second.id.toUpperCase(), ` ${second.id} `, "Bedroom", "bedroom", "  BEDROOM "])
+      expect(find(segment)).toBe(second);
+  });
+
+  test("an exact name comes before one without case, and two without case are ambiguous", () => {
+    const alike = named("tv", "TV");
+    expect(find("TV", alike)).toBe(alike[1]);
+    expect(find("tv", alike)).toBe(alike[0]);
+    expect(find("Tv", alike)).toBe("ambiguous_device");
+  });
+
+  test("an id comes before a name, and a name of the form of an id that nobody has is no device", () => {
+    expect(find("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55")).toBe("device_not_found");
+  });
+
+  test("default means the default device", () => {
+    expect(find("default")).toBeNull();
+    expect(find("DEFAULT")).toBeNull();
+  });
+
+  test("a slash, a percent sign or nothing names none", () => {
+    for (const segment of ["a/b", "50%", "%", "/"]) expect(find(segment)).toBe("invalid_device_name");
+    expect(find("")).toBe("device_not_found");
+    expect(find("Kitchen")).toBe("device_not_found");
+  });
+
+  test("what is not found says what there is, and how to look", () => {
+    const hint = (devices: typeof both) => {
+      try {
+        resolveName("Kitchen", devices);
+        return "";
+      } catch (error) {
+        return (error as ZapdError).hint ?? "";
+      }
+    };
+    expect(hint(both)).toContain("Living Room, Bedroom");
+    expect(hint([])).toContain("zapd discover");
+  });
+
+  test("any name that passed is found again, by itself and in other case where that is no other's", () => {
+    fc.assert(
+      fc.property(fc.array(anyName, { minLength: 1, maxLength: 5 }), (wanted) => {
+        const devices: { id: string; name: string }[] = [];
+        for (const one of wanted) devices.push({ id: String(devices.length), name: inventName(one, devices) });
+        for (const device of devices) expect(resolveName(device.name, devices)).toBe(device);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

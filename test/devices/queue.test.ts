@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { Queue, type Turn } from "../../src/devices/queue.ts";
+import type { ZapdError } from "../../src/errors.ts";
+
+const never = new AbortController().signal;
+const turn = (more: Partial<Turn> = {}): Turn => ({ signal: never, ...more });
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+
+/** Work that waits until it is let go. */
+function gate(): { work: () => Promise<void>; open: () => void; begun: () => boolean } {
+  let open = () => {};
+  let begun = false;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const work = () => {
+    begun = true;
+    return opened;
+  };
+  return { work, open: () => open(), begun: () => begun };
+}
+
+describe("commands to one device", () => {
+  test("run one at a time, in order of arrival, though they come in one breath", async () => {
+    const queue = new Queue();
+    const order: number[] = [];
+    let running = 0;
+    const run = (number: number) =>
+      queue.run(turn(), async () => {
+        expect(++running).toBe(1);
+        await Bun.sleep(number % 3);
+        order.push(number);
+        running--;
+        return number;
+      });
+    const numbers = Array.from({ length: 33 }, (_, number) => number);
+    expect(await Promise.all(numbers.map(run))).toEqual(numbers);
+    expect(order).toEqual(numbers);
+  });
+
+  test("that fail let the next one through", async () => {
+    const queue = new Queue();
+    const said = (work: Promise<unknown>) => work.catch((error: Error) => error.message);
+    const fails = said(queue.run(turn(), () => Promise.reject(new Error("oops"))));
+    const throws = said(
+      queue.run(turn(), () => {
+        throw new Error("at once");
+      }),
+    );
+    const next = queue.run(turn(), () => Promise.resolve("fine"));
+    expect(await Promise.all([fails, throws, next])).toEqual(["oops", "at once", "fine"]);
+  });
+
+  test("wait, 32 at most, and the next is refused at once", async () => {
+    const queue = new Queue();
+    const first = gate();
+    const running = queue.run(turn(), first.work);
+    const waiting = Array.from({ length: 32 }, () => queue.run(turn(), () => Promise.resolve()));
+    expect(await failure(queue.run(turn(), () => Promise.resolve()))).toBe("device_busy");
+    first.open();
+    await Promise.all([running, ...waiting]);
+    expect(await queue.run(turn(), () => Promise.resolve("free again"))).toBe("free again");
+  });
+
+  test("whose caller hangs up while they wait never run, and make room", async () => {
+    const queue = new Queue();
+    const first = gate();
+    const running = queue.run(turn(), first.work);
+    const caller = new AbortController();
+    let ran = false;
+    const left = queue.run(turn({ signal: caller.signal }), async () => {
+      ran = true;
+    });
+    const next = queue.run(turn(), () => Promise.resolve("next"));
+    caller.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    first.open();
+    expect(await next).toBe("next");
+    await running;
+    expect(ran).toBe(false);
+    const already = queue.run(turn({ signal: AbortSignal.abort(new Error("before")) }), () => Promise.resolve());
+    await expect(already).rejects.toThrow("before");
+  });
+
+  test("are dropped rather than sent late: after 5 s, or when the known work ahead is long overdue for the patient", async () => {
+    const queue = new Queue();
+    const sequence = gate();
+    const running = queue.run(turn({ takes: 300 }), sequence.work);
+    let late = 0;
+    const start = performance.now();
+    const impatient = failure(queue.run(turn(), async () => void late++)).then(
+      (code) => [code, performance.now() - start] as const,
+    );
+    const patient = failure(queue.run(turn({ patient: true }), async () => void late++)).then(
+      (code) => [code, performance.now() - start] as const,
+    );
+    const [[code, waited], [patientCode, patientWaited]] = await Promise.all([impatient, patient]);
+    expect([code, patientCode]).toEqual(["device_busy", "device_busy"]);
+    expect(Math.abs(waited - 5_000)).toBeLessThan(200);
+    expect(patientWaited - waited).toBeGreaterThan(200);
+    sequence.open();
+    await running;
+    expect(late).toBe(0);
+    expect(await queue.run(turn(), () => Promise.resolve("free"))).toBe("free");
+  }, 10_000);
+});

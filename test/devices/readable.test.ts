@@ -1,0 +1,80 @@
+/** What a device says must never make a file that zapd cannot read again: one set could take all others with it. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { Catalog } from "../../src/devices/catalog.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { accessModes, appTypes, type Facts, kinds, type PlatformApp } from "../../src/platforms/platform.ts";
+
+let folder: string;
+const damaged = (problem: string) => {
+  throw new Error(problem);
+};
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-readable-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const long = fc.constantFrom(10, 64, 65, 128, 129, 256, 257, 512, 513, 5_000);
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 20 }),
+  fc
+    .tuple(fc.constantFrom("x", "é", "📺", "•", " ", "\0", "-", "\ud83d", "名"), long)
+    .map(([one, count]) => one.repeat(count)),
+  fc.constantFrom("constructor", "__proto__", "dev", "News", "NEWS!"),
+);
+const maybe = fc.option(text, { nil: null });
+
+test("of a device", async () => {
+  const traits = fc.dictionary(fc.constantFrom("volume", "power", "__proto__"), fc.string({ maxLength: 20 }), {
+    noNullPrototype: true,
+  });
+  const facts: fc.Arbitrary<Facts> = fc.record({
+    ...{
+      identity: text,
+      name: maybe,
+      manufacturer: maybe,
+      model: maybe,
+      serial: maybe,
+      softwareVersion: maybe,
+      traits,
+    },
+    kind: fc.constantFrom(...kinds),
+    macs: fc.array(fc.constant("02:00:00:00:00:01"), { maxLength: 3 }),
+    access: fc.constantFrom(...accessModes, null),
+  });
+  const sightings = fc.array(facts, { minLength: 1, maxLength: 20 });
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(sightings, async (all) => {
+      const path = join(folder, `devices-${++round}.json`);
+      const registry = await Registry.open({ path, damaged });
+      const address = { host: "192.0.2.1", port: 1 };
+      // One that no file could hold is refused, and takes nothing with it.
+      await Promise.allSettled(all.map((one) => registry.merge({ platform: "fake", facts: one, address })));
+      expect((await Registry.open({ path, damaged })).entries).toEqual(registry.entries);
+    }),
+    { numRuns: 25 },
+  );
+}, 20_000);
+
+test("of its apps", async () => {
+  const app: fc.Arbitrary<PlatformApp> = fc.record({
+    platformId: text,
+    name: text,
+    type: fc.constantFrom(...appTypes),
+    version: maybe,
+  });
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(app, { minLength: 1, maxLength: 6 }), async (listed) => {
+      const path = join(folder, `apps-${++round}.json`);
+      const catalog = await Catalog.open({ path, damaged });
+      await catalog.refresh("tv", "fake", listed).catch(() => {});
+      expect((await Catalog.open({ path, damaged })).apps("tv")).toEqual(catalog.apps("tv"));
+    }),
+    { numRuns: 100 },
+  );
+}, 20_000);

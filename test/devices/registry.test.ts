@@ -1,0 +1,219 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { idOf, type Sighting, targetOf } from "../../src/devices/entry.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import type { ZapdError } from "../../src/errors.ts";
+import type { Facts } from "../../src/platforms/platform.ts";
+import { factsOf } from "../support/fake-platform.ts";
+
+let folder: string;
+let path: string;
+let registry: Registry;
+const problems: string[] = [];
+const open = () => Registry.open({ path, damaged: (problem) => problems.push(problem) });
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-registry-"));
+  path = join(folder, "devices.json");
+  registry = await open();
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+  expect(problems.splice(0)).toEqual([]);
+});
+
+const at = (host: string, port = 8060) => ({ host, port });
+const sighting = (identity: string, facts: Partial<Facts> = {}, more: Partial<Sighting> = {}): Sighting => ({
+  ...{ platform: "fake", facts: factsOf(identity, facts), address: at("192.0.2.1") },
+  ...more,
+});
+const merge = async (...args: Parameters<typeof sighting>) => (await registry.merge(sighting(...args))).entry;
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+
+describe("the id of a device", () => {
+  test("is UUID v5 of its platform and identity in zapd's namespace, today and tomorrow", () => {
+    const uuid = Bun.randomUUIDv5("roku:X02000EM0025", "8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55");
+    expect(idOf("roku", "X02000EM0025")).toBe(uuid);
+    expect(idOf("roku", "X02000EM0025")).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect(idOf("other", "X02000EM0025")).not.toBe(uuid);
+  });
+
+  test("survives a changed address, a changed name, a removal, and a lost registry", async () => {
+    const { id } = await merge("1");
+    await merge("1", { name: "Other" }, { address: at("192.0.2.9", 1) });
+    await registry.remove(id);
+    expect((await merge("1")).id).toBe(id);
+    rmSync(path);
+    registry = await open();
+    expect(registry.entries).toEqual([]);
+    expect((await merge("1")).id).toBe(id);
+  });
+});
+
+describe("a device that is seen", () => {
+  test("for the first time is added, on disk when that is said, 0600, and there after a restart", async () => {
+    const { entry, added } = await registry.merge(sighting("1", { name: "Living Room", macs: ["02:00:00:00:00:01"] }));
+    expect(added).toBe(true);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const kept = JSON.parse(readFileSync(path, "utf8"));
+    expect(kept).toEqual({ version: 1, devices: [entry] });
+    expect(readFileSync(path, "utf8")).toEndWith("}\n");
+    expect((await open()).entries).toEqual([entry]);
+  });
+
+  test("one after the other, in one breath and in the next, is added each time", async () => {
+    for (let number = 0; number < 4; number++) await registry.merge(sighting(String(number)));
+    await Promise.all(Array.from({ length: 20 }, (_, number) => registry.merge(sighting(`b${number}`))));
+    expect(registry.entries.length).toBe(24);
+    expect((await open()).entries.length).toBe(24);
+  });
+
+  test("again is the same device, with its new address and what it says now over what it said", async () => {
+    const before = await merge("1", { manufacturer: "TCL", model: "A", softwareVersion: "1" });
+    const facts = { manufacturer: null, model: "B", softwareVersion: "2" };
+    const after = (await registry.merge(sighting("1", facts, { address: at("192.0.2.7", 80) }))).entry;
+    expect(after).toEqual({ ...before, model: "B", software_version: "2", host: "192.0.2.7", port: 80 });
+    expect(registry.entries).toEqual([after]);
+  });
+
+  test("that says less than before loses nothing", async () => {
+    const full = await merge("1", { macs: ["02:00:00:00:00:01"], access: "full", traits: { a: "yes" }, kind: "tv" });
+    const less = await merge("1", { macs: [], access: null, traits: {}, kind: "unknown", name: null, serial: null });
+    expect(less).toEqual(full);
+  });
+
+  test("unchanged writes nothing", async () => {
+    await merge("1");
+    const { mtimeMs, ino } = statSync(path);
+    await merge("1");
+    expect(statSync(path)).toMatchObject({ mtimeMs, ino });
+  });
+
+  test("of two platforms with one identity is two devices", async () => {
+    await merge("1");
+    await merge("1", {}, { platform: "other" });
+    expect(new Set(registry.entries.map((entry) => entry.id)).size).toBe(2);
+  });
+
+  test("with texts of any length and any characters is kept within bounds", async () => {
+    const wild = `x\n\0${"y".repeat(5_000)}`;
+    const entry = await merge("1", { name: wild, manufacturer: wild, model: "\0\n", softwareVersion: wild });
+    expect(entry.name.length).toBeLessThanOrEqual(128);
+    expect(entry.manufacturer?.length).toBeLessThanOrEqual(256);
+    expect(entry.model).toBeNull();
+    expect(JSON.stringify(entry)).not.toMatch(/\\n|\\u0000/);
+    expect((await open()).entries).toEqual([entry]);
+  });
+
+  test("with an identity that no file of ours could hold is refused, and the others stay", async () => {
+    const other = await merge("1");
+    for (const identity of ["", "x".repeat(5_000)])
+      expect(await failure(registry.merge(sighting(identity)))).toBe("device_error");
+    expect((await open()).entries).toEqual([other]);
+  });
+
+  test("is one of a thousand at most", async () => {
+    await Promise.all(Array.from({ length: 1_000 }, (_, at) => registry.merge(sighting(`s${at}`))));
+    expect(await failure(registry.merge(sighting("one more")))).toBe("storage_error");
+    expect((await merge("s1", { model: "still known" })).model).toBe("still known");
+  });
+});
+
+describe("the name", () => {
+  test("is the one on the set, follows it, and is another's no more", async () => {
+    expect((await merge("1", { name: "TV" })).name).toBe("TV");
+    expect((await merge("2", { name: "tv" })).name).toBe("tv 2");
+    expect((await merge("1", { name: "Salon" })).name).toBe("Salon");
+    expect((await merge("1", { name: null })).name).toBe("Salon");
+  });
+
+  test("is made of the model, or the platform, where the set has none", async () => {
+    expect((await merge("1", { name: null, model: "4850X" })).name).toBe("4850X");
+    expect((await merge("2", { name: null })).name).toBe("fake");
+  });
+
+  test("that the user gave is never overwritten by a set, on a scan, by learning, or after a restart", async () => {
+    const { id } = await merge("1", { name: "TV" });
+    await registry.change(id, { name: "Mine" });
+    await merge("1", { name: "Other" });
+    await registry.learn(id, factsOf("1", { name: "Third" }));
+    registry = await open();
+    expect((await merge("1", { name: "Fourth" })).name).toBe("Mine");
+    expect(registry.get(id)?.name_on_device).toBe("Fourth");
+  });
+
+  test("that the user gives with a device is checked like any other", async () => {
+    expect((await merge("1", {}, { name: " Mine " })).name).toBe("Mine");
+    expect(await failure(registry.merge(sighting("2", {}, { name: "mine" })))).toBe("device_name_taken");
+    expect(await failure(registry.merge(sighting("2", {}, { name: "a/b" })))).toBe("invalid_device_name");
+    expect(registry.entries.length).toBe(1);
+    expect((await merge("1", {}, { name: "MINE" })).name).toBe("MINE");
+  });
+
+  test("of a set that takes the name of another set gets a number", async () => {
+    await merge("1", { name: "A" });
+    const two = await merge("2", { name: "B" });
+    expect((await merge("2", { name: "A" })).name).toBe("A 2");
+    expect(registry.get(two.id)?.name_on_device).toBe("A");
+  });
+
+  test("changes: refused ones change nothing, a rename to itself in other case is fine", async () => {
+    const one = await merge("1", { name: "One" });
+    await merge("2", { name: "Two" });
+    expect(await failure(registry.change(one.id, { name: "TWO" }))).toBe("device_name_taken");
+    expect(registry.get(one.id)).toEqual(one);
+    expect((await registry.change(one.id, { name: "ONE" })).name).toBe("ONE");
+    expect(await failure(registry.change(idOf("fake", "9"), { name: "x" }))).toBe("device_not_found");
+  });
+});
+
+describe("ports, contact and removal", () => {
+  test("ports are added to those that are known, by the user and by a sighting", async () => {
+    const { id } = await merge("1", {}, { ports: { console: 8085 } });
+    expect((await registry.change(id, { ports: { installer: 8080 } })).ports).toEqual({
+      console: 8085,
+      installer: 8080,
+    });
+    expect((await merge("1", {}, { ports: { console: 1 } })).ports).toEqual({ console: 1, installer: 8080 });
+    expect(targetOf(registry.get(id) ?? (await merge("1"))).ports).toEqual({ console: 1, installer: 8080 });
+  });
+
+  test("contact is known in memory, and when a device was last seen is written at the end", async () => {
+    const { id } = await merge("1");
+    const { ino } = statSync(path);
+    registry.noteContact(id, false);
+    expect(registry.contact(id).status).toBe("offline");
+    await Bun.sleep(2);
+    registry.noteContact(id, true);
+    const { status, last_seen } = registry.contact(id);
+    expect(status).toBe("online");
+    expect(statSync(path).ino).toBe(ino);
+    await registry.close();
+    registry = await open();
+    expect(registry.contact(id)).toEqual({ status: "unknown", last_seen });
+  });
+
+  test("a removed device is gone, now and after a restart, and removing it again fails", async () => {
+    const { id } = await merge("1");
+    expect((await registry.remove(id)).id).toBe(id);
+    expect(registry.get(id)).toBeUndefined();
+    expect(registry.contact(id).status).toBe("unknown");
+    expect((await open()).entries).toEqual([]);
+    expect(await failure(registry.remove(id))).toBe("device_not_found");
+  });
+
+  test("learning of a device that was removed meanwhile brings nothing back", async () => {
+    const { id } = await merge("1");
+    await registry.remove(id);
+    await registry.learn(id, factsOf("1"));
+    expect(registry.entries).toEqual([]);
+  });
+});

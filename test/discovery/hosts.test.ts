@@ -1,0 +1,177 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { resolveHost, splitHost } from "../../src/discovery/hosts.ts";
+import { interfacesNow, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
+import { ZapdError } from "../../src/errors.ts";
+
+function codeOf(error: unknown): string {
+  return error instanceof ZapdError ? error.code : `not ours: ${String(error)}`;
+}
+
+const split = (text: string) => {
+  try {
+    return splitHost(text);
+  } catch (error) {
+    return codeOf(error);
+  }
+};
+
+describe("a host as users write it", () => {
+  const good: readonly [text: string, host: string, port: number | null][] = [
+    ["192.168.1.40", "192.168.1.40", null],
+    [" 192.168.1.40:8060 ", "192.168.1.40", 8060],
+    ["tv.home", "tv.home", null],
+    ["tv.home:1", "tv.home", 1],
+    ["[fe80::1]", "fe80::1", null],
+    ["[fe80::1]:65535", "fe80::1", 65_535],
+    ["fe80::1", "fe80::1", null],
+    ["::1", "::1", null],
+    ["[::ffff:192.168.1.40]:80", "::ffff:192.168.1.40", 80],
+  ];
+  for (const [text, host, port] of good) {
+    test(JSON.stringify(text), () => {
+      expect(split(text)).toEqual({ host, port });
+    });
+  }
+
+  const bad = [
+    ...[
+      "",
+      " ",
+      ":8060",
+      "tv:0",
+      "tv:65536",
+      "tv:99999",
+      "tv:123456",
+      "tv:-1",
+      "tv:x",
+      "tv:",
+      "tv:80:81x",
+      "[]",
+      "[]:80",
+    ],
+    ...[
+      "[tv]:80",
+      "[::1",
+      "::1]",
+      "[::1]8060",
+      "[::1]:",
+      "http://tv/",
+      "tv/path",
+      "tv?x",
+      "tv#x",
+      "user@tv",
+      "a b",
+      "a\nb",
+    ],
+    ...["[fe80::1%eth0]", "tv:80/", "tv:８０", ":", "a:b"],
+  ];
+  for (const text of bad) {
+    test(`${JSON.stringify(text)} is none`, () => {
+      expect(split(text)).toBe("invalid_host");
+    });
+  }
+
+  test("any text is a host with a port that exists, or none", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."[]:.0123456789abcfx/@%# \n") }), (text) => {
+        const read = split(text);
+        if (typeof read === "string") return expect(read).toBe("invalid_host");
+        expect(read.host).not.toMatch(/[\s/@?#[\]]/);
+        expect(read.port === null || (read.port >= 1 && read.port <= 65_535)).toBe(true);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+describe("the address of a host", () => {
+  const resolve = (text: string) => resolveHost(text).catch(codeOf);
+
+  test("is what it was, for an address of one device", async () => {
+    for (const address of ["192.168.1.40", "10.0.0.1", "127.0.0.2", "169.254.1.1", "::1", "fe80::1", "fd00::40"])
+      expect(await resolve(address)).toBe(address);
+  });
+
+  test("is looked up once for a name", async () => {
+    expect(["127.0.0.1", "::1"]).toContain(await resolve("localhost"));
+  });
+
+  test("has one spelling, and none of IPv4 in the clothes of IPv6", async () => {
+    const spellings = {
+      "FE80:0:0:0:0:0:0:0001": "fe80::1",
+      "0:0:0:0:0:0:0:1": "::1",
+      "::ffff:192.168.1.40": "192.168.1.40",
+      "::FFFF:c0a8:128": "192.168.1.40",
+      "0:0:0:0:0:ffff:127.0.0.1": "127.0.0.1",
+      "::ffff:7f00:1": "127.0.0.1",
+    };
+    for (const [given, address] of Object.entries(spellings)) expect(await resolve(given)).toBe(address);
+  });
+
+  const nobody = [
+    ...["0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "127.255.255.255"],
+    ...["::", "::0", "0:0:0:0:0:0:0:0", "ff02::1", "FF05::2", "::ffff:0.0.0.0", "::ffff:0:0", "::ffff:239.255.255.250"],
+    ...["::ffff:e000:1", "0:0:0:0:0:ffff:255.255.255.255"],
+  ];
+  for (const address of nobody) {
+    test(`${address} is nobody's`, async () => {
+      expect(await resolve(address)).toBe("invalid_host");
+    });
+  }
+
+  test("numbers in disguise lead nowhere that their plain form would not", async () => {
+    // Resolvers take these for addresses; what counts is what comes out.
+    for (const [disguised, plain] of [
+      ["0", "0.0.0.0"],
+      ["0x0", "0.0.0.0"],
+      ["2130706433", "127.0.0.1"],
+      ["127.1", "127.0.0.1"],
+    ] as const) {
+      const address = await resolve(disguised);
+      expect(plain === "0.0.0.0" ? ["invalid_host"] : [plain, "invalid_host"]).toContain(address);
+    }
+  });
+
+  test("a broadcast address of this machine's own networks is nobody's", async () => {
+    for (const one of interfacesNow().filter(({ broadcast, address }) => broadcast !== address))
+      expect(await resolve(one.broadcast)).toBe("invalid_host");
+  });
+});
+
+describe("interfaces", () => {
+  const all = [
+    { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true },
+    { name: "eth0", address: "192.168.1.7", broadcast: "192.168.1.255", loopback: false },
+    { name: "tun0", address: "10.8.0.2", broadcast: "10.8.0.2", loopback: false },
+  ];
+  const names = (wanted: readonly string[]) => wantedInterfaces(wanted, all).map((one) => one.name);
+
+  test("without a wish are all but loopback; with one, those named, by name or address", () => {
+    expect(names([])).toEqual(["eth0", "tun0"]);
+    expect(names(["eth0"])).toEqual(["eth0"]);
+    expect(names(["10.8.0.2", "lo"])).toEqual(["lo", "tun0"]);
+    expect(names(["127.0.0.1"])).toEqual(["lo"]);
+    expect(names(["127.0.0.3"])).toEqual(["lo"]);
+    expect(names(["wlan9"])).toEqual([]);
+  });
+
+  test("the loopback of this machine has its broadcast address", () => {
+    const lo = interfacesNow().find((one) => one.address === "127.0.0.1");
+    expect(lo).toMatchObject({ loopback: true, broadcast: "127.255.255.255" });
+  });
+
+  test("what leads back to this machine is known for it", () => {
+    for (const host of [
+      "127.0.0.1",
+      "127.9.9.9",
+      "::1",
+      "localhost",
+      "::ffff:127.0.0.1",
+      ...interfacesNow().map((one) => one.address),
+    ])
+      expect([host, isThisMachine(host)]).toEqual([host, true]);
+    for (const host of ["192.0.2.77", "fe80::dead", "tv.home"])
+      expect([host, isThisMachine(host)]).toEqual([host, false]);
+  });
+});

@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { readAnswer, searchSsdp } from "../../src/discovery/ssdp.ts";
+import { ScanWindow } from "../../src/discovery/window.ts";
+import type { SsdpAnswer } from "../../src/platforms/platform.ts";
+import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
+
+const noSearches = await whyNoSearches();
+if (noSearches !== null) process.stderr.write(`skipped: searching over SSDP: ${noSearches}\n`);
+
+const bytes = (text: string) => Buffer.from(text, "latin1");
+
+describe("a datagram", () => {
+  test("that answers a search gives its headers, names in lower case, and who sent it", () => {
+    const answer = readAnswer(
+      bytes("HTTP/1.1 200 OK\r\nST: x:y\r\nLOCATION:http://1.2.3.4:80/ \r\nExt:\r\n\r\n"),
+      "1.2.3.4",
+    );
+    expect(answer?.source).toBe("1.2.3.4");
+    expect(Object.fromEntries(answer?.headers ?? [])).toEqual({ st: "x:y", location: "http://1.2.3.4:80/", ext: "" });
+  });
+
+  test("may end its lines carelessly, lack its end, and say things twice: the first counts", () => {
+    const answer = readAnswer(bytes("HTTP/1.0 200\nst: a\nST: b\nno header\n: c\nusn : d"), "1.2.3.4");
+    expect(Object.fromEntries(answer?.headers ?? [])).toEqual({ st: "a", usn: "d" });
+  });
+
+  test("that is a search, an announcement, a failure, empty or too long is none", () => {
+    const long = `HTTP/1.1 200 OK\r\nX: ${"y".repeat(5_000)}\r\n\r\n`;
+    for (const text of [
+      "",
+      "M-SEARCH * HTTP/1.1\r\nST: x\r\n\r\n",
+      "NOTIFY * HTTP/1.1\r\n\r\n",
+      "HTTP/1.1 404 No\r\n\r\n",
+      "HTTP/1.1 2000\r\n",
+      "HTTP/2 200 OK",
+      " HTTP/1.1 200 OK",
+      "\0",
+      long,
+    ])
+      expect([text.slice(0, 20), readAnswer(bytes(text), "1.2.3.4")]).toEqual([text.slice(0, 20), null]);
+  });
+
+  test("of any bytes is an answer or none, and no header holds a line break", () => {
+    const good = bytes("HTTP/1.1 200 OK\r\nST: x\r\nUSN: uuid:1\r\nLOCATION: http://1.2.3.4:80/\r\n\r\n");
+    const noise = fc.uint8Array({ maxLength: 200 });
+    const mutated = fc
+      .tuple(fc.nat(good.length), fc.uint8Array({ maxLength: 20 }), fc.nat(10))
+      .map(([at, more, cut]) => Buffer.concat([good.subarray(0, at), more, good.subarray(at + cut)]));
+    fc.assert(
+      fc.property(fc.oneof({ weight: 4, arbitrary: mutated }, noise), (datagram) => {
+        const answer = readAnswer(datagram, "1.2.3.4");
+        for (const [name, value] of answer?.headers ?? []) {
+          expect(name).toBe(name.trim().toLowerCase());
+          expect(name + value).not.toInclude("\n");
+        }
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+});
+
+describe.skipIf(noSearches !== null)("a search", () => {
+  const lo = { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true };
+  const responders: Responder[] = [];
+  afterEach(() => {
+    for (const responder of responders.splice(0)) responder.stop();
+  });
+
+  async function respond(reply: Parameters<typeof startResponder>[0]): Promise<Responder> {
+    const responder = await startResponder(reply);
+    responders.push(responder);
+    return responder;
+  }
+
+  /** Searches on loopback, and gives the answers with when each came. */
+  async function search(
+    targets: readonly string[],
+    timeoutMs: number,
+    options: { interfaces?: (typeof lo)[]; stop?: AbortSignal; join?: number } = {},
+  ) {
+    const start = performance.now();
+    const answers: { answer: SsdpAnswer; at: number }[] = [];
+    const troubles: string[] = [];
+    const window = new ScanWindow(timeoutMs, options.stop ?? new AbortController().signal);
+    if (options.join !== undefined) setTimeout(() => window.join(), options.join);
+    await searchSsdp({
+      ...{ targets, interfaces: options.interfaces ?? [lo], window },
+      onAnswer: (answer) => answers.push({ answer, at: performance.now() - start }),
+      onTrouble: (problem) => troubles.push(problem),
+    });
+    return { answers, troubles, took: performance.now() - start };
+  }
+
+  test("asks as UPnP wants it, and hears of a device at once, long before it ends", async () => {
+    const { target, searches } = await respond((_number, target) => [found(target, "http://127.0.0.1:8060/")]);
+    const { answers, took, troubles } = await search([target], 700);
+    expect(searches[0]).toBe(
+      [
+        "M-SEARCH * HTTP/1.1",
+        "HOST: 239.255.255.250:1900",
+        'MAN: "ssdp:discover"',
+        "MX: 1",
+        `ST: ${target}`,
+        "",
+        "",
+      ].join("\r\n"),
+    );
+    expect(answers[0]?.answer.source).toBe("127.0.0.1");
+    expect(answers[0]?.answer.headers.get("location")).toBe("http://127.0.0.1:8060/");
+    expect(answers[0]?.at).toBeLessThan(350);
+    expect(took).toBeGreaterThan(650);
+    expect(troubles).toEqual([]);
+  });
+
+  test("is repeated, so that a set that misses the first is found", async () => {
+    const { target, searches } = await respond((number, target) =>
+      number < 3 ? [] : [found(target, "http://127.0.0.1:1/")],
+    );
+    expect((await search([target], 700)).answers.length).toBeGreaterThan(0);
+    expect(searches.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test("asks for each target, and takes garbage for none", async () => {
+    const junk = ["", "\0\0\0", "HTTP/1.1 500 No\r\n\r\n", Buffer.alloc(5_000, "x"), "NOTIFY * HTTP/1.1\r\n\r\n"];
+    const one = await respond((_number, target) => [...junk, found(target, "http://127.0.0.1:1/")]);
+    const other = await respond((_number, target) => [found(target, "http://127.0.0.1:2/")]);
+    const { answers } = await search([one.target, other.target], 300);
+    expect(new Set(answers.map(({ answer }) => answer.headers.get("st")))).toEqual(new Set([one.target, other.target]));
+  });
+
+  test("asks again for one who joins, and listens as long for it", async () => {
+    const { target, searches } = await respond(() => []);
+    const { took } = await search([target], 500, { join: 350 });
+    expect(took).toBeGreaterThan(800);
+    expect(took).toBeLessThan(1_100);
+    expect(searches.length).toBeGreaterThanOrEqual(6);
+  });
+
+  test("ends at once when the daemon stops", async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 60);
+    expect((await search(["zapd-test:none"], 5_000, { stop: stop.signal })).took).toBeLessThan(1_000);
+    expect((await search(["zapd-test:none"], 5_000, { stop: stop.signal })).took).toBeLessThan(1_000);
+  });
+
+  test("on an interface that is gone says so, and goes on with the others", async () => {
+    const { target } = await respond((_number, target) => [found(target, "http://127.0.0.1:1/")]);
+    const gone = { name: "wlan9", address: "203.0.113.7", broadcast: "203.0.113.255", loopback: false };
+    const { answers, troubles } = await search([target], 300, { interfaces: [gone, lo] });
+    expect(answers.length).toBeGreaterThan(0);
+    expect(troubles.length).toBe(1);
+    expect(troubles[0]).toStartWith("wlan9 (203.0.113.7) could not be asked: ");
+  });
+
+  test("of two thousand answers loses not the one that counts", async () => {
+    const storm = Array.from({ length: 2_000 }, (_, at) => found("other", `http://127.0.0.1:${at + 1}/`));
+    const { target } = await respond((number, target) =>
+      number === 1 ? [...storm, found(target, "http://127.0.0.1:9/")] : [],
+    );
+    const { answers } = await search([target], 600);
+    expect(answers.some(({ answer }) => answer.headers.get("st") === target)).toBe(true);
+  });
+
+  test("without a target or an interface asks nothing, and ends at once", async () => {
+    expect((await search([], 5_000)).took).toBeLessThan(100);
+    expect((await search(["x"], 5_000, { interfaces: [] })).took).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,195 @@
+/** What the daemon answers is what the document says, by a validator that knows only the document; and its examples are real. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import net from "node:net";
+import { operations } from "../../src/api.ts";
+import { zip } from "../blackbox/packages.ts";
+import { answerProblems, at } from "./document.ts";
+import { furnishHouse, type House, password } from "./house.ts";
+
+type Name = keyof typeof operations;
+
+interface Asked {
+  readonly id?: string;
+  readonly body?: unknown;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+let house: House;
+beforeAll(async () => {
+  house = await furnishHouse();
+});
+afterAll(() => house.dispose());
+
+/** One call, its answer held against the document; gives `data`, or the code of the failure. */
+async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {}): Promise<unknown> {
+  const { method, path } = operations[name];
+  const place = path.replace(":id", encodeURIComponent(id)) + (query === undefined ? "" : `?${query}`);
+  const sent = body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) };
+  const response = await fetch(house.daemon.url + place, { method: method.toUpperCase(), headers, ...sent });
+  const answer = (await response.json()) as { data?: unknown; error?: { code: string } };
+  expect([name, answerProblems(name, response.status, answer)]).toEqual([name, []]);
+  expect(response.headers.get("content-type")).toStartWith("application/json");
+  if (answer.error) failures.set(answer.error.code, answer);
+  return answer.error?.code ?? answer.data;
+}
+
+/** The last failure of each code. */
+const failures = new Map<string, unknown>();
+
+/** A call that must fail, in the very words of the document's example. */
+async function fail(code: string, name: Name, asked: Asked = {}): Promise<void> {
+  expect([name, await ask(name, asked)]).toEqual([name, code]);
+  expect(failures.get(code)).toEqual(at("components", "examples", code)["value"]);
+}
+
+function form(bytes: Uint8Array<ArrayBuffer>): FormData {
+  const form = new FormData();
+  form.set("archive", new Blob([bytes]), "package.zip");
+  return form;
+}
+
+function archive(salt: string): Uint8Array<ArrayBuffer> {
+  const manifest = "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n";
+  const noise = crypto.getRandomValues(new Uint8Array(700));
+  return Uint8Array.from(
+    zip([
+      { name: "manifest", bytes: manifest },
+      { name: "source/main.brs", bytes: `sub main()\n  print "${salt}"\nend sub\n` },
+      { name: "noise", bytes: Buffer.from(noise) },
+    ]),
+  );
+}
+
+const living = { id: "Living Room" };
+const bedroom = { id: "Bedroom" };
+const bench = { id: "Workbench" };
+
+describe("what works", () => {
+  test("devices and their state", async () => {
+    expect(await ask("listDevices")).toHaveLength(3);
+    await ask("getDevice", living);
+    await ask("getState", living);
+    await ask("getState", bedroom);
+    const { host, port } = house.livingRoom;
+    expect(await ask("addDevice", { body: { host, port } })).toMatchObject({ name: "Living Room" });
+    await ask("changeDevice", { ...bedroom, body: { name: "Bedroom" } });
+    house.livingRoom.play({ title: "Heist", durationMs: 60_000 });
+    expect(await ask("getState", living)).toMatchObject({ state: { playback: { status: "playing" } } });
+  });
+
+  test("apps, keys and sequences", async () => {
+    await ask("listApps", living);
+    await ask("refresh", living);
+    await ask("refresh", { ...living, body: { clear: true } });
+    expect(await ask("launch", { ...living, body: { app: "netflix" } })).toMatchObject({ action: "launch" });
+    expect(await ask("stop", living)).toMatchObject({ action: "stop", app: { id: "netflix" } });
+    await ask("key", { ...living, body: { key: "home" } });
+    await ask("key", { ...living, body: { key: "literal:Amélie" } });
+    await ask("sequence", { ...living, body: { keys: ["down", "select"], delay_ms: 0 } });
+  });
+
+  test("the daemon and its config", async () => {
+    await ask("status");
+    await ask("health");
+    await ask("readConfig");
+    await ask("patchConfig", { body: { "daemon.http_port": 7999, "daemon.log_level": "warn" } });
+    expect(await ask("reloadConfig")).toMatchObject({ restart_required: ["daemon.http_port"] });
+    await ask("patchConfig", { body: { "daemon.http_port": house.daemon.port } });
+  });
+
+  test("the bodies that the document shows", async () => {
+    const { id } = (await ask("getDevice", living)) as { id: string };
+    for (const [name, { method, path }] of Object.entries(operations)) {
+      const place = ["paths", `/v1${path.replace(":id", "{id}")}`, method] as const;
+      // Nobody lives at the address that is shown, and a form has no example.
+      if (at(...place)["requestBody"] === undefined || name === "install" || name === "addDevice") continue;
+      const { example } = at(...place, "requestBody", "content", "application/json");
+      const answered = await ask(name as Name, { id, body: example });
+      expect([name, typeof answered, answered]).toEqual([name, "object", answered]);
+    }
+    await ask("changeDevice", { id, body: { name: "Living Room" } });
+  });
+});
+
+describe("what is refused, in the words of its example", () => {
+  test("requests that are not right", async () => {
+    await fail("invalid_payload", "sequence", { ...living, body: { keys: [] } });
+    await fail("invalid_key", "key", { ...living, body: { key: "hoem" } });
+    await fail("unsupported_key", "key", { ...living, body: { key: "stop" } });
+    await fail("unsupported_operation", "readLogs", bedroom);
+    await fail("payload_too_large", "addDevice", { body: { host: "x".repeat(1024 * 1024) } });
+    await fail("invalid_host", "addDevice", { body: { host: "224.0.0.1" } });
+    expect(await ask("readLogs", { ...bench, query: `cursor=${"x".repeat(65)}` })).toBe("invalid_payload");
+  });
+
+  test("names", async () => {
+    await fail("device_not_found", "getDevice", { id: "Kitchen" });
+    await fail("invalid_device_name", "getState", { id: "50% off" });
+    await fail("device_name_taken", "changeDevice", { ...bedroom, body: { name: "living room" } });
+    await ask("patchConfig", { body: { "daemon.default_device": null } });
+    await fail("default_device_missing", "key", { id: "default", body: { key: "home" } });
+    await fail("not_found", "getDevice", { id: "" });
+  });
+
+  test("apps and packages", async () => {
+    const reader = net.connect(house.workbench.ports.console ?? 0, house.workbench.host);
+    await once(reader, "connect");
+    await fail("console_in_use", "readLogs", bench);
+    reader.destroy();
+    await ask("listApps", bench);
+    await fail("app_not_found", "launch", { ...living, body: { app: "netflx" } });
+    await fail("ambiguous_app", "launch", { ...bench, body: { app: "news" } });
+    await fail("dev_package_missing", "reload", bench);
+    await fail("dev_password_missing", "install", { ...bench, body: form(archive("none")) });
+    await ask("patchConfig", { body: { "dev.vendor_password": "wrong" } });
+    await fail("invalid_archive", "install", { ...bench, body: form(Uint8Array.from(Buffer.from("no ZIP"))) });
+    await fail("dev_auth_failed", "install", { ...bench, body: form(archive("wrong")) });
+    await ask("patchConfig", { body: { "dev.vendor_password": password } });
+    house.workbench.installFault("compile");
+    await fail("package_rejected", "install", { ...bench, body: form(archive("broken")) });
+    house.workbench.installFault("update-required");
+    expect(await ask("install", { ...bench, body: form(archive("late")) })).toBe("dev_update_required");
+    house.workbench.installFault(null);
+    expect(await ask("install", { ...bench, body: form(archive("sound")) })).toMatchObject({ action: "install" });
+    expect(await ask("reload", bench)).toMatchObject({ action: "reload", app: { type: "dev" } });
+    const { cursor } = (await ask("readLogs", bench)) as { cursor: string };
+    await ask("readLogs", { ...bench, query: `cursor=${cursor}` });
+  });
+
+  test("settings", async () => {
+    await fail("unsupported_patch_value", "patchConfig", { body: { "discovery.hosts": ["10.0.0.9"] } });
+    await fail("unknown_config_key", "patchConfig", { body: { "daemon.http_prot": 1 } });
+    await fail("invalid_config_value", "patchConfig", { body: { "daemon.http_host": "0.0.0.0" } });
+    const text = await Bun.file(house.daemon.configFile).text();
+    await Bun.write(house.daemon.configFile, 'daemon = "broken');
+    expect([await ask("readConfig"), await ask("reloadConfig")]).toEqual(["config_invalid", "config_invalid"]);
+    await Bun.write(house.daemon.configFile, text);
+  });
+
+  test("strangers", async () => {
+    await fail("forbidden_host", "listDevices", { headers: { host: "evil.example" } });
+    await fail("forbidden_origin", "key", {
+      ...living,
+      body: { key: "home" },
+      headers: { origin: "http://example.org" },
+    });
+    await fail("loop_detected", "status", { headers: { "zapd-call": "1" } });
+  });
+
+  test("methods, which no operation answers", async () => {
+    const response = await fetch(`${house.daemon.url}/devices`, { method: "PUT" });
+    const shown = Object.values(at("components", "schemas", "Failure", "examples"));
+    expect(shown).toContainEqual(await response.json());
+  });
+});
+
+test("sets that will not, or cannot", async () => {
+  expect(await ask("key", { ...bedroom, body: { key: "home" } })).toBe("device_refused");
+  await house.bedroom.sleep("deep");
+  expect(await ask("getState", bedroom)).toBe("device_unreachable");
+  expect(await ask("removeDevice", bedroom)).toMatchObject({ name: "Bedroom", status: "offline" });
+  // Last: sets of other tests may answer too.
+  await ask("discover");
+});

@@ -1,0 +1,173 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import net from "node:net";
+import type { ZapdError } from "../../../src/errors.ts";
+import { overlap, RokuConsole } from "../../../src/platforms/roku/console.ts";
+import { freePort } from "../../support/daemon.ts";
+import { until } from "../../support/http-device.ts";
+
+const never = new AbortController().signal;
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+interface Bench {
+  readonly console: RokuConsole;
+  readonly clients: net.Socket[];
+  /** Every byte that zapd wrote to the set. */
+  readonly heard: Buffer[];
+  /** Says these pieces, each as a packet of its own. */
+  say(...pieces: (string | Uint8Array)[]): Promise<void>;
+}
+
+/** A console server that replays to each client what it has said, these pieces first. */
+async function bench(...greeting: (string | Uint8Array)[]): Promise<Bench> {
+  const clients: net.Socket[] = [];
+  const heard: Buffer[] = [];
+  const said: (string | Uint8Array)[] = [];
+  const write = async (client: net.Socket, pieces: readonly (string | Uint8Array)[]) => {
+    for (const piece of pieces) {
+      await new Promise<void>((resolve) => client.write(piece, () => resolve()));
+      await Bun.sleep(3);
+    }
+  };
+  const server = net.createServer({ noDelay: true }, (client) => {
+    clients.push(client);
+    client.on("error", () => {});
+    client.on("data", (bytes: Buffer) => heard.push(bytes));
+    void write(client, [...greeting, ...said]);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as net.AddressInfo;
+  const console = new RokuConsole({ host: "127.0.0.1", port });
+  cleanups.push(() => {
+    console.close();
+    for (const client of clients) client.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    ...{ console, clients, heard },
+    say: async (...pieces) => {
+      said.push(...pieces);
+      for (const client of clients) await write(client, pieces);
+      await Bun.sleep(10);
+    },
+  };
+}
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+
+describe("lines", () => {
+  test("come whole, however their bytes are cut, with the ends that sets write", async () => {
+    const bytes = Buffer.from("one\r\ntwo é📺\r\n\r\nfour\n");
+    const { console } = await bench(...[...bytes].map((byte) => Uint8Array.of(byte)));
+    expect((await console.read(null, never)).lines).toEqual(["one", "two é📺", "", "four"]);
+  });
+
+  test("come without telnet commands, NUL, colours and controls, split or not", async () => {
+    const telnet = [Uint8Array.of(0xff), Uint8Array.of(0xfb), Uint8Array.of(0x01)];
+    const { console } = await bench(
+      "a\0b",
+      ...telnet,
+      "c\r\n",
+      "\x1b[31mred\x1b[0m\tx\x07\r\n",
+      "caf",
+      Uint8Array.of(0xc3),
+      Uint8Array.of(0xa9),
+      "\r\n",
+    );
+    expect((await console.read(null, never)).lines).toEqual(["abc", "red\tx", "café"]);
+  });
+
+  test("that have no end yet wait for it; of one without end only so much is kept", async () => {
+    const { console, say } = await bench("done\r\nhalf");
+    const first = await console.read(null, never);
+    expect(first.lines).toEqual(["done"]);
+    await say(" a line\r\n", `${"x".repeat(100_000)}\r\n`);
+    const next = await console.read(first.cursor, never);
+    expect(next.lines[0]).toBe("half a line");
+    expect(next.lines[1]?.length).toBeLessThanOrEqual(8_192);
+  });
+
+  test("are kept, 5,000 at most, the newest, and a cursor from before them gives all that are left", async () => {
+    const { console, say } = await bench("first\r\n");
+    const { cursor } = await console.read(null, never);
+    for (let round = 0; round < 6; round++)
+      await say(Array.from({ length: 1_000 }, (_, at) => `line ${round * 1_000 + at}\r\n`).join(""));
+    const { lines } = await console.read(cursor, never);
+    expect(lines.length).toBe(5_000);
+    expect(lines.at(-1)).toBe("line 5999");
+    expect(lines[0]).toBe("line 1000");
+  });
+});
+
+test("a set that has hundreds of thousands of lines to replay is heard to its end, and the newest are kept", async () => {
+  const { console } = await bench(Array.from({ length: 300_000 }, (_, at) => `line ${at}\r\n`).join(""));
+  const before = process.memoryUsage().rss;
+  const { lines } = await console.read(null, never);
+  expect([lines.length, lines.at(-1)]).toEqual([5_000, "line 299999"]);
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+});
+
+describe("the connection", () => {
+  test("is one, whoever asks, and nothing is ever written to it", async () => {
+    const { console, clients, heard } = await bench("hello\r\n");
+    const reads = await Promise.all([1, 2, 3, 4].map(() => console.read(null, never)));
+    for (const { lines } of reads) expect(lines).toEqual(["hello"]);
+    expect(clients.length).toBe(1);
+    expect(Buffer.concat(heard).length).toBe(0);
+  });
+
+  test("that breaks is made again, and what the set replays is not told twice", async () => {
+    const { console, clients, say } = await bench("one\r\ntwo\r\n");
+    const first = await console.read(null, never);
+    await say("three\r\n");
+    clients[0]?.destroy();
+    await Bun.sleep(20);
+    const second = await console.read(first.cursor, never);
+    expect(second.lines).toEqual(["three"]);
+    expect(clients.length).toBe(2);
+  });
+
+  test("is closed when it is let go, also while it is being made", async () => {
+    const { console, clients } = await bench("one\r\n");
+    await console.read(null, never);
+    console.close();
+    await until("it is closed", () => clients[0]?.destroyed === true || clients[0]?.readyState !== "open");
+  });
+
+  test("that serves another is console_in_use, and is not held", async () => {
+    const { console, clients } = await bench("Console connection is already in use.\r\n");
+    expect(await failure(console.read(null, never))).toBe("console_in_use");
+    await until("it is let go", () => clients[0]?.readyState !== "open");
+  });
+
+  test("that is refused says what to turn on", async () => {
+    const console = new RokuConsole({ host: "127.0.0.1", port: await freePort() });
+    const error = await console.read(null, never).catch((one: ZapdError) => one);
+    expect(error).toMatchObject({ code: "device_refused", hint: expect.stringContaining("developer mode") });
+  });
+});
+
+describe("what a replay repeats", () => {
+  const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `line ${from + at}`);
+
+  test("ends where the last lines that were kept stand in it", () => {
+    expect(overlap([], numbered(0, 5))).toBe(0);
+    expect(overlap(numbered(0, 5), [])).toBe(0);
+    expect(overlap(numbered(0, 5), numbered(0, 8))).toBe(5);
+    expect(overlap(numbered(0, 100), numbered(50, 130))).toBe(50);
+    expect(overlap(numbered(0, 100), numbered(0, 100))).toBe(100);
+    expect(overlap(numbered(0, 100), numbered(200, 230))).toBe(0);
+  });
+
+  test("is not mistaken for new when a run says the same again", () => {
+    const run = ["------ Running dev 'X' main ------", "hello", "hello"];
+    expect(overlap(run, [...run, ...run])).toBe(6);
+    expect(overlap([...run, ...run], [...run, ...run, "new"])).toBe(6);
+  });
+});

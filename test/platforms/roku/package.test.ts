@@ -1,0 +1,50 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { strToU8, zipSync } from "fflate";
+import type { ZapdError } from "../../../src/errors.ts";
+import { readPackage } from "../../../src/platforms/roku/package.ts";
+import { scratchFolder } from "../../support/zip.ts";
+
+const folder = scratchFolder();
+afterAll(() => folder.remove());
+
+function read(files: Readonly<Record<string, string>>) {
+  const bytes = zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])));
+  return readPackage({ path: folder.put(bytes), bytes: bytes.length });
+}
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: ZapdError) => error,
+  );
+
+describe("a package", () => {
+  test("is what its manifest says, with the files it holds", async () => {
+    const manifest = "title=My App\nmajor_version=1\nminor_version=22\nbuild_version=00003\n";
+    const read1 = await read({ manifest, "source/main.brs": "sub Main()", "images/": "" });
+    expect(read1).toMatchObject({ name: "My App", version: "1.22.00003", files: 2 });
+    expect(read1.bytes).toBeGreaterThan(100);
+  });
+
+  test("has a manifest as editors leave it: a byte order mark, CRLF, comments, spaces, equals signs", async () => {
+    const manifest =
+      "\ufeff# made by hand\r\n\r\n  title = A = B & é 📺 \r\n#major_version=9\r\nmajor_version= 2 \r\nno value\r\n=none\r\n";
+    expect(await read({ manifest })).toMatchObject({ name: "A = B & é 📺", version: "2.0.0", files: 1 });
+  });
+
+  test("without a title or versions is untitled, 0.0.0", async () => {
+    expect(await read({ manifest: "" })).toMatchObject({ name: "untitled", version: "0.0.0" });
+  });
+
+  test("without a manifest at its root is refused, and one that was zipped with its folder is told so", async () => {
+    expect(await failure(read({ "source/main.brs": "x" }))).toMatchObject({ code: "invalid_archive" });
+    const nested = await failure(read({ "my-app/manifest": "title=x", "my-app/source/main.brs": "x" }));
+    expect(nested).toMatchObject({ code: "invalid_archive", hint: expect.stringContaining("my-app/manifest") });
+    expect(await failure(read({ MANIFEST: "title=x" }))).toMatchObject({ code: "invalid_archive" });
+    expect(await failure(read({}))).toMatchObject({ code: "invalid_archive" });
+  });
+
+  test("with a manifest over 64 KiB is refused", async () => {
+    const noise = Array.from({ length: 9_000 }, (_, at) => `k${at}=${Math.imul(at, 2_654_435_761) >>> 0}`).join("\n");
+    expect(await failure(read({ manifest: noise }))).toMatchObject({ code: "invalid_archive" });
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "bun:test";
+import { readPlayback, readVolume } from "../../../src/platforms/roku/protocol.ts";
+import { capture, noCaptures } from "./captures.ts";
+
+const player = (state: string, children = "") => `<player state="${state}" error="false">${children}</player>`;
+const netflix = '<plugin id="12" name="Netflix" bandwidth="10000000 bps"/>';
+const times =
+  "<position>6916 ms</position><duration>3600000 ms</duration><is_live>false</is_live><runtime>3600000 ms</runtime>";
+
+describe("playback", () => {
+  test.skipIf(noCaptures !== null)("in the capture of a set at home: nothing", () => {
+    expect(readPlayback(capture("media-player"), null)).toBeNull();
+    expect(readPlayback(capture("media-player"), undefined)).toBeNull();
+  });
+
+  test("in every state that sets have said, and in one that nobody knows", () => {
+    const states = {
+      play: "playing",
+      pause: "paused",
+      buffer: "buffering",
+      open: "buffering",
+      startup: "buffering",
+      stop: "stopped",
+      close: "stopped",
+      PLAY: "playing",
+      none: null,
+      "": null,
+      error: null,
+      constructor: null,
+    };
+    for (const [state, status] of Object.entries(states))
+      expect(readPlayback(player(state, netflix), "12")?.status ?? null).toBe(status as "playing" | null);
+    expect(readPlayback("<player/>", "12")).toBeNull();
+  });
+
+  test("of the app that is shown, with its times", () => {
+    expect(readPlayback(player("play", netflix + times), "12")).toEqual({
+      status: "playing",
+      position_ms: 6_916,
+      duration_ms: 3_600_000,
+      live: false,
+      title: null,
+    });
+  });
+
+  test("with a position and no duration, as Prime Video has it", () => {
+    expect(readPlayback(player("play", `${netflix}<position>1 ms</position>`), "12")).toMatchObject({
+      position_ms: 1,
+      duration_ms: null,
+      live: null,
+    });
+  });
+
+  test("with a runtime in place of a duration, and live", () => {
+    const live = `${netflix}<position>5 ms</position><is_live>true</is_live><runtime>9 ms</runtime>`;
+    expect(readPlayback(player("play", live), "12")).toMatchObject({ position_ms: 5, duration_ms: 9, live: true });
+  });
+
+  test("of another app than the one shown: its times are not trusted", () => {
+    const other = readPlayback(player("pause", netflix + times), "837");
+    expect(other).toMatchObject({ status: "paused", position_ms: null, duration_ms: null });
+    const atHome = readPlayback(player("pause", netflix + times), null);
+    expect(atHome).toMatchObject({ status: "paused", position_ms: null, duration_ms: null });
+  });
+
+  test("while it is not known what is shown: what the player says", () => {
+    expect(readPlayback(player("play", netflix + times), undefined)).toMatchObject({ position_ms: 6_916 });
+  });
+
+  test("that has ended is told in its app, and forgotten at home", () => {
+    expect(readPlayback(player("close", netflix), "12")).toMatchObject({ status: "stopped", position_ms: null });
+    expect(readPlayback(player("close", netflix), null)).toBeNull();
+  });
+
+  test("with times that are none", () => {
+    for (const time of ["", "soon", "-5 ms", "5 s", "1e3 ms", "5.5 ms", "9".repeat(20) + " ms"])
+      expect(readPlayback(player("play", `${netflix}<position>${time}</position>`), "12")?.position_ms).toBeNull();
+    expect(readPlayback(player("play", `${netflix}<position>0 ms</position>`), "12")?.position_ms).toBe(0);
+  });
+});
+
+describe("the volume", () => {
+  const audio = (global: string) =>
+    `<audio-device><capabilities><all-destinations>speakers,hdmi</all-destinations></capabilities>` +
+    `<global>${global}<destination-list>speakers</destination-list></global>` +
+    `<destinations><destination name="hdmi"><muted>true</muted><volume>99</volume></destination></destinations></audio-device>`;
+
+  test("is the global one, not that of a destination", () => {
+    expect(readVolume(audio("<muted>false</muted><volume>18</volume>"))).toEqual({ level: 18, muted: false });
+  });
+
+  test("may know only whether it is muted, only its level, or nothing", () => {
+    expect(readVolume(audio("<muted>true</muted>"))).toEqual({ level: null, muted: true });
+    expect(readVolume(audio("<volume>0</volume>"))).toEqual({ level: 0, muted: null });
+    expect(readVolume(audio(""))).toBeNull();
+    expect(readVolume(audio("<muted/><volume/>"))).toBeNull();
+    expect(readVolume("<audio-device/>")).toBeNull();
+  });
+
+  test("stays between 0 and 100", () => {
+    expect(readVolume(audio("<volume>130</volume>"))?.level).toBe(100);
+    expect(readVolume(audio("<volume>-3</volume>"))?.level).toBe(0);
+    expect(readVolume(audio("<volume>loud</volume><muted>false</muted>"))).toEqual({ level: null, muted: false });
+  });
+
+  test("is found without a global part, as a shorter document has it", () => {
+    expect(readVolume("<audio-device><volume>7</volume><muted>true</muted></audio-device>")).toEqual({
+      level: 7,
+      muted: true,
+    });
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "bun:test";
+import { ZapdError } from "../../../src/errors.ts";
+import { readDescription, readDeviceInfo } from "../../../src/platforms/roku/protocol.ts";
+import { capture, noCaptures } from "./captures.ts";
+
+/** A `device-info` with these elements, and a serial number unless it is left out. */
+const info = (elements: Readonly<Record<string, string>>, serial = "<serial-number>X1</serial-number>") =>
+  `<device-info>${serial}${Object.entries(elements)
+    .map(([name, value]) => (value === "" ? `<${name}/>` : `<${name}>${value}</${name}>`))
+    .join("")}</device-info>`;
+
+const facts = (elements: Readonly<Record<string, string>>) => readDeviceInfo(info(elements));
+
+function failure(work: () => unknown): string {
+  try {
+    return `no failure: ${JSON.stringify(work())}`;
+  } catch (error) {
+    return error instanceof ZapdError ? error.code : String(error);
+  }
+}
+
+describe.skipIf(noCaptures !== null)("the captures of a TCL set", () => {
+  test("device-info", () => {
+    expect(readDeviceInfo(capture("device-info"))).toEqual({
+      identity: "X02000EM0025",
+      serial: "X02000EM0025",
+      name: "TCL Roku TV 32S357",
+      kind: "tv",
+      manufacturer: "TCL",
+      model: "32S357",
+      macs: ["02:00:00:00:00:25"],
+      softwareVersion: "15.3.4.2303",
+      access: "full",
+      traits: { volume: "yes", power: "yes", inputs: "yes", developer: "yes" },
+      power: "on",
+    });
+  });
+
+  test("the description: its manufacturer is the brand, and it says nothing of access", () => {
+    expect(readDescription(capture("device-description"))).toEqual({
+      identity: "X02000EM0025",
+      serial: "X02000EM0025",
+      name: "TCL Roku TV 32S357",
+      kind: "unknown",
+      manufacturer: "TCL",
+      model: "H104X",
+      macs: [],
+      softwareVersion: null,
+      access: null,
+      traits: {},
+    });
+  });
+});
+
+describe("device-info", () => {
+  test("with a serial alone is a device of which nothing else is known", () => {
+    expect(facts({})).toEqual({
+      identity: "X1",
+      serial: "X1",
+      name: null,
+      kind: "unknown",
+      manufacturer: null,
+      model: null,
+      macs: [],
+      softwareVersion: null,
+      access: "full",
+      traits: { volume: "yes", power: "yes", inputs: "yes" },
+      power: "unknown",
+    });
+  });
+
+  test("without a serial is no device", () => {
+    expect(failure(() => readDeviceInfo(info({ "user-device-name": "x" }, "")))).toBe("device_error");
+    expect(failure(() => readDeviceInfo(info({}, "<serial-number/>")))).toBe("device_error");
+    expect(failure(() => readDeviceInfo("Not found"))).toBe("device_error");
+  });
+
+  test("is read whatever its root is called", () => {
+    expect(readDeviceInfo("<device><serial-number>X1</serial-number></device>").identity).toBe("X1");
+  });
+
+  test("gives the name the user chose, then what the set would call itself", () => {
+    const names = {
+      "user-device-name": "Stube &amp; K&#252;che",
+      "friendly-device-name": 'TCL 43" Roku TV',
+      "default-device-name": "TCL•Roku TV - X1",
+      "vendor-name": "TCL",
+      "model-name": "43S",
+    };
+    expect(facts(names).name).toBe("Stube & Küche");
+    expect(facts({ ...names, "user-device-name": "" }).name).toBe('TCL 43" Roku TV');
+    expect(facts({ ...names, "user-device-name": "", "friendly-device-name": "" }).name).toBe("TCL•Roku TV - X1");
+    expect(facts({ "vendor-name": "TCL", "model-name": "43S" }).name).toBe("TCL 43S");
+    expect(facts({ "vendor-name": "TCL" }).name).toBe("TCL");
+  });
+
+  const tv = { "is-tv": "true", "is-stick": "false" };
+  const stick = { "is-tv": "false", "is-stick": "true" };
+  const box = { "is-tv": "false", "is-stick": "false" };
+  const soundbar = {
+    ...box,
+    "model-name": "Roku Smart Soundbar",
+    "model-number": "9101X",
+    "mobile-has-live-tv": "true",
+  };
+
+  test("tells TV, player and soundbar apart", () => {
+    const kinds: string[] = [tv, stick, box, soundbar, { "is-stick": "true" }, {}].map((one) => facts(one).kind);
+    expect(kinds).toEqual(["tv", "player", "player", "soundbar", "player", "unknown"]);
+  });
+
+  test("power: only a set that shows a picture knows that it is on", () => {
+    const modes: readonly [mode: string, tv: string, stick: string][] = [
+      ["PowerOn", "on", "unknown"],
+      ["Ready", "standby", "standby"],
+      ["DisplayOff", "standby", "standby"],
+      ["Headless", "standby", "standby"],
+      ["PowerOff", "off", "off"],
+      ["SomethingNew", "standby", "standby"],
+      ["", "unknown", "unknown"],
+    ];
+    for (const [mode, asTv, asStick] of modes) {
+      expect(String(facts({ ...tv, "power-mode": mode }).power)).toBe(asTv);
+      expect(String(facts({ ...stick, "power-mode": mode }).power)).toBe(asStick);
+    }
+    expect(facts({ ...soundbar, "power-mode": "PowerOn" }).power).toBe("on");
+    expect(facts(tv).power).toBe("unknown");
+  });
+
+  test("access: four modes, and old firmware that knows none", () => {
+    const modes = {
+      limited: "limited",
+      disabled: "disabled",
+      enabled: "full",
+      permissive: "full",
+      other: "full",
+      "": "full",
+    };
+    for (const [mode, access] of Object.entries(modes))
+      expect(String(facts({ "ecp-setting-mode": mode }).access)).toBe(access);
+    expect(facts({}).access).toBe("full");
+  });
+
+  test("traits: a player has volume and power only where it steers the TV", () => {
+    expect(facts(stick).traits).toEqual({});
+    expect(facts({ ...stick, "supports-cec-audio-volume-control": "true" }).traits).toEqual({ volume: "yes" });
+    expect(facts({ ...stick, "supports-audio-volume-control": "true" }).traits).toEqual({ volume: "yes" });
+    expect(facts({ ...stick, "supports-cec-power-control": "true" }).traits).toEqual({ power: "yes" });
+    expect(facts({ ...stick, "supports-tv-power-control": "true" }).traits).toEqual({ power: "yes" });
+    expect(facts({ ...stick, "supports-tv-power-control": "3.0" }).traits).toEqual({});
+    expect(facts(soundbar).traits).toEqual({ volume: "yes", power: "yes" });
+    expect(facts(tv).traits).toEqual({ volume: "yes", power: "yes", inputs: "yes" });
+  });
+
+  test("developer mode: yes, no, and unknown where an old set does not say", () => {
+    expect(facts({ ...stick, "developer-enabled": "true" }).traits["developer"]).toBe("yes");
+    expect(facts({ ...stick, "developer-enabled": "false" }).traits["developer"]).toBe("no");
+    expect(facts({ ...stick, "developer-enabled": "" }).traits["developer"]).toBeUndefined();
+  });
+
+  test("network addresses: the one in use first, in lower case with colons, none that is none", () => {
+    const both = { "wifi-mac": "AA-BB-CC-00-00-01", "ethernet-mac": "aa:bb:cc:00:00:02" };
+    expect(facts({ ...both, "network-type": "wifi" }).macs).toEqual(["aa:bb:cc:00:00:01", "aa:bb:cc:00:00:02"]);
+    expect(facts({ ...both, "network-type": "ethernet" }).macs).toEqual(["aa:bb:cc:00:00:02", "aa:bb:cc:00:00:01"]);
+    expect(facts({ "wifi-mac": "00:00:00:00:00:00", "ethernet-mac": "nonsense" }).macs).toEqual([]);
+    expect(facts({ "wifi-mac": "aa:bb:cc:00:00:0g" }).macs).toEqual([]);
+  });
+
+  test("software: with its build where it says one", () => {
+    expect(facts({ "software-version": "15.2.4", "software-build": "4242" }).softwareVersion).toBe("15.2.4.4242");
+    expect(facts({ "software-version": "7.5.0", "software-build": "" }).softwareVersion).toBe("7.5.0");
+    expect(facts({ "software-build": "4242" }).softwareVersion).toBeNull();
+  });
+});
+
+describe("the description", () => {
+  const description = (device: string) => `<root><device>${device}</device></root>`;
+  const type = "<deviceType>urn:roku-com:device:player:1-0</deviceType>";
+
+  test("of another device, or without a serial, is refused", () => {
+    for (const device of [
+      "<deviceType>urn:schemas-upnp-org:device:Basic:1</deviceType><serialNumber>1</serialNumber><manufacturer>Roku</manufacturer>",
+      "<serialNumber>1</serialNumber>",
+      type,
+      `${type}<serialNumber/>`,
+      "",
+    ])
+      expect(failure(() => readDescription(description(device)))).toBe("device_error");
+    expect(failure(() => readDescription("<html><body>Router</body></html>"))).toBe("device_error");
+  });
+
+  test("with the least there is gives the identity", () => {
+    expect(readDescription(description(`${type}<serialNumber>X1</serialNumber>`))).toMatchObject({
+      identity: "X1",
+      name: null,
+      manufacturer: null,
+      model: null,
+    });
+  });
+});

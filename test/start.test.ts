@@ -1,0 +1,192 @@
+/** Starting as a process: what is in the way is said, with the exit status that service managers know; nothing is left behind. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRokuSimulator } from "../src/simulators/roku.ts";
+import { answers } from "../src/socket.ts";
+import { freePort, startTestDaemon, type TestDaemon } from "./support/daemon.ts";
+
+const main = join(import.meta.dir, "../src/main.ts");
+let folder = "";
+const running: ChildProcess[] = [];
+const daemons: TestDaemon[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-start-"));
+});
+afterEach(async () => {
+  for (const child of running.splice(0)) child.kill("SIGKILL");
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.dispose()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Outcome {
+  /** `null` while it runs. */
+  readonly status: number | null;
+  readonly log: string;
+}
+
+/** Serves with a config, until it ends or has said that it runs. */
+async function serve(config: string, state = join(folder, "state"), name = "config.toml"): Promise<Outcome> {
+  const file = join(folder, name);
+  writeFileSync(file, config);
+  const child = spawn(process.execPath, [main, "serve", "--config", file], {
+    env: { ...process.env, ZAPD_STATE_DIR: state },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  running.push(child);
+  let log = "";
+  child.stderr.on("data", (bytes: Buffer) => {
+    log += bytes.toString();
+  });
+  let ended = false;
+  child.on("close", () => {
+    ended = true;
+  });
+  for (let tries = 0; tries < 400 && !ended && !log.includes(" · socket "); tries++) await Bun.sleep(20);
+  return { status: child.exitCode, log };
+}
+
+const configOf = (port: number, more = "") => `[daemon]\nhttp_port = ${port}\n${more}\n[discovery]\non_start = false\n`;
+
+async function startDaemon(setup: Parameters<typeof startTestDaemon>[0] = {}): Promise<TestDaemon> {
+  const daemon = await startTestDaemon(setup);
+  daemons.push(daemon);
+  return daemon;
+}
+
+describe("a config that must be mended: 78", () => {
+  test.each([
+    ["no TOML", `[dev]\nvendor_password = "c4nary\n`, /line 2, column \d+/],
+    ["a wrong type", '[daemon]\nhttp_port = "c4nary"\n', /line 2, column 13: daemon\.http_port/],
+    [
+      "an address that is not loopback",
+      '[daemon]\nhttp_host = "0.0.0.0"\n',
+      /line 2, column 13: daemon\.http_host must be a loopback address/,
+    ],
+    [
+      "an origin that is none",
+      '[daemon]\ncors_allowed_origins = ["*"]\n',
+      /line 2, column 24: daemon\.cors_allowed_origins/,
+    ],
+    [
+      "a socket path that is too long",
+      `[daemon]\nsocket = "/${"x".repeat(107)}"\n`,
+      /daemon\.socket must have at most 107 bytes/,
+    ],
+  ])("%s", async (_what, config, said) => {
+    const { status, log } = await serve(config);
+    expect([status, log]).toEqual([78, expect.stringMatching(said)]);
+    expect(log).toContain(join(folder, "config.toml"));
+    expect(log).not.toContain("c4nary");
+    expect(log).not.toMatch(/ at .*\.ts/);
+    expect(existsSync(join(folder, "state"))).toBe(false);
+  });
+});
+
+describe("what is in the way: 1", () => {
+  test("a port that another program has is named, and that program hears nothing", async () => {
+    const port = await freePort();
+    let heard = 0;
+    const squatter = net.createServer((socket) => socket.on("data", () => heard++));
+    await new Promise<void>((resolve) => squatter.listen(port, "127.0.0.1", resolve));
+    const { status, log } = await serve(configOf(port));
+    squatter.close();
+    expect([status, log]).toEqual([1, expect.stringMatching(new RegExp(`[Pp]ort ${port} .*taken`))]);
+    expect(log).toContain("daemon.http_port");
+    expect(heard).toBe(0);
+    expect(existsSync(join(folder, "state", "zapd.sock"))).toBe(false);
+  });
+
+  test("a daemon that runs on the same state, whatever the port", async () => {
+    const daemon = await startDaemon();
+    for (const port of [daemon.port, await freePort()]) {
+      const { status, log } = await serve(configOf(port), daemon.stateFolder);
+      expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
+    }
+    expect(await answers(join(daemon.stateFolder, "zapd.sock"))).toBe(true);
+    expect((await daemon.api("GET", "/health")).status).toBe(200);
+  });
+
+  test("of eight that start at once, one lives", async () => {
+    const ports = await Promise.all(Array.from({ length: 8 }, () => freePort()));
+    const outcomes = await Promise.all(
+      ports.map((port, at) => serve(configOf(port), join(folder, "state"), `${at}.toml`)),
+    );
+    expect(outcomes.filter(({ status }) => status === null).length).toBe(1);
+    for (const { status, log } of outcomes.filter((one) => one.status !== null))
+      expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
+    expect(await answers(join(folder, "state", "zapd.sock"))).toBe(true);
+  });
+
+  test("a state folder too deep for a socket", async () => {
+    const { status, log } = await serve(configOf(await freePort()), join(folder, "x".repeat(100)));
+    expect([status, log]).toEqual([
+      expect.any(Number),
+      expect.stringMatching(/control socket.*at most 107.*(daemon\.socket|ZAPD_STATE_DIR)/),
+    ]);
+    expect(status).not.toBe(0);
+  });
+
+  test("a file where the state should be", async () => {
+    writeFileSync(join(folder, "state"), "precious");
+    const { status, log } = await serve(configOf(await freePort()));
+    expect([status, log]).toEqual([1, expect.stringContaining(join(folder, "state"))]);
+    expect(log).not.toMatch(/ at .*\.ts/);
+    expect(await Bun.file(join(folder, "state")).text()).toBe("precious");
+  });
+});
+
+test("after kill -9 it starts again, time after time, and SIGTERM leaves no socket", async () => {
+  let daemon = await startDaemon();
+  const { folder: own, stateFolder } = daemon;
+  const socket = join(stateFolder, "zapd.sock");
+  for (let kills = 0; kills < 4; kills++) {
+    await daemon.stop("SIGKILL");
+    expect([existsSync(socket), await answers(socket)]).toEqual([true, false]);
+    daemon = await startDaemon({ folder: own });
+    expect(await answers(socket)).toBe(true);
+  }
+  expect(await daemon.stop("SIGTERM")).toBe(0);
+  expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
+});
+
+test("under any umask, the socket and all files are 0600, the folders 0700", async () => {
+  // A wrapper sets the umask: ours is that of every test.
+  const wrapper = join(folder, "open");
+  writeFileSync(wrapper, `#!/bin/sh\numask 000\nexec "${process.execPath}" "${main}" "$@"\n`);
+  chmodSync(wrapper, 0o755);
+  const port = await freePort();
+  const config = join(folder, "config.toml");
+  writeFileSync(config, configOf(port), { mode: 0o666 });
+  const child = spawn(wrapper, ["serve", "--config", config], {
+    env: { ...process.env, ZAPD_STATE_DIR: join(folder, "deep", "state") },
+    stdio: "ignore",
+  });
+  running.push(child);
+  const patch = () =>
+    fetch(`http://127.0.0.1:${port}/v1/config`, { method: "PATCH", body: '{"daemon.log_level":"debug"}' }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  for (let tries = 0; tries < 200 && !(await patch()); tries++) await Bun.sleep(25);
+  const set = createRokuSimulator({ name: "Set", ssdp: false });
+  await set.start();
+  const body = JSON.stringify({ host: "127.0.0.1", port: set.port });
+  const added = await fetch(`http://127.0.0.1:${port}/v1/devices`, { method: "POST", body });
+  await set.stop();
+  expect(added.status).toBe(200);
+  const modes = (path: string): string[] => [
+    `${path.slice(folder.length)} ${(statSync(path).mode & 0o777).toString(8)}`,
+    ...(statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => modes(join(path, name))) : []),
+  ];
+  expect(modes(join(folder, "deep")).toSorted()).toEqual([
+    "/deep 700",
+    "/deep/state 700",
+    "/deep/state/devices.json 600",
+    "/deep/state/zapd.sock 600",
+  ]);
+  expect(modes(config)).toEqual(["/config.toml 600"]);
+});
