@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 function listen(place: net.ListenOptions): Promise<net.Server> {
-  const server = net.createServer();
+  const server = net.createServer((socket) => socket.resume());
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(place, () => {

@@ -1,5 +1,4 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
-import { homedir } from "node:os";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { exits, textOf, ZapdError } from "../errors.ts";
 import { createLog, type Log } from "../log.ts";
@@ -7,6 +6,7 @@ import { version } from "../version.ts";
 import { type Daemon, startDaemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
+import { homely } from "./words.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
@@ -88,8 +88,4 @@ function knownLines(daemon: Daemon): string[] {
   if (count === 0) return nothingFound(daemon.interfaces());
   const known = `${count} ${count === 1 ? "device" : "devices"} known`;
   return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];
-}
-
-function homely(path: string): string {
-  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
 }

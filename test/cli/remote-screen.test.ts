@@ -83,7 +83,7 @@ describe("the screen", () => {
       " Network access: Enabled",
     ]);
     const small = shown(driving({ notice }), { columns: 40, rows: 8 });
-    expect(small.at(-1)).toBe(" Bedroom refused to press home: its netw…");
+    expect(small.at(-1)).toBe(" Bedroom refused to press home: its ne…");
   });
 
   test("shows the chosen app among those that match, however long the list", () => {
@@ -99,7 +99,7 @@ describe("the screen", () => {
 
   test("shows the end of a long text, where one writes", () => {
     const mode: Mode = { name: "text", text: `${"x".repeat(100)}end` };
-    expect(shown(driving({ mode }), { columns: 30 }).at(-1)).toBe(`text ${"x".repeat(21)}end`);
+    expect(shown(driving({ mode }), { columns: 30 }).at(-1)).toBe(`text ${"x".repeat(21)}end `);
     expect(shown(driving({ mode: { name: "help" } })).join("\n")).toContain("quit, as do Esc and Ctrl-C");
   });
 

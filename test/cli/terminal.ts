@@ -61,6 +61,10 @@ export function inTerminal(
 
 /** A line after the returns and erasures in it. */
 function lastShown(line: string): string {
-  const last = line.split("\r").findLast((part) => part !== "") ?? "";
-  return last.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
+  return plain(line.split("\r").findLast((part) => part !== "") ?? "");
+}
+
+/** Without colours and the like. */
+export function plain(text: string): string {
+  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
 }

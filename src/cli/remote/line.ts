@@ -60,11 +60,16 @@ const ascii: Readonly<Record<string, string>> = {
   ...{ "╭": "+", "╮": "+", "╰": "+", "╯": "+", "▸": ">" },
 };
 
+/** As wide as the character is: what is aligned stays so. */
+function inAscii(character: string): string {
+  return ascii[character] ?? "?".repeat(columnsOf(character));
+}
+
 /** The line as it is written, of at most that width. */
 export function painted(line: Line, width: number, { colour, unicode }: Looks): string {
   return cutLine(line, width)
     .map(({ text, style }) => {
-      const shown = unicode ? text : text.replace(/[^\x20-\x7e]/gu, (character) => ascii[character] ?? "?");
+      const shown = unicode ? text : text.replace(/[^\x20-\x7e]/gu, inAscii);
       const code = attributes[style] ?? (colour ? colours[style] : undefined);
       return code === undefined || shown === "" ? shown : `\x1b[${code}m${shown}\x1b[0m`;
     })

@@ -95,7 +95,7 @@ function promptLine({ mode }: Model, width: number): Line | null {
 
 /** Of a long text the end is shown, where one writes. */
 function prompt(label: string, text: string, hint: string, width: number): Line {
-  const room = width - label.length - 1;
+  const room = Math.max(0, width - label.length - 1);
   let shown = printable(text);
   while (columnsOf(shown) > room) shown = [...shown].slice(1).join("");
   return spread([piece(label, "bold"), piece(shown), piece(" ", "pressed")], [piece(hint, "faint")], width);
@@ -111,9 +111,8 @@ function body(model: Model, width: number, room: number): Line[] {
 }
 
 function nobody(width: number): Line[] {
-  return wrap("Look for some with zapd discover, or add one by its address: zapd add 192.168.1.40", width).map(
-    (line) => [piece(line)],
-  );
+  const ways = ["zapd discover looks for some", "zapd add 192.168.1.40 adds one by its address"];
+  return ways.flatMap((way) => wrap(way, width)).map((line) => [piece(line)]);
 }
 
 /** The apps that match, with the chosen one always in sight. */

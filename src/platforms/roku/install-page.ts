@@ -56,12 +56,13 @@ function fromShell(html: string): Message[] {
   return [...html.matchAll(pattern)].map(([, type = "", text = ""]) => ({ text: clean(unquote(text)), type }));
 }
 
-/** `<font color="red">…</font>`, for failure and success alike. */
+/** `<font color="red">…</font>`, for failure and success alike. Not one pattern for both ends: a page of beginnings would be searched to its end for each. */
 function fromFont(html: string): Message[] {
-  return [...html.matchAll(/<font color="red">(.*?)<\/font>/gis)].map(([, text = ""]) => ({
-    text: clean(text),
-    type: "",
-  }));
+  const parts = html.split(/<font color="red">/i).slice(1);
+  return parts.flatMap((part) => {
+    const end = part.search(/<\/font>/i);
+    return end === -1 ? [] : [{ text: clean(part.slice(0, end)), type: "" }];
+  });
 }
 
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };
@@ -84,6 +85,7 @@ function parse(text: string): unknown {
 
 function clean(text: string): string {
   return text
+    .slice(0, 4_000)
     .replace(/<[^>]*>/g, " ")
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim()

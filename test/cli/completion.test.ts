@@ -1,0 +1,124 @@
+/** Completion in real shells: what the Tab key leaves in the line. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { until } from "../support/http-device.ts";
+import { type Stage, setStage } from "./stage.ts";
+import { inTerminal, plain } from "./terminal.ts";
+
+const odd = `Kodi: (den) Bob's "x" $y`;
+let stage: Stage;
+let folder = "";
+
+beforeAll(async () => {
+  stage = await setStage();
+  await stage.reset();
+  await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd });
+  folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
+}, 20_000);
+afterAll(() => stage.dispose());
+
+describe("bash", () => {
+  /** What the function offers for these words, the last of which is being typed, as they stand in the line. */
+  async function offered(words: readonly string[], env = ""): Promise<string[]> {
+    const quoted = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+    const script = `source <(zapd completion bash); COMP_WORDS=(zapd ${quoted}); COMP_CWORD=${words.length}; _zapd zapd; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = await stage.run(`${env} bash -c '${script.replaceAll("'", "'\\''")}'`, folder);
+    expect(stderr).toBe("");
+    return stdout.split("\n").filter((line) => line !== "");
+  }
+
+  test.each<[string[], string[]]>([
+    [["dev"], ["devices", "device"]],
+    [["conf"], ["config"]],
+    [
+      ["key", "volume-"],
+      ["volume-up", "volume-down"],
+    ],
+    [["keys", "home", "sel"], ["select"]],
+    [["state", "liv"], ["Living\\ Room"]],
+    [["rename", "Liv"], ["Living\\ Room"]],
+    [["rename", "Bedroom", ""], []],
+    [["key", "home", "-d", "Bed"], ["Bedroom"]],
+    [["key", "home", "--device", "=", "Bed"], ["Bedroom"]],
+    [
+      ["key", "home", "--device", "="],
+      ["Living\\ Room", "Bedroom", 'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y'],
+    ],
+    [["forget", "Kodi\\:\\ \\(d"], ['Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y']],
+    [["forget", '"Kod'], [`Kodi: (den) Bob's \\"x\\" \\$y`]],
+    [["forget", "'Kod"], [`Kodi: (den) Bob'\\''s "x" $y`]],
+    [["launch", "-d", "Living\\ Room", "Prim"], ["Prime\\ Video"]],
+    [["launch", "-d", '"Living Room"', "prime-"], ["prime-video"]],
+    [["launch", "youtube", "con"], []],
+    [["config", "set", "daemon.default_device", "Bed"], ["Bedroom"]],
+    [["config", "set", "discovery.on_start", "f"], ["false"]],
+    [["config", "get", "dev."], ["dev.vendor_password"]],
+    [["logs", "--fol"], ["--follow"]],
+    [["install", "my"], ["my app.zip"]],
+    [["devices", ""], []],
+    [["nonsense", ""], []],
+  ])("%j: %j", async (words, expected) => expect(await offered(words)).toEqual(expected));
+
+  test("without a daemon there are no names, and no noise", async () => {
+    expect(await offered(["state", ""], "ZAPD_SOCKET=/nowhere")).toEqual([]);
+    expect(await offered(["key", "hom"], "ZAPD_SOCKET=/nowhere")).toEqual(["home"]);
+  });
+});
+
+interface Shell {
+  readonly command: readonly string[];
+  readonly load: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const shells: Readonly<Record<string, Shell>> = {
+  bash: { command: ["bash", "--norc", "-i"], load: "source <(zapd completion bash)", env: { PS1: "> " } },
+  zsh: {
+    command: ["zsh", "-f", "-i"],
+    load: "autoload -Uz compinit; compinit -u -D; source <(zapd completion zsh)",
+    env: { PS1: "> " },
+  },
+};
+
+describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, load, env = {} }) => {
+  const there = Bun.which(name);
+  test.skipIf(!there)(
+    `completes, and quotes as the line is quoted${there ? "" : ` (skipped: no ${name})`}`,
+    async () => {
+      const screen = inTerminal(stage, command, folder, { columns: 200, env });
+      screen.type(`${load}\nprintf 'rea%s\\n' dy\n`);
+      await screen.shows("ready\r\n");
+      for (const [start, line] of [
+        ["zapd state Liv", "Living\\ Room "],
+        ['zapd state "Liv', 'Living Room" '],
+        ["zapd state 'Liv", "Living Room' "],
+        ["zapd state Kod", name === "zsh" ? "Kodi:\\ \\(den\\)" : "Kodi\\:\\ \\(den\\)"],
+        ["zapd install my", "my\\ app.zip "],
+        ["zapd install some", "some\\ dir/"],
+        ["zapd key volume-u", "volume-up "],
+      ] as const) {
+        const before = screen.text.length;
+        screen.type(`${start}\t`);
+        await until(`${start} becomes ${line}`, () => plain(screen.text.slice(before)).includes(line));
+        screen.type("\x15");
+        await Bun.sleep(50);
+      }
+      screen.type("exit\n");
+      await screen.ended;
+    },
+    20_000,
+  );
+});
+
+const fish = Bun.which("fish");
+test.skipIf(!fish)(`fish is offered the same${fish ? "" : " (skipped: no fish)"}`, async () => {
+  const offered = async (line: string) => {
+    const script = `zapd completion fish | source; complete -C '${line}'`;
+    return (await stage.run(`fish --no-config -c "${script}"`, folder)).stdout
+      .split("\n")
+      .map((one) => one.split("\t")[0]);
+  };
+  expect(await offered("zapd state liv")).toEqual(["Living Room", ""]);
+  expect(await offered("zapd state Living\\\\ R")).toEqual(["Living Room", ""]);
+  expect(await offered("zapd key --device=Bed")).toEqual(["--device=Bedroom", ""]);
+  expect(await offered("zapd nonsense ")).toEqual([""]);
+});
