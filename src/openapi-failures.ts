@@ -11,7 +11,7 @@ interface FailureText {
 const failures = {
   invalid_payload: {
     when: "The body, the form, the query or the address is not what the operation takes",
-    message: "The request is not valid: keys: Too small: expected array to have >=1 items",
+    message: "The request is not valid: keys must have at least 1 entry",
   },
   invalid_key: {
     when: "The text is neither a key nor `literal:<text>`",

@@ -74,7 +74,7 @@ describe("a config that must be mended: 78", () => {
     [
       "a socket path that is too long",
       `[daemon]\nsocket = "/${"x".repeat(107)}"\n`,
-      /daemon\.socket must have at most 107 bytes/,
+      /line 2, column 10: daemon\.socket must .*at most 107 bytes/,
     ],
   ])("%s", async (_what, config, said) => {
     const { status, log } = await serve(config);

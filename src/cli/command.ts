@@ -26,6 +26,7 @@ async function helpWith(word: string, words: readonly string[]): Promise<number>
   const { help, unknownCommand } = await import("./help.ts");
   if (!/^(|help|-h|--help)$/.test(word)) throw unknownCommand(word);
   if (word !== "") return help(words.find((one) => !one.startsWith("-")));
+  createContext(words);
   if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
   help(undefined, process.stderr);
   return exits.usage;

@@ -20,7 +20,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   ...{ start: "serve", run: "serve", daemon: "serve", log: "logs", sideload: "install", pair: "add", use: "default" },
 };
 
-const exitTable: readonly (readonly [number, string])[] = [
+/** What each exit status means, for people. */
+export const exitTable: readonly (readonly [number, string])[] = [
   [exits.ok, "done"],
   [exits.failed, "failed"],
   [exits.usage, "wrong use: the words of the command, a key, a name or a value"],

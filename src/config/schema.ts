@@ -51,10 +51,10 @@ const loopback: Text = {
   must: "must be a loopback address: 127.0.0.1, ::1 or localhost",
 };
 const socket: Text = {
-  most: longestSocket,
+  most: 4_096,
   pattern: /^(\/[^\p{Cc}\p{Cs}]*)?$/u,
   holds: (path) => Buffer.byteLength(path) <= longestSocket,
-  must: `must be an absolute path of at most ${longestSocket} bytes, without control characters`,
+  must: `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`,
 };
 const origin: Text = {
   most: 256,

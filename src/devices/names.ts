@@ -21,6 +21,7 @@ export function checkName(given: string, others: readonly Named[]): string {
     new ZapdError("invalid_device_name", `A device cannot be called ${JSON.stringify(given.slice(0, 160))}: ${reason}`);
   if (name.includes("/") || name.includes("%")) throw refuse("a name holds no / and no %");
   if (name === "") throw refuse("a name has at least one character");
+  if (isDots(name)) throw refuse("a path cannot hold it: it means the folder itself, or the one above");
   if (dots.test(name)) throw refuse("a name is more than dots");
   if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
@@ -98,6 +99,11 @@ function knownHint(text: string, devices: readonly Named[]): string {
   const meant = nearest(text, names);
   const known = `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
   return `${meant ? `Did you mean ${meant}? ` : ""}Known: ${known}. Look for others with zapd discover`;
+}
+
+/** URLs resolve these away, however they are encoded. */
+function isDots(name: string): boolean {
+  return name === "." || name === "..";
 }
 
 function fold(name: string): string {

@@ -12,8 +12,10 @@ export { bodyText } from "./http-answer.ts";
 
 /** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
 const provenFor = 2_000;
-/** What a device proves stands this long for one that closes its connection after each answer. */
-const provenAcross = 500;
+/** A connection that has rested this long and is still open shows that the device keeps them. */
+const keepsAfter = 30;
+/** One that the device closes sooner than this after its answer shows that it does not, whatever its headers say. */
+const closesWithin = 1_000;
 const keptFor = 4_000;
 const keptAtMost = 4;
 const retryAfter = 250;
@@ -40,8 +42,9 @@ export class DeviceHttp {
   readonly #options: DeviceHttpOptions;
   #idle: Wire[] = [];
   #sweeper: ReturnType<typeof setTimeout> | undefined;
-  #provenAt = Number.NEGATIVE_INFINITY;
   #closed = false;
+  /** Whether the device has been seen to keep connections. Until then no command goes over one that it may be closing. */
+  #keepsThem = false;
 
   constructor(options: DeviceHttpOptions) {
     this.#options = options;
@@ -51,13 +54,15 @@ export class DeviceHttp {
   async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
     const exchange = readOf(path, options);
     const within = this.within(signal);
+    let kept = false;
     try {
       const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
+      kept = wire.used;
       return await this.#carry(wire, exchange, within);
     } catch (error) {
       if (within.aborted || !(error instanceof ZapdError) || error.code !== "device_error" || !closedOnUs(error))
         throw error;
-      await rest(retryAfter, within);
+      if (!kept) await rest(retryAfter, within);
       const wire = await (options.proven ? this.#proven(within) : this.#open(within));
       return this.#carry(wire, exchange, within);
     }
@@ -91,9 +96,7 @@ export class DeviceHttp {
     const { prove } = this.#options;
     const kept = this.#take();
     if (!prove) return kept ?? this.#open(signal);
-    const now = performance.now();
-    if (kept?.proven && now - kept.idleSince < provenFor) return kept;
-    if (now - this.#provenAt < provenAcross) return kept ?? this.#open(signal);
+    if (kept?.proven && this.#keepsThem && performance.now() - kept.idleSince < provenFor) return kept;
     let wire = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
@@ -111,9 +114,9 @@ export class DeviceHttp {
       throw error;
     }
     wire.proven = true;
-    if (wire.usable) return wire;
-    this.#provenAt = performance.now();
-    return this.#open(signal);
+    // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
+    if (!this.#keepsThem) this.#keepsThem = await staysOpen(wire, keepsAfter);
+    return wire.usable ? wire : this.#open(signal);
   }
 
   async #carry(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
@@ -124,6 +127,11 @@ export class DeviceHttp {
 
   /** A kept connection, the one proven last first. */
   #take(): Wire | undefined {
+    const now = performance.now();
+    for (const wire of this.#idle) {
+      if (wire.usable && now - wire.idleSince > keepsAfter) this.#keepsThem = true;
+      if (!wire.usable && wire.rested < closesWithin) this.#keepsThem = false;
+    }
     this.#idle = this.#idle.filter((wire) => wire.usable);
     const at = this.#idle.findLastIndex((wire) => wire.proven);
     return this.#idle.splice(at === -1 ? this.#idle.length - 1 : at, 1)[0];
@@ -161,6 +169,12 @@ export class DeviceHttp {
   within(signal: AbortSignal): AbortSignal {
     return deadline(this.#options.surroundings.requestTimeout(), signal);
   }
+}
+
+/** Whether a connection is still open after a moment; known at once when it is closed. */
+async function staysOpen(wire: Wire, ms: number): Promise<boolean> {
+  for (let waited = 0; wire.usable && waited < ms; waited += 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  return wire.usable;
 }
 
 /** A signal that ends with the caller's, or after `ms` with `device_timeout`. */

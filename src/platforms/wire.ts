@@ -33,6 +33,8 @@ export class Wire {
   used = false;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
+  /** Milliseconds from then until the device closed the connection. */
+  rested = Number.POSITIVE_INFINITY;
 
   readonly #socket: net.Socket;
   readonly #address: Address;
@@ -132,6 +134,7 @@ export class Wire {
   }
 
   #ended(cause?: Error): void {
+    if (this.usable && !this.#reader) this.rested = performance.now() - this.idleSince;
     this.usable = false;
     const reader = this.#reader;
     if (!reader) return;

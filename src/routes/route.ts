@@ -7,6 +7,7 @@ import { errorBody, textOf, ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { checkLength, readJson } from "./body.ts";
+import { describeIssue } from "./issues.ts";
 
 export interface Env {
   Bindings: Call;
@@ -81,10 +82,7 @@ async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
 }
 
 function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
-  const [issue] = issues;
-  const where = issue && issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ` : "";
-  const reason = issue?.message.endsWith("received undefined") ? "it is missing" : issue?.message;
-  return new ZapdError("invalid_payload", `The request is not valid: ${where}${reason ?? "unknown"}`.slice(0, 500));
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {

@@ -1,7 +1,8 @@
 /** What a failure reads like. */
 import { describe, expect, test } from "bun:test";
 import { CommandError, failureDocument, failureText } from "../../src/cli/failure.ts";
-import { codes } from "../../src/errors.ts";
+import { exitTable } from "../../src/cli/help.ts";
+import { codes, exits } from "../../src/errors.ts";
 
 const of = (message: string, hint?: string, code = "device_error") => CommandError.of({ code, message, hint });
 
@@ -36,6 +37,10 @@ describe("the lines for people", () => {
 });
 
 describe("codes", () => {
+  test("each exit status is explained, in their order", () => {
+    expect(exitTable.map(([status]) => status)).toEqual(Object.values(exits));
+  });
+
   test("each ends with its status, and one that is not known with 1", () => {
     for (const [code, { exit }] of Object.entries(codes)) expect([code, of("", "", code).exit]).toEqual([code, exit]);
     expect(of("", "", "of_tomorrow").exit).toBe(1);

@@ -1,5 +1,6 @@
 /** Text for people: columns, widths, what a terminal must not see. */
 import { describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { paintFor, takesColour } from "../../src/cli/colour.ts";
 import { clock, columnsOf, cut, shellWord, size, table, wrap } from "../../src/cli/print.ts";
@@ -137,6 +138,18 @@ describe("words", () => {
     ["it's $5", `'it'\\''s $5'`],
     ["-d", "-d"],
   ])("a shell takes %s as %s", (text, word) => expect(shellWord(text)).toBe(word));
+
+  test("a shell reads back what was written for it", () => {
+    const text = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 20, maxLength: 20 }), (words) => {
+        const line = words.map((word) => shellWord(word)).join(" ");
+        const read = execFileSync("sh", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
+        return read === words.map((word) => `${word}\n`).join("");
+      }),
+      { numRuns: 25 },
+    );
+  });
 
   test("a bar fills", () => {
     expect(bar(0, 100)).toBe("░".repeat(18));

@@ -120,6 +120,16 @@ test("in no answer, no header, no log line and no file of the state", async () =
   expect(filesIn(daemon.stateFolder).filter((path) => hidden.test(readFileSync(path, "latin1")))).toEqual([]);
 }, 30_000);
 
+test("a log line that would hold it by chance holds something else", async () => {
+  const { daemon, set } = room;
+  await daemon.api("PATCH", "/config", { "dev.vendor_password": "c4nary as a name" });
+  await daemon.api("PATCH", "/devices/set", { name: "c4nary as a name" });
+  set.setAccess("limited");
+  expect((await daemon.api("POST", "/devices/default/remote/key", { key: "info" })).status).toBe(500);
+  expect(daemon.log()).toContain("[redacted]: pressing info");
+  expect(daemon.log()).not.toMatch(hidden);
+});
+
 test("one too short to be searched for is redacted where it is shown", async () => {
   await room.daemon.api("PATCH", "/config", { "dev.vendor_password": "qz" });
   for (const [method, path] of [

@@ -1,5 +1,4 @@
 /** HTTP by hand: the bytes of a request exactly as a test writes them, and whatever comes back. */
-import { once } from "node:events";
 import net from "node:net";
 
 export interface RawAnswer {
@@ -68,9 +67,14 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
 }
 
 async function push(socket: net.Socket, pieces: Iterable<Uint8Array>, over: () => boolean): Promise<void> {
+  let go = () => {};
+  socket.on("drain", () => go()).on("close", () => go());
   for (const piece of pieces) {
     if (over() || socket.destroyed) return;
-    if (!socket.write(piece)) await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => {});
+    if (socket.write(piece)) continue;
+    await new Promise<void>((resolve) => {
+      go = resolve;
+    });
   }
 }
 

@@ -56,7 +56,10 @@ function fromShell(html: string): Message[] {
   return [...html.matchAll(pattern)].map(([, type = "", text = ""]) => ({ text: clean(unquote(text)), type }));
 }
 
-/** `<font color="red">…</font>`, for failure and success alike. Not one pattern for both ends: a page of beginnings would be searched to its end for each. */
+/**
+ * `<font color="red">…</font>`, for failure and success alike. Not one pattern for both ends: a page of nothing but
+ * beginnings would be searched to its end for each.
+ */
 function fromFont(html: string): Message[] {
   const parts = html.split(/<font color="red">/i).slice(1);
   return parts.flatMap((part) => {

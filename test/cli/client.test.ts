@@ -1,0 +1,68 @@
+/** What a command says of a socket behind which there is no zapd that answers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../support/sources.ts";
+
+let folder = "";
+const servers: { close(): unknown }[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-client-"));
+});
+afterAll(() => {
+  for (const server of servers) server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A server that says this to whoever has asked, and hangs up. */
+async function sayingOnly(text: string): Promise<string> {
+  const path = join(folder, `${servers.length}.sock`);
+  const server = net.createServer((socket) => socket.once("data", () => socket.end(text)));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  servers.push(server);
+  return path;
+}
+
+async function run(socket: string, ...words: string[]): Promise<{ stdout: string; stderr: string; status: number }> {
+  const child = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words, "--socket", socket], {
+    ...{ stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"], HOME: folder } },
+  });
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { stdout, stderr, status };
+}
+
+describe("behind the socket", () => {
+  test("nobody", async () => {
+    writeFileSync(join(folder, "file"), "");
+    for (const socket of [join(folder, "none"), join(folder, "file"), `/${"long".repeat(60)}`]) {
+      const { stderr, status } = await run(socket, "key", "home");
+      expect(stderr).toStartWith(`zapd: the daemon is not running: nothing answers at ${socket}. Start it with`);
+      expect(status).toBe(7);
+    }
+  });
+
+  test("one who hangs up, before or in the middle of an answer", async () => {
+    for (const said of ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"]) {
+      const { stderr, status } = await run(await sayingOnly(said), "state");
+      expect(stderr).toBe("zapd: the daemon hung up before it had answered.\n      Its log says why\n");
+      expect(status).toBe(1);
+    }
+  });
+
+  test("another program", async () => {
+    for (const body of ["<html>hello</html>", '"text"', "[]", "null", "{}", '{"ok":false}']) {
+      const socket = await sayingOnly(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${body}`);
+      const { stdout, stderr, status } = await run(socket, "devices", "--json");
+      expect(stderr).toBe(`zapd: what answers at ${socket} is not zapd.\n`);
+      expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "internal_error" } });
+      expect(status).toBe(1);
+    }
+  });
+});

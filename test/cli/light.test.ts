@@ -1,0 +1,42 @@
+/** A key press must not wait for modules that it does not need: nothing but our own small files and the runtime's is loaded. */
+import { expect, test } from "bun:test";
+import { type Source, sourcesIn } from "../support/sources.ts";
+
+const sources = new Map(sourcesIn("src").map((source) => [source.path, source]));
+
+/** What is loaded with a file: its imports, and theirs, but for types and what is asked for later. */
+function loadedWith(path: string, seen = new Set<string>()): Set<string> {
+  const source: Source | undefined = sources.get(path);
+  if (seen.has(path)) return seen;
+  seen.add(path);
+  for (const { from, typeOnly, late } of source?.imports ?? []) if (!typeOnly && !late) loadedWith(from, seen);
+  return seen;
+}
+
+const small = /^(src\/|node:(fs|os|path|util)$|package\.json$)/;
+const ours = /^src\/(cli\/|main\.ts|errors\.ts|log\.ts|nearest\.ts|version\.ts|config\/paths\.ts|runtime\/)/;
+
+test.each(["keys", "state", "apps", "devices", "daemon", "dev", "logs", "config", "help"])(
+  "zapd loads little for %s",
+  (name) => {
+    const loaded = [
+      ...loadedWith("src/main.ts"),
+      ...loadedWith(`src/cli/${name}.ts`),
+      ...loadedWith("src/runtime/bun.ts"),
+    ];
+    expect(sources.has(`src/cli/${name}.ts`)).toBe(true);
+    expect(loaded.filter((path) => !small.test(path))).toEqual([]);
+    expect(loaded.filter((path) => path.startsWith("src/") && !ours.test(path))).toEqual([]);
+  },
+);
+
+test("a key press reads no more than this many bytes of ours", () => {
+  const loaded = new Set([
+    ...loadedWith("src/main.ts"),
+    ...loadedWith("src/cli/keys.ts"),
+    ...loadedWith("src/runtime/bun.ts"),
+  ]);
+  const bytes = [...loaded].reduce((sum, path) => sum + (sources.get(path)?.code.length ?? 0), 0);
+  expect(loaded.has("src/cli/client.ts")).toBe(true);
+  expect(bytes).toBeLessThan(60_000);
+});
