@@ -73,7 +73,16 @@ const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, sh
 /** `true`: read back from the device; `false`: taken, not seen yet; `null`: it cannot be read. */
 const confirmed = z.boolean().nullable();
 
-const keyName = z.string().min(1).max(8_192);
+/** A part of a deep link: half characters cannot be encoded. */
+const linkText = (most: number, least = 0) =>
+  z
+    .string()
+    .min(least)
+    .max(most)
+    .refine((text) => text.isWellFormed(), { error: "holds half a character" });
+
+/** Judged by the remote, which knows what was meant: `invalid_key`, with a suggestion. */
+const keyName = z.string();
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
 const ConfigPatch = z.custom<Record<string, unknown>>(
@@ -112,7 +121,7 @@ export const operations = {
     body: z.strictObject({
       app: z.string().trim().min(1).max(256),
       params: z
-        .record(z.string().min(1).max(64), z.string().max(1_024))
+        .record(linkText(64, 1), linkText(1_024))
         .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
         .optional(),
     }),

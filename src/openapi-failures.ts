@@ -26,6 +26,7 @@ const failures = {
   unsupported_operation: {
     when: "The device lacks the capability, or is on a platform that this zapd does not know",
     message: 'Bedroom cannot do that: it lacks the capability "dev"',
+    hint: "Turn its developer mode on at the set, if it has one, then look again with zapd discover",
   },
   invalid_device_name: {
     when: "A name holds `/` or `%` (in a path: when it has been decoded once, or its escape is malformed), or is otherwise not allowed",

@@ -10,7 +10,6 @@ const long: Readonly<Record<string, string>> = {
   "src/devices/control.ts": "one path from a name to a command; half of its lines put facts into words",
   "src/devices/actions.ts": "one short method for each action of the API",
   "src/openapi-texts.ts": "a table, an entry for each operation",
-  "test/config/config.test.ts": "each behaviour of the file in turn, over one small set-up",
   "test/config/refusals.test.ts": "a table of what no setting takes",
   "test/routes/bad-input.test.ts": "a table of bad requests, with the code of each",
 };

@@ -6,7 +6,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `--config`, `$ZAPD_CONFIG`, then the usual place. */
 export function configPath(env: Environment, option?: string): string {
-  return option ?? env["ZAPD_CONFIG"] ?? join(folder(env, "XDG_CONFIG_HOME", configHome), "zapd", "config.toml");
+  return option ?? (env["ZAPD_CONFIG"] || join(folder(env, "XDG_CONFIG_HOME", configHome), "zapd", "config.toml"));
 }
 
 /** `$ZAPD_STATE_DIR`, then the usual place. */

@@ -243,11 +243,10 @@ async function run(
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    throw new ZapdError(
-      error.code,
-      `${error.message} (sequence stopped: ${sent} of ${presses.length} keys were sent)`,
-      { hint: error.hint, cause: error },
-    );
+    throw new ZapdError(error.code, `${error.message}; ${sent} of ${presses.length} keys were sent`, {
+      hint: error.hint,
+      cause: error,
+    });
   }
   return { sent, duration_ms: Math.round(performance.now() - start) };
 }

@@ -4,8 +4,6 @@ import { nearest } from "../nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** What a path takes for itself, however it is encoded (RFC 3986, 5.2.4). */
-const dots = /^\.{1,2}$/;
 /** The word that stands for the default device. */
 export const defaultWord = "default";
 
@@ -22,7 +20,6 @@ export function checkName(given: string, others: readonly Named[]): string {
   if (name.includes("/") || name.includes("%")) throw refuse("a name holds no / and no %");
   if (name === "") throw refuse("a name has at least one character");
   if (isDots(name)) throw refuse("a path cannot hold it: it means the folder itself, or the one above");
-  if (dots.test(name)) throw refuse("a name is more than dots");
   if ([...name].length > maxName) throw refuse(`a name has at most ${maxName} characters`);
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
@@ -47,7 +44,7 @@ export function inventName(wanted: string, others: readonly Named[]): string {
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const base = clean === "" || dots.test(clean) || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
+  const base = clean === "" || isDots(clean) || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
   const taken = new Set([defaultWord, ...others.map((other) => fold(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;

@@ -55,13 +55,11 @@ export class Discovery<D> {
    * found in it.
    */
   scan(): Promise<D[]> {
-    if (this.#scanning) {
-      this.#scanning.window.join();
-      return this.#scanning.result;
-    }
+    // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
+    if (this.#scanning?.window.join()) return this.#scanning.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
     const result = this.#scan(window).finally(() => {
-      this.#scanning = undefined;
+      if (this.#scanning?.window === window) this.#scanning = undefined;
     });
     this.#scanning = { window, result };
     return result;

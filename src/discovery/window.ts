@@ -33,13 +33,14 @@ export class ScanWindow {
     this.#listeners.push(ask);
   }
 
-  /** Asks again, and listens for the whole time from now, within bounds. */
-  join(): void {
-    if (!this.#open) return;
+  /** Asks again, and listens for the whole time from now, within bounds; `false` when it is over already. */
+  join(): boolean {
+    if (!this.#open) return false;
     const passed = performance.now() - this.#startedAt;
     const left = Math.min(this.timeoutMs, this.timeoutMs * longestFactor - passed);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#close, Math.max(0, left));
     for (const ask of this.#listeners) ask();
+    return true;
   }
 }

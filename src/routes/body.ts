@@ -90,6 +90,9 @@ function checkShape(value: unknown): void {
     for (const one of level) {
       if (typeof one !== "object" || one === null) continue;
       const inside = Object.values(one);
+      // Schemas would drop it in silence. At the top each route names what it does not know.
+      if (depth > 0 && Object.hasOwn(one, "__proto__"))
+        throw new ZapdError("invalid_payload", 'The body holds a key "__proto__", which means nothing');
       keys += inside.length;
       if (keys > limits.keys) throw new ZapdError("invalid_payload", `The body holds more than ${limits.keys} values`);
       for (const item of inside) next.push(item);

@@ -15,9 +15,14 @@ export const runtime: Runtime = {
   call: (socket, { path, ...init }) => fetch(`http://zapd${path}`, { ...init, unix: socket, timeout: false }),
   listen(place: Place, handler: Handler): Promise<Listening> {
     const door = "path" in place ? "socket" : "tcp";
-    const fetch = (request: Request, server: Bun.Server<undefined>) => {
+    const fetch = async (request: Request, server: Bun.Server<undefined>) => {
       const call: Call = { door, unhurried: () => server.timeout(request, 0) };
-      return handler(request, call);
+      try {
+        return await handler(request, call);
+      } finally {
+        // The limit is the connection's, not the request's: what comes next over it is held to the usual one.
+        if (door === "tcp") server.timeout(request, idleSeconds);
+      }
     };
     const server =
       "path" in place

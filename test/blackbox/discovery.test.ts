@@ -72,6 +72,20 @@ test("scans asked for at the same time are one scan, and change nothing the seco
   }
 });
 
+test("who asks while the last answers of a scan are still awaited gets a search of his own", async () => {
+  const slow = await FakeRoku.start();
+  const slowSsdp = await FakeSsdp.start(slow, { delayMs: timeoutMs - 150 });
+  slow.answerMs = 900;
+  const first = scan();
+  await until("the slow one asked who it is", () => slow.wire.requests.length > 0 || slow.wire.connections > 0, 2_000);
+  await Bun.sleep(400);
+  const late = await FakeRoku.start();
+  const lateSsdp = await FakeSsdp.start(late);
+  expect(of(late.serial, await scan())).toHaveLength(1);
+  expect(of(slow.serial, await first)).toHaveLength(1);
+  await Promise.all([slowSsdp, lateSsdp, slow, late].map((one) => one.stop()));
+});
+
 test("an id outlives a changed address, a name of the user's outlives a scan, and nothing is removed by one", async () => {
   const [before] = of(tv.serial, await succeed(daemon, "listDevices"));
   const id = before?.id ?? "";

@@ -144,7 +144,7 @@ describe("a sequence", () => {
     }));
     const entry = await breaking.add("1", { name: "TV" });
     expect(await failure(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, never))).toBe(
-      "device_timeout: TV did not answer (sequence stopped: 2 of 4 keys were sent) while running a sequence",
+      "device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence",
     );
     expect(breaking.set.done).toEqual(["home", "home"]);
     breaking.remove();

@@ -312,14 +312,14 @@ for (const [route, table] of Object.entries(tables)) {
 // What these want is right, and the product does not do it yet: src/api.ts refuses by length before a key is looked at, and
 // zod's records drop this name in silence.
 describe("open", () => {
-  test.failing("an empty key and a very long one are no keys", async () => {
+  test("an empty key and a very long one are no keys", async () => {
     for (const bad of ["", `literal:${long(9_000)}`, long(9_000)]) {
       await refused(key, { key: bad }, "400 invalid_key");
       await refused(sequence, { keys: ["info", bad] }, "400 invalid_key");
     }
   });
-  test.failing("no port is called __proto__", () => refused(change, '{"ports":{"__proto__":8060}}', payload));
-  test.failing("no parameter is called __proto__", () =>
+  test("no port is called __proto__", () => refused(change, '{"ports":{"__proto__":8060}}', payload));
+  test("no parameter is called __proto__", () =>
     refused(launch, '{"app":"netflix","params":{"__proto__":"x"}}', payload));
 });
 
