@@ -15,7 +15,7 @@ export async function ask<T>(
   path: string,
   { within, signal, ...options }: CallOptions & { readonly within: number },
 ): Promise<Asked<T>> {
-  const late = AbortSignal.timeout(within);
+  const late = AbortSignal.timeout(Math.ceil(within));
   try {
     const ended = signal ? AbortSignal.any([signal, late]) : late;
     return { ok: true, data: (await call<T>(context, method, path, { ...options, signal: ended })).data };

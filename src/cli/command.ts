@@ -3,10 +3,10 @@ import { exits } from "../errors.ts";
 import { type Command, commands } from "./commands.ts";
 import { common, createContext, visible } from "./context.ts";
 import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
+import { stderr, stdout } from "./output.ts";
 
 /** Runs one command and gives its exit status. */
 export async function runCommand(given: readonly string[]): Promise<number> {
-  endOnBrokenPipe();
   const { word, words } = split(given);
   const name = word === "--version" ? "version" : word;
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -28,7 +28,7 @@ async function helpWith(word: string, words: readonly string[]): Promise<number>
   if (word !== "") return help(words.find((one) => !one.startsWith("-")));
   createContext(words);
   if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
-  help(undefined, process.stderr);
+  help(undefined, stderr());
   return exits.usage;
 }
 
@@ -78,22 +78,13 @@ function unexpected(error: unknown): CommandError {
 }
 
 function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  stderr().write(`${text}\n`);
 }
 
 function printDocument(text: string): void {
-  process.stdout.write(`${process.stdout.isTTY ? visible(text) : text}\n`);
+  stdout().write(`${stdout().isTTY ? visible(text) : text}\n`);
 }
 
 function widthOfTalk(): number {
-  return process.stderr.isTTY ? process.stderr.columns || 80 : Number.POSITIVE_INFINITY;
-}
-
-/** Who reads no further (`zapd devices | head -1`) has what they wanted. */
-function endOnBrokenPipe(): void {
-  for (const stream of [process.stdout, process.stderr])
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EPIPE") process.exit();
-      throw error;
-    });
+  return stderr().isTTY ? stderr().columns || 80 : Number.POSITIVE_INFINITY;
 }

@@ -1,11 +1,11 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { unseen } from "../log.ts";
-import { nearest } from "../nearest.ts";
 import { takesColour } from "./colour.ts";
 import { UsageError } from "./failure.ts";
+import { stderr, stdout } from "./output.ts";
+import { parseWords } from "./parse.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
 export interface Option {
@@ -48,9 +48,8 @@ export interface Context {
 
 /** Reads a command's words; fails with UsageError. */
 export function createContext(given: readonly string[], own: Readonly<Record<string, Option>> = {}): Context {
-  const { values, positionals } = parse(given, { ...own, ...common });
+  const { values, positionals } = parseWords(given, { ...own, ...common });
   const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
-  const terminal = process.stdout.isTTY === true;
   const json = values["json"] === true;
   if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return {
@@ -58,12 +57,16 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     options: values,
     json,
     device: text("device") ?? "default",
-    colour: takesColour(terminal, values["no-color"] === true, process.env),
-    width: terminal ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY,
+    get colour() {
+      return takesColour(stdout().isTTY === true, values["no-color"] === true, process.env);
+    },
+    get width() {
+      return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
+    },
     socket: () =>
       text("socket") || process.env["ZAPD_SOCKET"] || configuredSocket(configPath(process.env, text("config"))),
-    print: (line) => void process.stdout.write(`${json && terminal ? visible(line) : line}\n`),
-    say: (line) => void process.stderr.write(`${line}\n`),
+    print: (line) => void stdout().write(`${json && stdout().isTTY ? visible(line) : line}\n`),
+    say: (line) => void stderr().write(`${line}\n`),
   };
 }
 
@@ -75,35 +78,6 @@ export function visible(json: string): string {
 function escaped(text: string): string {
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
-}
-
-type Values = Record<string, string | boolean | undefined>;
-
-function parse(args: readonly string[], options: Record<string, Option>): { values: Values; positionals: string[] } {
-  const known = Object.fromEntries(
-    Object.entries(options).map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]),
-  );
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: known,
-      allowPositionals: true,
-      strict: true,
-    });
-    return { values: values as Values, positionals };
-  } catch (error) {
-    throw optionError(error instanceof Error ? error.message : String(error), Object.keys(options));
-  }
-}
-
-/** Says in our words what the parser found: its own explain how arguments are passed in general. */
-function optionError(message: string, names: readonly string[]): UsageError {
-  const option = /'(?:-\w, )?([^' <]*)/.exec(message)?.[1]?.replace(/^(?!-)/, "-") ?? "";
-  if (!/unknown option/i.test(message))
-    return new UsageError(`${option} ${/not take|does not/.test(message) ? "takes no value" : "takes a value"}`);
-  const meant = option.startsWith("--") ? nearest(option.slice(2), names) : null;
-  const instead = meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --";
-  return new UsageError(`there is no option ${option}. ${instead}`);
 }
 
 /** `daemon.socket` of the config, or the usual place. The whole schema is not loaded for one line. */

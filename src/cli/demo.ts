@@ -13,6 +13,7 @@ import { version } from "../version.ts";
 import type { Daemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
+import { stderr, stdout } from "./output.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
 
 const password = "rokudev";
@@ -51,7 +52,7 @@ export async function demo(context: Context): Promise<number> {
     level: "warn",
     format: "text",
     colour: false,
-    write: (line) => process.stderr.write(line),
+    write: (line) => stderr().write(line),
   });
   catchStrays(log);
   const stopped = untilSignal();
@@ -63,7 +64,7 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, simulators), stopped]);
     await introduceDeveloper(daemon, simulators);
-    process.stdout.write(introduction(version, daemon));
+    stdout().write(introduction(version, daemon));
     await stopped;
     await daemon.stop();
     endSoon();
@@ -80,7 +81,7 @@ async function startSet({ options }: DemoSet, at: number): Promise<RokuSimulator
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
   const port = host === own && (await canBind(own, 8060)) ? 8060 : 0;
   const onEvent: RokuSimulatorOptions["onEvent"] = (event) => {
-    process.stdout.write(`${printable(`${options.name.padEnd(12)} ${event.text}`)}\n`);
+    stdout().write(`${printable(`${options.name.padEnd(12)} ${event.text}`)}\n`);
   };
   const simulator = createRokuSimulator({ ...options, host, port, onEvent });
   await simulator.start();

@@ -6,6 +6,7 @@ import { type Called, call, devicePath } from "./client.ts";
 import { paintFor } from "./colour.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
+import { stderr } from "./output.ts";
 import { type Cell, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
@@ -17,7 +18,7 @@ export async function devices(context: Context): Promise<void> {
 }
 
 export async function discover(context: Context): Promise<void> {
-  if (process.stderr.isTTY && !context.json) context.say("looking …");
+  if (stderr().isTTY && !context.json) context.say("looking …");
   const { data, text } = await call<{ devices: Device[] }>(context, "POST", "/devices/discover");
   if (context.json) return context.print(text);
   if (data.devices.length > 0) return context.print(deviceTable(data.devices, context));

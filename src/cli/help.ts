@@ -4,6 +4,7 @@ import { nearest } from "../nearest.ts";
 import { type Command, commands } from "./commands.ts";
 import { common, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
+import { stdout } from "./output.ts";
 
 /** The commands as they belong together; one that is in no group is listed with the last. */
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -33,7 +34,7 @@ export const exitTable: readonly (readonly [number, string])[] = [
 ];
 
 /** Prints the overview, a command or a topic; fails with UsageError for a word that is none. */
-export function help(topic: string | undefined, to: NodeJS.WriteStream = process.stdout): number {
+export function help(topic: string | undefined, to: NodeJS.WriteStream = stdout()): number {
   const command = listed().find(([name]) => name === topic)?.[1];
   if (topic !== undefined && topic !== "exit" && !command) throw unknownCommand(topic);
   const text =

@@ -13,6 +13,7 @@ import { type Called, type CallOptions, call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { logHint } from "./dev.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { stderr } from "./output.ts";
 import { packageError, packageFiles } from "./package-files.ts";
 import { size } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
@@ -39,7 +40,7 @@ export async function install(context: Context): Promise<void> {
 
   const device = (await call<Device>(context, "GET", devicePath(context.device))).data;
   for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
-  const progress = progressOn(process.stderr);
+  const progress = progressOn(stderr());
   const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
   try {
     const parcel =

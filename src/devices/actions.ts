@@ -239,7 +239,8 @@ async function run(
       }
       signal.throwIfAborted();
       await perform(connection, press, signal);
-      sent++;
+      // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
+      if (sent++ === 0) due = performance.now();
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;

@@ -66,6 +66,7 @@ describe("a name that a user gives", () => {
     for (const name of ["living room", "LIVING ROOM", " Living Room "])
       expect(outcome(() => checkName(name, named("Living Room")))).toBe("device_name_taken");
     expect(outcome(() => checkName("CAFE\u0301", named("Café")))).toBe("device_name_taken");
+    expect(outcome(() => checkName("Café", named("Cafe\u0301")))).toBe("device_name_taken");
     expect(checkName("Living Room 2", named("Living Room"))).toBe("Living Room 2");
   });
 });
@@ -81,6 +82,17 @@ describe("a name made of what a device calls itself", () => {
     expect(inventName("TV", named("TV"))).toBe("TV 2");
     expect(inventName("tv", named("TV", "TV 2", "Tv 3"))).toBe("tv 4");
     expect(inventName("Default", [])).toBe("Default 2");
+  });
+
+  test("is never longer than a name may be, however many have it", () => {
+    const taken: { id: string; name: string }[] = [];
+    for (const wanted of ["x".repeat(300), "📺".repeat(300)]) {
+      for (let number = 1; number <= 12; number++) {
+        const name = inventName(wanted, taken);
+        expect(checkName(name, taken)).toBe(name);
+        taken.push({ id: String(taken.length), name });
+      }
+    }
   });
 
   test("is there even where nothing is left of it", () => {

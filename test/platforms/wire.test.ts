@@ -115,7 +115,7 @@ describe("a request", () => {
             "Content-Length: 0",
           ],
         ]);
-        expect(heard[0]?.head).toMatch(/^[\x20-\x7e\r\n]*$/);
+        expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
       }),
       { numRuns: 2_000 },
     );
@@ -146,17 +146,22 @@ describe("a request", () => {
     const { port } = server.address() as net.AddressInfo;
     const wire = await Wire.open({ host: "127.0.0.1", port }, never);
     let sent = 0;
+    let released = false;
     const chunks = async function* () {
-      for (const chunk of Array.from({ length: 2_000 }, () => Buffer.alloc(100_000))) {
-        sent += chunk.length;
-        yield chunk;
+      try {
+        for (const chunk of Array.from({ length: 2_000 }, () => Buffer.alloc(100_000))) {
+          sent += chunk.length;
+          yield chunk;
+        }
+      } finally {
+        released = true;
       }
     };
     const answered = await wire.exchange({ ...post("/upload"), body: { bytes: 200_000_000, chunks } }, never);
     wire.close();
     server.close();
     expect(answered.status).toBe(401);
-    await Bun.sleep(20);
+    await until("the file is let go", () => released);
     expect(sent).toBeLessThan(100_000_000);
   });
 
@@ -199,6 +204,16 @@ describe("a connection", () => {
     expect(wire.usable).toBe(false);
     await until("it is closed", () => device.open === 0);
     expect(await failure(wire.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
+  });
+
+  test("on which something comes while nobody asks is closed", async () => {
+    const device = await startHttpDevice(() => ({ answer: answer(200), later: "HTTP/1.1 200 OK\r\n\r\n" }));
+    devices.push(device);
+    const wire = await Wire.open(device.address, never);
+    await wire.exchange(get("/"), never);
+    expect(wire.usable).toBe(true);
+    await until("that has been seen", () => !wire.usable);
+    await until("it is closed", () => device.open === 0);
   });
 
   test("that the device closed while it rested is not usable", async () => {

@@ -12,7 +12,11 @@ export interface Heard {
 }
 
 /** `hang`: never answered. `close` and `reset`: hung up without a word. `drip`: a byte now and then, for ever. */
-export type Saying = string | Uint8Array | "hang" | "close" | "reset" | "drip" | { readonly thenClose: string };
+export type Saying =
+  | string
+  | Uint8Array
+  | { readonly thenClose: string }
+  | { readonly answer: string; readonly later: string };
 
 export interface HttpDevice {
   readonly address: { readonly host: string; readonly port: number };
@@ -94,7 +98,10 @@ function utter(socket: net.Socket, saying: Saying): void {
   else if (saying === "reset") socket.resetAndDestroy();
   else if (saying === "drip") drip(socket);
   else if (typeof saying === "object" && "thenClose" in saying) socket.end(saying.thenClose);
-  else socket.write(saying);
+  else if (typeof saying === "object" && "later" in saying) {
+    socket.write(saying.answer);
+    setTimeout(() => socket.write(saying.later), 50);
+  } else socket.write(saying);
 }
 
 function drip(socket: net.Socket): void {

@@ -1,5 +1,6 @@
 /** What a check is. All run at once, each with a deadline, and are told in the order of their table. */
 import { textOf } from "../../errors.ts";
+import { printable } from "../../log.ts";
 import type { Examination } from "./examination.ts";
 
 export type Verdict = "ok" | "warn" | "fail";
@@ -21,12 +22,13 @@ export interface Check {
   run(exam: Examination): Promise<readonly Finding[]>;
 }
 
-export const ok = (id: string, text: string): Finding => ({ id, status: "ok", text });
+export const ok = (id: string, text: string): Finding => finding("ok", id, text);
 export const warn = (id: string, text: string, hint?: string): Finding => finding("warn", id, text, hint);
 export const fail = (id: string, text: string, hint?: string): Finding => finding("fail", id, text, hint);
 
+/** Nothing that a device or a file is called reaches the terminal as it is. */
 function finding(status: Verdict, id: string, text: string, hint?: string): Finding {
-  return { id, status, text, ...(hint !== undefined && { hint }) };
+  return { id, status, text: printable(text), ...(hint !== undefined && { hint: printable(hint) }) };
 }
 
 /** Runs every check of a table; tells the findings of each as soon as those before it are told. */

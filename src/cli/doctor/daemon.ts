@@ -1,13 +1,12 @@
 /** Checks of the daemon itself: whether it runs, its port, its socket. */
 import { lstat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { printable } from "../../log.ts";
 import { version } from "../../version.ts";
 import { shellWord } from "../print.ts";
 import { homely } from "../words.ts";
 import { type Finding, fail, ok, warn } from "./check.ts";
-import type { DaemonStatus, Examination, Met } from "./examination.ts";
-import { holderOf, holderText, listens, loopbackUrl } from "./holder.ts";
+import { type DaemonStatus, type Examination, longestSocket, type Met } from "./examination.ts";
+import { holderOf, holderText, listens, readApi } from "./holder.ts";
 
 const start = "Start it with `zapd serve`, or once and for all with `zapd service install`";
 
@@ -22,13 +21,13 @@ async function running(status: DaemonStatus, exam: Examination): Promise<Finding
   const config = homely(exam.configFile);
   const found = [ok("daemon", `daemon running (pid ${status.pid}), config ${config}`)];
   if (status.version !== version) {
-    const text = `the daemon is zapd ${printable(status.version)}, this command is ${version}`;
+    const text = `the daemon is zapd ${status.version}, this command is ${version}`;
     found.push(warn("version", text, "Restart the daemon to have it run what is installed now"));
   }
   const health = await exam.ask<{ warnings: string[] }>("GET", "/health", 2_000);
   const own = new Set((await exam.config()).warnings);
   const warnings = health.ok ? health.data.warnings.filter((one) => !own.has(one)) : [];
-  return [...found, ...warnings.map((one) => warn("daemon", printable(one)))];
+  return [...found, ...warnings.map((one) => warn("health", one))];
 }
 
 async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Promise<{ text: string; hint: string }> {
@@ -61,29 +60,28 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const { http_enabled, http_host, http_port, pid } = met.status;
   if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only door")];
   const place = `port ${http_port} on ${http_host}`;
-  const behind = await pidBehind(http_host, http_port);
+  const behind = (await readApi(http_host, http_port, "/daemon/status"))?.["pid"];
   if (behind === pid) return [ok("port", place)];
-  if (behind === null && !(await listens(http_host, http_port)))
+  if (behind === undefined && !(await listens(http_host, http_port)))
     return [fail("port", `nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
   return [fail("port", `${place} is answered by another program than the daemon`, hint)];
 }
 
-/** Which process the API on a port says it is. */
-async function pidBehind(host: string, port: number): Promise<number | null> {
-  try {
-    const url = `${loopbackUrl(host, port)}/daemon/status`;
-    const response = await fetch(url, { signal: AbortSignal.timeout(2_000), redirect: "error" });
-    const { data } = (await response.json()) as { data?: { pid?: number } };
-    return data?.pid ?? null;
-  } catch {
-    return null;
-  }
-}
-
 export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const { socket, machine } = exam;
   if (machine.uid === null) return [];
+  const bytes = Buffer.byteLength(socket);
+  if (bytes > longestSocket) {
+    const hint = "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder";
+    return [
+      fail(
+        "socket",
+        `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocket}: ${socket}`,
+        hint,
+      ),
+    ];
+  }
   const file = await lstat(socket).catch(() => null);
   if (file === null) return [];
   const path = homely(socket);
@@ -98,16 +96,16 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
     );
   if (mode !== 0o600)
     found.push(fail("socket", `${path} has the mode ${octal(mode)}, not 0600`, `chmod 600 ${shellWord(socket)}`));
-  if ((folder.mode & 0o077) !== 0)
-    found.push(
-      warn(
-        "socket",
-        `the folder of the socket, ${homely(dirname(socket))}, is open to others (${octal(folder.mode & 0o777)})`,
-        `chmod 700 ${shellWord(dirname(socket))}, if nothing else lives there`,
-      ),
-    );
+  if ((folder.mode & 0o077) !== 0) found.push(openFolder(dirname(socket), folder.mode & 0o777, exam.stateFolder));
   if (found.length > 0) return found;
   return (await exam.met()).as === "running" ? [ok("socket", `socket 0600 in a 0700 folder, ${path}`)] : [];
+}
+
+/** A folder that others use as well must stay open to them: the socket moves out. */
+function openFolder(path: string, mode: number, stateFolder: string): Finding {
+  const own =
+    path === stateFolder ? `chmod 700 ${shellWord(path)}` : "Give it a folder of its own: daemon.socket in the config";
+  return warn("socket", `the folder of the socket, ${homely(path)}, is open to others (${octal(mode)})`, own);
 }
 
 export function octal(mode: number): string {

@@ -9,6 +9,9 @@ import { type Asked, ask } from "../ask.ts";
 import type { Machine } from "./machine.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
 
+/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
+export const longestSocket = 107;
+
 export type DaemonStatus = z.infer<(typeof operations)["status"]["data"]>;
 
 /** The daemon behind the socket: it runs, or why it does not answer there. */
@@ -78,7 +81,7 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 
 async function meet(exam: Examination): Promise<Met> {
   const code = await connect(exam.socket);
-  if (code === "ENOENT") return { as: "absent" };
+  if (Buffer.byteLength(exam.socket) > longestSocket || code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
   if (code !== "") return { as: "stale" };
   const asked = await exam.ask<DaemonStatus>("GET", "/daemon/status", 2_000);

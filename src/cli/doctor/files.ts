@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { access, constants, readdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode } from "../../errors.ts";
-import { printable } from "../../log.ts";
 import { shellWord } from "../print.ts";
 import { homely } from "../words.ts";
 import { type Finding, fail, ok, warn } from "./check.ts";
@@ -21,7 +20,7 @@ export async function configValid(exam: Examination): Promise<Finding[]> {
   if (file === "ENOENT") return [ok("config", `no config at ${path}: every setting has its default`)];
   const found = await exam.config();
   if (found.broken !== null) return [broken(found.broken)];
-  const findings = found.warnings.map((one) => warn("config", printable(one), "Mend or remove that line"));
+  const findings = found.warnings.map((one) => warn("config", one, "Mend or remove that line"));
   if (typeof file !== "string" && exam.machine.uid !== null)
     findings.push(...(await permissions(file, found, exam.machine.uid, exam.configFile)));
   findings.push(...(await differences(found, exam)));
@@ -30,7 +29,7 @@ export async function configValid(exam: Examination): Promise<Finding[]> {
 
 function broken(message: string): Finding {
   const hint = "Mend the file; a daemon that runs goes on with what it had, one that is started now does not start";
-  return fail("config", printable(message), hint);
+  return fail("config", message, hint);
 }
 
 async function permissions(
@@ -124,7 +123,7 @@ async function setAside(folder: string): Promise<Finding[]> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => /\.corrupt-/.test(name)).sort();
   const last = names.at(-1);
   if (last === undefined) return [];
-  const text = `a damaged file was kept aside: ${printable(last)}`;
+  const text = `a damaged file was kept aside: ${last}`;
   return [warn("state", text, "Remove it when nothing is missing in `zapd devices`")];
 }
 

@@ -1,5 +1,6 @@
 /** Whether a port is free, and who holds it if that can be told without root. */
 import { readdir, readlink } from "node:fs/promises";
+import http from "node:http";
 import net from "node:net";
 import type { Machine } from "./machine.ts";
 
@@ -7,6 +8,7 @@ import type { Machine } from "./machine.ts";
 export type Holder = { readonly zapd: string } | { readonly program: string; readonly pid: number } | "unknown" | null;
 
 const answersWithin = 1_000;
+const maxAnswer = 64 * 1024;
 
 export async function holderOf(host: string, port: number, machine: Machine): Promise<Holder> {
   if (!(await listens(host, port))) return null;
@@ -34,22 +36,36 @@ export function listens(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** `/v1` of a loopback address as it stands in a URL. */
-export function loopbackUrl(host: string, port: number): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/v1`;
+/** What the API on a port answers, if it is one. Not `fetch`, which a proxy of the environment would take elsewhere. */
+export function readApi(host: string, port: number, path: string): Promise<Readonly<Record<string, unknown>> | null> {
+  return new Promise((resolve) => {
+    const signal = AbortSignal.timeout(answersWithin);
+    const request = http.get({ host, port, path: `/v1${path}`, agent: false, signal }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (piece: string) => {
+        text += piece;
+        if (text.length > maxAnswer) response.destroy();
+      });
+      response.on("close", () => resolve(dataIn(text)));
+    });
+    request.on("error", () => resolve(null));
+  });
 }
 
-async function zapdVersion(host: string, port: number): Promise<string | null> {
+function dataIn(text: string): Readonly<Record<string, unknown>> | null {
   try {
-    const url = `${loopbackUrl(host, port)}/health`;
-    const response = await fetch(url, { signal: AbortSignal.timeout(answersWithin), redirect: "error" });
-    const { ok, data } = (await response.json()) as { ok?: unknown; data?: { version?: unknown; uptime_s?: unknown } };
-    return ok === true && typeof data?.version === "string" && typeof data.uptime_s === "number"
-      ? data.version.slice(0, 32)
-      : null;
+    const { ok, data } = JSON.parse(text) as { ok?: unknown; data?: unknown };
+    return ok === true && typeof data === "object" ? (data as Record<string, unknown> | null) : null;
   } catch {
     return null;
   }
+}
+
+async function zapdVersion(host: string, port: number): Promise<string | null> {
+  const health = await readApi(host, port, "/health");
+  const { version, uptime_s } = health ?? {};
+  return typeof version === "string" && typeof uptime_s === "number" ? version.slice(0, 32) : null;
 }
 
 function processAt(port: number, machine: Machine): Promise<Holder> {

@@ -93,6 +93,7 @@ export class Terminal {
 
   /** As Ctrl-Z does elsewhere: stops all that was started with us, a launcher around us too. */
   suspend(): void {
+    if (process.platform === "win32") return this.#continued();
     process.kill(0, "SIGTSTP");
   }
 
