@@ -6,6 +6,7 @@ import { version } from "../version.ts";
 import { type Daemon, startDaemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
+import { stderr } from "./output.ts";
 import { homely } from "./words.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
@@ -22,7 +23,8 @@ export async function serve(context: Context): Promise<number> {
     log,
   );
   if (typeof started === "number") return started;
-  log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`);
+  // Behind whoever is knocking already.
+  setImmediate(() => log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`));
   void started.scanned.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });
@@ -46,13 +48,17 @@ export async function start(config: string, state: string, log: Log): Promise<Da
 
 /** Text on a terminal, JSON lines otherwise. */
 export function terminalLog(): Log {
-  const terminal = process.stderr.isTTY === true;
-  const colour = terminal && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+  // Asked when the first line is written: making the stream takes longer than binding the port.
+  const terminal = () => stderr().isTTY === true;
   return createLog({
     level: "info",
-    format: terminal ? "text" : "json",
-    colour,
-    write: (line) => process.stderr.write(line),
+    get format() {
+      return terminal() ? "text" : "json";
+    },
+    get colour() {
+      return terminal() && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+    },
+    write: (line) => void stderr().write(line),
   });
 }
 

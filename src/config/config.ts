@@ -8,7 +8,6 @@ import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
 import { readChanges } from "./changes.ts";
-import { placeOf, setValue } from "./edit.ts";
 import {
   type Config,
   configOf,
@@ -52,7 +51,7 @@ export class ConfigFile {
 
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
-    const { config, warnings } = read(await textIn(path), path);
+    const { config, warnings } = await read(await textIn(path), path);
     const file = await targetOf(path);
     await sweepTemporaries(dirname(file), basename(file));
     return new ConfigFile(path, config, warnings);
@@ -74,13 +73,13 @@ export class ConfigFile {
 
   /** What the file says now, whatever the daemon runs with. */
   async onDisk(): Promise<Config> {
-    return read(await textIn(this.path), this.path).config;
+    return (await read(await textIn(this.path), this.path)).config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
     return this.#inTurn(async () => {
-      const { config, warnings } = read(await textIn(this.path), this.path);
+      const { config, warnings } = await read(await textIn(this.path), this.path);
       return this.#take(config, warnings);
     });
   }
@@ -102,9 +101,9 @@ export class ConfigFile {
     const text = await textIn(this.path);
     parseToml(text, this.path);
     let patched = text;
-    for (const [dotted, value] of values) patched = write(patched, dotted, value);
+    for (const [dotted, value] of values) patched = await write(patched, dotted, value);
     // What the editor wrote is read back before it replaces anything.
-    const { config, warnings } = read(patched, this.path);
+    const { config, warnings } = await read(patched, this.path);
     if (patched !== text) {
       makeFolder(dirname(this.path));
       await writeWhole(await targetOf(this.path), patched);
@@ -157,21 +156,21 @@ function parseToml(text: string, path: string): Tables {
 }
 
 /** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
-function read(text: string, path: string): { config: Config; warnings: string[] } {
+async function read(text: string, path: string): Promise<{ config: Config; warnings: string[] }> {
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
   for (const section of sectionNames) values[section] = {};
   for (const [section, table] of Object.entries(tables)) {
     const known = sectionNames.some((one) => one === section);
-    if (known && !isTable(table)) throw invalid(text, path, section, "must be a table");
+    if (known && !isTable(table)) throw await invalid(text, path, section, "must be a table");
     for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
       const dotted = key === null ? section : `${section}.${key}`;
       const setting = settings.get(dotted);
       if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
       else if (key !== null) {
         const problem = problemOf(setting, value);
-        if (problem !== null) throw invalid(text, path, dotted, problem);
+        if (problem !== null) throw await invalid(text, path, dotted, problem);
         (values[section] ?? {})[key] = value;
       }
     }
@@ -183,7 +182,8 @@ function isTable(value: unknown): value is Tables {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-function invalid(text: string, path: string, dotted: string, reason: string): ZapdError {
+async function invalid(text: string, path: string, dotted: string, reason: string): Promise<ZapdError> {
+  const { placeOf } = await import("./edit.ts");
   const place = placeOf(text, dotted.split("."));
   const where = place ? `, line ${place.line}, column ${place.column}` : "";
   return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {
@@ -192,7 +192,8 @@ function invalid(text: string, path: string, dotted: string, reason: string): Za
 }
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
-function write(text: string, dotted: string, value: unknown): string {
+async function write(text: string, dotted: string, value: unknown): Promise<string> {
+  const { placeOf, setValue } = await import("./edit.ts");
   const { section = "", key = "" } = settings.get(dotted) ?? {};
   try {
     if (value !== null) return setValue(text, section, key, value);
