@@ -1,5 +1,5 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
-import { afterEach, expect } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
 import type { Archive, Connection, Facts, Platform, Ports, Target } from "../../src/platforms/platform.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
@@ -68,7 +68,7 @@ export interface Bench extends Contract {
 export function createBench(contract: Contract): Bench {
   const { platform } = contract;
   const cleanups: (() => unknown)[] = [];
-  afterEach(async () => {
+  afterAll(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
   const after = (cleanup: () => unknown) => void cleanups.push(cleanup);

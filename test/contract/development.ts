@@ -9,7 +9,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
     return { set: bench.set, dev: has(bench.connection.dev), bench };
   };
 
-  describe(`platform ${platform.name}: development`, () => {
+  describe.concurrent(`platform ${platform.name}: development`, () => {
     test("a package is installed, shown, and listed; the same one again is taken too", async () => {
       const { set, dev, bench } = await workbench();
       const archive = contract.archive();

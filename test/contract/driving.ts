@@ -7,7 +7,7 @@ import { type Bench, failure, has, never } from "./bench.ts";
 export function drivingContract(bench: Bench): void {
   const { platform, app, unknownApp, line } = bench;
 
-  describe(`platform ${platform.name}: a connection`, () => {
+  describe.concurrent(`platform ${platform.name}: a connection`, () => {
     test("is made without any traffic, and closing it releases every socket", async () => {
       const { relay, connection } = await line();
       await Bun.sleep(20);

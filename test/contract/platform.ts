@@ -24,7 +24,7 @@ export function platformContract(contract: Contract): void {
 function identityContract(bench: Bench): void {
   const { platform, app, unknownApp, line, start, after } = bench;
 
-  describe(`platform ${platform.name}: what it says of itself`, () => {
+  describe.concurrent(`platform ${platform.name}: what it says of itself`, () => {
     test("a name, a port, ports and finders of the form that the daemon wants", () => {
       expect(platform.name).toMatch(/^[a-z][a-z0-9-]{0,31}$/);
       for (const port of [platform.defaultPort, ...Object.values(platform.ports)])
@@ -45,7 +45,7 @@ function identityContract(bench: Bench): void {
     });
   });
 
-  describe(`platform ${platform.name}: who lives at an address`, () => {
+  describe.concurrent(`platform ${platform.name}: who lives at an address`, () => {
     test("the set, by its hardware's identity, with facts in the words of the contract", async () => {
       const { set, facts } = await line();
       expect(facts.identity).toBe(set.identity);

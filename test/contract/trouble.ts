@@ -6,7 +6,7 @@ import { type Bench, failure, has, never } from "./bench.ts";
 export function troubleContract(bench: Bench): void {
   const { platform, app, line, direct, start } = bench;
 
-  describe(`platform ${platform.name}: power`, () => {
+  describe.concurrent(`platform ${platform.name}: power`, () => {
     test("a set in standby says so, and is turned on", async () => {
       const { set, connection } = await line();
       await set.sleep("standby");
@@ -49,7 +49,7 @@ export function troubleContract(bench: Bench): void {
     });
   });
 
-  describe(`platform ${platform.name}: another set at the address`, () => {
+  describe.concurrent(`platform ${platform.name}: another set at the address`, () => {
     test("is never driven, and nothing that it says is taken for ours", async () => {
       const { set, relay, connection, learned } = await line();
       await has(connection.keys).press("home", never);
@@ -87,7 +87,7 @@ export function troubleContract(bench: Bench): void {
     });
   });
 
-  describe(`platform ${platform.name}: bad lines`, () => {
+  describe.concurrent(`platform ${platform.name}: bad lines`, () => {
     test("a set that hung up while nobody asked is asked again, and a key comes through once", async () => {
       const { set, relay, connection } = await line();
       for (let round = 1; round <= 3; round++) {

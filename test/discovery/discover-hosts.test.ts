@@ -60,7 +60,7 @@ describe("one address", () => {
   });
 });
 
-describe("the course of things", () => {
+describe.concurrent("the course of things", () => {
   test("a scan at the start, if it is wanted, and one each interval", async () => {
     let scans = 0;
     const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });

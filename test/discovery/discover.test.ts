@@ -8,7 +8,7 @@ import { at, look, platformFor, respond } from "./harness.ts";
 const noSearches = await whyNoSearches();
 if (noSearches !== null) process.stderr.write(`skipped: discovery over SSDP: ${noSearches}\n`);
 
-describe.skipIf(noSearches !== null)("a scan", () => {
+describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("finds each device once, the moment it answers, and answers with all when the time is over", async () => {
     const { target } = await respond(at(1, 2, 2, 3));
     const { discovery, findings } = look([platformFor(target)], { timeout_ms: 700 });

@@ -1,5 +1,5 @@
 /** Discovery over platforms of a test: devices say in LOCATION where they are, and are who they are by that port. */
-import { afterEach } from "bun:test";
+import { afterAll } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/intake.ts";
@@ -9,7 +9,7 @@ import { found, type Responder, startResponder } from "../support/ssdp-responder
 import { surroundingsOf } from "../support/surroundings.ts";
 
 const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readAnswer, searchSsdp } from "../../src/discovery/ssdp.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
@@ -60,10 +60,10 @@ describe("a datagram", () => {
   });
 });
 
-describe.skipIf(noSearches !== null)("a search", () => {
+describe.skipIf(noSearches !== null).concurrent("a search", () => {
   const lo = { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true };
   const responders: Responder[] = [];
-  afterEach(() => {
+  afterAll(() => {
     for (const responder of responders.splice(0)) responder.stop();
   });
 

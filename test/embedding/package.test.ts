@@ -4,10 +4,15 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../support/daemon.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const project = mkdtempSync(join(tmpdir(), "zapd-package-"));
 let files: string[] = [];
+const deno = [
+  join(root, "node_modules/.bin/deno"),
+  ["run", "--no-prompt", "--node-modules-dir=manual", "--unstable-net", "--allow-all"],
+] as const;
 
 /** What an embedder writes: their own server, zapd below a path of it, called by the typed client. */
 const consumer = `
@@ -48,6 +53,42 @@ beforeAll(() => {
   writeFileSync(join(project, "consumer.ts"), consumer);
 });
 
+/** The README's examples, each with a check behind it that ends what it began. */
+function examples(): string[] {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Adding a platform"));
+  return [...section.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
+}
+
+const checks = [
+  `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status, await (await fetch("http://127.0.0.1:7273/")).text());
+await zapd.stop();
+await server.stop(true);`,
+  `console.log(devices.length, (await client.health()).status);
+await zapd.stop();
+await server.shutdown();`,
+];
+
+test("the README's examples run", async () => {
+  const said = await Promise.all(
+    examples().map(async (code, at) => {
+      const port = await freePort();
+      const file = join(project, `example-${at}.ts`);
+      writeFileSync(
+        file,
+        `${code}\n${checks[at]}\n`.replaceAll("7273", String(port)).replaceAll("./state", `./state-${at}`),
+      );
+      const [command, words] = code.includes("Deno.") ? deno : ([process.execPath, []] as const);
+      return execFileSync(command, [...words, file], {
+        cwd: project,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "inherit"],
+      }).trim();
+    }),
+  );
+  expect(said).toEqual(["200 a page of yours", "0 ok"]);
+});
+
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 test("it holds the library, its types and its papers, and nothing else", () => {
@@ -86,11 +127,7 @@ test("its types hold in a strict project", () => {
 
 test.each([
   ["Bun", process.execPath, ["consumer.ts"]],
-  [
-    "Deno",
-    join(root, "node_modules/.bin/deno"),
-    ["run", "--no-prompt", "--node-modules-dir=manual", "--unstable-net", "--allow-all", "consumer.ts"],
-  ],
+  ["Deno", deno[0], [...deno[1], "consumer.ts"]],
 ] as const)("it works under %s", (_name, command, words) => {
   const output = execFileSync(command, [...words], {
     cwd: project,

@@ -1,12 +1,12 @@
 /** A client and the devices it calls, closed and stopped after each test. */
-import { afterEach } from "bun:test";
+import { afterAll } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
 import { bodyText, DeviceHttp, type Read } from "../../src/platforms/http.ts";
 import { type Heard, type HttpDevice, type Saying, startHttpDevice } from "../support/http-device.ts";
 
 const devices: HttpDevice[] = [];
 const clients: DeviceHttp[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const client of clients.splice(0)) client.close();
   await Promise.all(devices.splice(0).map((device) => device.stop()));
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
 import { client, device, failure, me, never, said } from "./http-harness.ts";
 
-describe("proof of who is there", () => {
+describe.concurrent("proof of who is there", () => {
   const sure = (heard: Heard) => (heard.target === "/who" ? answer(200, "me") : answer(200));
 
   test("comes before a command on a new connection, and holds on that connection", async () => {

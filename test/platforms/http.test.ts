@@ -4,7 +4,7 @@ import { bodyText, deadline, rest } from "../../src/platforms/http.ts";
 import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
 import { client, device, failure, me, never, said } from "./http-harness.ts";
 
-describe("a read", () => {
+describe.concurrent("a read", () => {
   test("keeps its connection for the next", async () => {
     const tv = await device(() => answer(200, "yes"));
     const http = client(tv);
@@ -82,7 +82,7 @@ describe("a read", () => {
   });
 });
 
-describe("a command", () => {
+describe.concurrent("a command", () => {
   const byPath = (paths: Record<string, Saying>) => (heard: Heard) => paths[heard.target] ?? answer(200);
 
   test("is never sent twice, whatever becomes of its connection", async () => {
@@ -116,7 +116,7 @@ describe("a command", () => {
   });
 });
 
-describe("connections", () => {
+describe.concurrent("connections", () => {
   test("are closed by close, also those in use", async () => {
     const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200)));
     const http = client(tv, undefined, 300);
@@ -148,7 +148,7 @@ describe("connections", () => {
   });
 });
 
-describe("waiting", () => {
+describe.concurrent("waiting", () => {
   test("a deadline says how long it was, and the caller's own end comes first", async () => {
     const late = deadline(20, never);
     await Bun.sleep(60);

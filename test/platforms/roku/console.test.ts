@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import net from "node:net";
 import type { ZapdError } from "../../../src/errors.ts";
 import { overlap, RokuConsole } from "../../../src/platforms/roku/console.ts";
@@ -7,7 +7,7 @@ import { until } from "../../support/http-device.ts";
 
 const never = new AbortController().signal;
 const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
@@ -61,7 +61,7 @@ const failure = (work: Promise<unknown>) =>
     (error: ZapdError) => error.code,
   );
 
-describe("lines", () => {
+describe.concurrent("lines", () => {
   test("come whole, however their bytes are cut, with the ends that sets write", async () => {
     const bytes = Buffer.from("one\r\ntwo é📺\r\n\r\nfour\n");
     const { console } = await bench(...[...bytes].map((byte) => Uint8Array.of(byte)));
@@ -113,7 +113,7 @@ test("a set that has hundreds of thousands of lines to replay is heard to its en
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
 });
 
-describe("the connection", () => {
+describe.concurrent("the connection", () => {
   test("is one, whoever asks, and nothing is ever written to it", async () => {
     const { console, clients, heard } = await bench("hello\r\n");
     const reads = await Promise.all([1, 2, 3, 4].map(() => console.read(null, never)));
