@@ -75,6 +75,8 @@ export class RokuConsole implements Console {
       // What will not be kept is not collected either.
       if (replay.length > 2 * limits.lines) replay.splice(0, limits.lines);
     });
+    // From now on it is there to be closed, whoever waits for it.
+    this.#feed = feed;
     await feed.connect(this.#address, signal);
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
@@ -88,7 +90,6 @@ export class RokuConsole implements Console {
     }
     settled = true;
     this.#add(replay.slice(overlap(this.#lines, replay)));
-    this.#feed = feed;
   }
 
   #add(lines: readonly string[]): void {
@@ -146,7 +147,10 @@ class Feed {
         this.open = true;
         resolve();
       });
-      socket.on("close", () => clearTimeout(timer));
+      socket.on("close", () => {
+        clearTimeout(timer);
+        fail(closed("it was let go"));
+      });
     });
   }
 

@@ -137,7 +137,14 @@ describe.concurrent("the connection", () => {
     const { console, clients } = await bench("one\r\n");
     await console.read(null, never);
     console.close();
-    await until("it is closed", () => clients[0]?.destroyed === true || clients[0]?.readyState !== "open");
+    await until("it is closed", () => clients[0]?.readyState === "closed");
+    const reading = console.read(null, never).catch(() => null);
+    await until("it is being made", () => clients.length === 2);
+    console.close();
+    await reading;
+    await until("that one is closed, too", () => clients[1]?.readyState === "closed");
+    expect((await console.read(null, never)).lines).toEqual(["one"]);
+    expect(clients.length).toBe(3);
   });
 
   test("that serves another is console_in_use, and is not held", async () => {
