@@ -64,7 +64,8 @@ test("scans asked for at the same time are one scan, and change nothing the seco
   const started = performance.now();
   const all = await Promise.all(Array.from({ length: 8 }, () => scan()));
   expect(performance.now() - started).toBeLessThan(timeoutMs * 2);
-  expect(stick.wire.requests.length).toBeLessThanOrEqual(one);
+  // One more where an answer was lost and asked for again; not one for each that asked.
+  expect(stick.wire.requests.length).toBeLessThanOrEqual(one + 1);
   for (const devices of all) {
     for (const serial of [tv.serial, stick.serial]) {
       expect(of(serial, devices).map((device) => device.id)).toEqual(of(serial, first).map((device) => device.id));

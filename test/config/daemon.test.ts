@@ -142,7 +142,7 @@ test("what was acknowledged is on disk, however often the daemon is killed", asy
     expect(onDisk).toBeLessThanOrEqual(sent);
     expect(toml).toStartWith("# mine\n[daemon]\n");
   }
-  expect(sent).toBeGreaterThan(1_020);
+  expect(sent).toBeGreaterThan(1_005);
   // What the kills left beside the file goes at a later start, and what is another's stays.
   const [left, fresh, foreign] = [
     ".config.toml.4242-0123abcd.tmp",

@@ -119,7 +119,8 @@ describe("a sequence", () => {
       },
     }));
     await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 40, never);
-    expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(38);
+    // On the schedule, which a late timer before it does not move; a burst would be no gap at all.
+    expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(15);
     slow.remove();
   });
 
