@@ -2,18 +2,12 @@
 import type { App } from "../api.ts";
 import { sequenceLimits } from "../endpoints.ts";
 import { ZapdError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
-import {
-  type Archive,
-  type Confirmed,
-  type Connection,
-  type InstallResult,
-  type Key,
-  keys,
-} from "../platforms/platform.ts";
+import type { Archive, Confirmed, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
-import { type Control, method, type Task } from "./control.ts";
+import type { Control, Task } from "./control.ts";
 import type { Entry } from "./entry.ts";
+import { method } from "./failures.ts";
+import { capabilityOf, checkPress, doing, patience, perform, readPress, runSequence } from "./press.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -21,15 +15,9 @@ const limits = {
   launch: 15_000,
   stop: 15_000,
   reload: 25_000,
-  powerOn: 45_000,
   install: 180_000,
   logs: 12_000,
-  textCharacters: 1_024,
 } as const;
-const literal = "literal:";
-
-/** A key as it was asked for: a normalized name, or text to type. */
-type Press = { readonly key: Key } | { readonly text: string };
 
 export class Actions {
   readonly #control: Control;
@@ -81,9 +69,13 @@ export class Actions {
   async key(entry: Entry, wanted: string, signal: AbortSignal): Promise<void> {
     const press = readPress(wanted);
     const connection = this.#control.connection(entry);
-    this.#checkPress(entry, connection, press);
+    checkPress(entry, connection, press);
     await this.#command(entry, signal, {
-      ...{ doing: doing(press), capability: capabilityOf(press), within: patience(press, this.#control.timeout) },
+      ...{
+        doing: doing(press),
+        capability: capabilityOf(press),
+        within: patience(press, connection, this.#control.timeout),
+      },
       work: (current, within) => perform(current, press, within),
     });
   }
@@ -104,11 +96,11 @@ export class Actions {
     }
     const presses = wanted.map(readPress);
     const connection = this.#control.connection(entry);
-    for (const press of presses) this.#checkPress(entry, connection, press);
-    const within = total + presses.reduce((sum, press) => sum + patience(press, this.#control.timeout), 0);
+    for (const press of presses) checkPress(entry, connection, press);
+    const within = total + presses.reduce((sum, press) => sum + patience(press, connection, this.#control.timeout), 0);
     const task: Task<{ sent: number; duration_ms: number }> = {
       ...{ doing: "running a sequence", capability: "keys", within },
-      work: (current, deadline) => run(current, presses, delayMs, deadline),
+      work: (current, deadline) => runSequence(current, presses, delayMs, deadline),
     };
     return this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
   }
@@ -161,111 +153,4 @@ export class Actions {
     const missing = appNotFound(wanted, listed);
     throw new ZapdError(missing.code, `${entry.name} ${missing.message}`, { hint: missing.hint });
   }
-
-  #checkPress(entry: Entry, connection: Connection, press: Press): void {
-    const { name } = entry;
-    if ("text" in press) {
-      if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`);
-      return;
-    }
-    if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`);
-    if (connection.keys.names.has(press.key)) return;
-    const available = keys.filter((key) => connection.keys?.names.has(key));
-    throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
-      hint: `It has: ${available.join(", ")}`,
-    });
-  }
-}
-
-/** Reads a key as the API takes it; fails with `invalid_key`. */
-export function readPress(wanted: string): Press {
-  if (wanted.startsWith(literal)) {
-    const text = wanted.slice(literal.length);
-    if (text === "") throw new ZapdError("invalid_key", "literal: is followed by no text");
-    if ([...text].length > limits.textCharacters)
-      throw new ZapdError("invalid_key", `literal: takes at most ${limits.textCharacters} characters`);
-    if (/[\p{Cc}\p{Cs}]/u.test(text))
-      throw new ZapdError("invalid_key", "literal: takes no control characters and no half characters");
-    return { text };
-  }
-  const key = keys.find((one) => one === wanted);
-  if (key) return { key };
-  const meant = nearest(wanted, keys);
-  throw new ZapdError("invalid_key", `${JSON.stringify(wanted.slice(0, 64))} is not a key`, {
-    hint: `${meant ? `Did you mean ${meant}? ` : ""}The keys are: ${keys.join(", ")}; text is typed with literal:<text>`,
-  });
-}
-
-function doing(press: Press): string {
-  return "key" in press ? `pressing ${press.key}` : "typing text";
-}
-
-function capabilityOf(press: Press): "keys" | "text" {
-  return "key" in press ? "keys" : "text";
-}
-
-/** The longest that one press may take, in milliseconds. */
-function patience(press: Press, timeout: number): number {
-  if ("text" in press) return [...press.text].length * (timeout + 200);
-  // A press may prove first who is there, and look at the player: three answers at most.
-  return press.key === "power-on" ? limits.powerOn : 3 * timeout + 500;
-}
-
-function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
-  if ("text" in press) return method(connection.text, "text").type(press.text, signal);
-  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal);
-  return method(connection.keys, "keys").press(press.key, signal);
-}
-
-/**
- * Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
- * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
- */
-async function run(
-  connection: Connection,
-  presses: readonly Press[],
-  delayMs: number,
-  signal: AbortSignal,
-): Promise<{ sent: number; duration_ms: number }> {
-  const start = performance.now();
-  let due = start;
-  let sent = 0;
-  try {
-    for (const press of presses) {
-      if (sent > 0) {
-        due += delayMs;
-        if (performance.now() > due + delayMs) due = performance.now() + delayMs;
-        await until(due, signal);
-      }
-      signal.throwIfAborted();
-      await perform(connection, press, signal);
-      // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
-      if (sent++ === 0) due = performance.now();
-    }
-  } catch (error) {
-    if (!(error instanceof ZapdError)) throw error;
-    throw new ZapdError(error.code, `${error.message}; ${sent} of ${presses.length} keys were sent`, {
-      hint: error.hint,
-      cause: error,
-    });
-  }
-  return { sent, duration_ms: Math.round(performance.now() - start) };
-}
-
-function until(time: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const aborted = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener("abort", aborted);
-        resolve();
-      },
-      Math.max(0, time - performance.now()),
-    );
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }

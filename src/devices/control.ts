@@ -16,6 +16,7 @@ import {
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";
 import { type Entry, targetOf } from "./entry.ts";
+import { aborted, method, named } from "./failures.ts";
 import { noneKnown, resolveName } from "./names.ts";
 import { Queue, type Turn } from "./queue.ts";
 import type { Registry } from "./registry.ts";
@@ -44,14 +45,9 @@ export interface Task<T> {
   work(connection: Connection, signal: AbortSignal): Promise<T>;
 }
 
-interface Linked {
-  readonly key: string;
-  readonly connection: Connection;
-}
-
 export class Control {
   readonly #deps: ControlDependencies;
-  readonly #links = new Map<string, Linked>();
+  readonly #links = new Map<string, { readonly key: string; readonly connection: Connection }>();
   readonly #queues = new Map<string, Queue>();
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
@@ -87,46 +83,14 @@ export class Control {
 
   /** A registry entry as the API shows it. */
   describe(entry: Entry, defaultId = this.defaultDevice()?.id): Device {
-    const {
-      id,
-      name,
-      platform,
-      kind,
-      manufacturer,
-      model,
-      serial,
-      macs,
-      software_version,
-      host,
-      port,
-      ports,
-      access,
-      added_at,
-    } = entry;
-    const { status, last_seen } = this.#deps.registry.contact(id);
+    const { macs, added_at, ...known } = entry;
+    const { status, last_seen } = this.#deps.registry.contact(entry.id);
+    const { id, name, platform, kind, manufacturer, model, serial, software_version, host, port, ports, access } =
+      known;
     return {
-      ...{
-        id,
-        name,
-        platform,
-        kind,
-        manufacturer,
-        model,
-        serial,
-        mac: macs[0] ?? null,
-        software_version,
-        host,
-        port,
-        ports,
-      },
-      ...{
-        status,
-        access,
-        capabilities: this.#capabilities(entry),
-        is_default: defaultId === id,
-        added_at,
-        last_seen,
-      },
+      ...{ id, name, platform, kind, manufacturer, model, serial, mac: macs[0] ?? null, software_version, host, port },
+      ...{ ports, status, access, capabilities: this.#capabilities(entry), is_default: defaultId === id },
+      ...{ added_at, last_seen },
     };
   }
 
@@ -152,7 +116,7 @@ export class Control {
   /** The live state; callers that ask at the same time share one reading, never one from before their last command. */
   async state(entry: Entry, signal: AbortSignal): Promise<State> {
     const task: Task<State> = {
-      ...{ doing: "reading its state", capability: "state", within: this.#timeout() + 1_000 },
+      ...{ doing: "reading its state", capability: "state", within: this.timeout + 1_000 },
       work: async (connection, within) => {
         const state = await method(connection.state, "state")(within);
         const app = state.app && describeApp(state.app, this.#deps.catalog.apps(entry.id));
@@ -188,7 +152,7 @@ export class Control {
 
   /** Milliseconds that one answer of a device may take. */
   get timeout(): number {
-    return this.#timeout();
+    return this.#deps.config().devices.request_timeout_ms;
   }
 
   /** Drops what is kept of a device. */
@@ -279,52 +243,7 @@ export class Control {
     throw new ZapdError(
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
-      {
-        hint: this.#deps.registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME",
-      },
+      { hint: this.#deps.registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME" },
     );
   }
-
-  #timeout(): number {
-    return this.#deps.config().devices.request_timeout_ms;
-  }
-}
-
-const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
-
-/** A capability's method, or the failure for a device that lacks it. */
-export function method<M>(present: M | undefined, capability: string): M {
-  if (present === undefined)
-    throw new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, {
-      hint: capability === "dev" ? developerModeHint : undefined,
-    });
-  return present;
-}
-
-/** Puts the device's name before an adapter's predicate, and what was attempted behind it. */
-function named(error: unknown, entry: Entry, doing: string): unknown {
-  if (
-    !(error instanceof ZapdError) ||
-    error.code === "internal_error" ||
-    error.code === "storage_error" ||
-    !/^[a-z]/.test(error.message)
-  )
-    return error;
-  const attempted = attemptedCodes.has(error.code) ? ` while ${doing}` : "";
-  return new ZapdError(error.code, `${entry.name} ${error.message}${attempted}`, { hint: error.hint, cause: error });
-}
-
-/** Failures whose predicate does not say what was attempted. */
-const attemptedCodes: ReadonlySet<string> = new Set([
-  "device_unreachable",
-  "device_timeout",
-  "device_error",
-  "device_busy",
-]);
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { AppDependencies } from "../app.ts";
-import { method } from "../devices/control.ts";
 import type { Entry } from "../devices/entry.ts";
+import { method } from "../devices/failures.ts";
 import { ZapdError } from "../errors.ts";
 import { type Env, route } from "./route.ts";
 import { withArchive } from "./upload.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readPress } from "../../src/devices/actions.ts";
 import type { Entry } from "../../src/devices/entry.ts";
+import { readPress } from "../../src/devices/press.ts";
 import { ZapdError } from "../../src/errors.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";

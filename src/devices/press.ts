@@ -1,0 +1,124 @@
+/** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
+import { ZapdError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import { type Connection, type Key, keys } from "../platforms/platform.ts";
+import type { Entry } from "./entry.ts";
+import { method } from "./failures.ts";
+
+const literal = "literal:";
+const maxCharacters = 1_024;
+/** Waking a set, and waiting until it answers and says that it is on. */
+const powerOnAtMost = 45_000;
+
+/** A key as it was asked for: a normalized name, or text to type. */
+export type Press = { readonly key: Key } | { readonly text: string };
+
+/** Reads a key as the API takes it; fails with `invalid_key`. */
+export function readPress(wanted: string): Press {
+  if (wanted.startsWith(literal)) {
+    const text = wanted.slice(literal.length);
+    if (text === "") throw new ZapdError("invalid_key", "literal: is followed by no text");
+    if ([...text].length > maxCharacters)
+      throw new ZapdError("invalid_key", `literal: takes at most ${maxCharacters} characters`);
+    if (/[\p{Cc}\p{Cs}]/u.test(text))
+      throw new ZapdError("invalid_key", "literal: takes no control characters and no half characters");
+    return { text };
+  }
+  const key = keys.find((one) => one === wanted);
+  if (key) return { key };
+  const meant = nearest(wanted, keys);
+  throw new ZapdError("invalid_key", `${JSON.stringify(wanted.slice(0, 64))} is not a key`, {
+    hint: `${meant ? `Did you mean ${meant}? ` : ""}The keys are: ${keys.join(", ")}; text is typed with literal:<text>`,
+  });
+}
+
+/** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
+export function checkPress(entry: Entry, connection: Connection, press: Press): void {
+  const { name } = entry;
+  if ("text" in press) {
+    if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`);
+    return;
+  }
+  if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`);
+  if (connection.keys.names.has(press.key)) return;
+  const available = keys.filter((key) => connection.keys?.names.has(key));
+  throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
+    hint: `It has: ${available.join(", ")}`,
+  });
+}
+
+/** What a press attempts, for its failure. */
+export function doing(press: Press): string {
+  return "key" in press ? `pressing ${press.key}` : "typing text";
+}
+
+export function capabilityOf(press: Press): "keys" | "text" {
+  return "key" in press ? "keys" : "text";
+}
+
+/** The longest that one press may take, in milliseconds. */
+export function patience(press: Press, connection: Connection, timeout: number): number {
+  if ("text" in press) return [...press.text].length * (connection.text?.msPerCharacter ?? 0);
+  // A press may prove first who is there, and look at the player: three answers at most.
+  return press.key === "power-on" ? powerOnAtMost : 3 * timeout + 500;
+}
+
+/** Sends one press. */
+export function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
+  if ("text" in press) return method(connection.text, "text").type(press.text, signal);
+  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal);
+  return method(connection.keys, "keys").press(press.key, signal);
+}
+
+/**
+ * Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
+ * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
+ */
+export async function runSequence(
+  connection: Connection,
+  presses: readonly Press[],
+  delayMs: number,
+  signal: AbortSignal,
+): Promise<{ sent: number; duration_ms: number }> {
+  const start = performance.now();
+  let due = start;
+  let sent = 0;
+  try {
+    for (const press of presses) {
+      if (sent > 0) {
+        due += delayMs;
+        if (performance.now() > due + delayMs) due = performance.now() + delayMs;
+        await until(due, signal);
+      }
+      signal.throwIfAborted();
+      await perform(connection, press, signal);
+      // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
+      if (sent++ === 0) due = performance.now();
+    }
+  } catch (error) {
+    if (!(error instanceof ZapdError)) throw error;
+    throw new ZapdError(error.code, `${error.message}; ${sent} of ${presses.length} keys were sent`, {
+      hint: error.hint,
+      cause: error,
+    });
+  }
+  return { sent, duration_ms: Math.round(performance.now() - start) };
+}
+
+function until(time: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener("abort", aborted);
+        resolve();
+      },
+      Math.max(0, time - performance.now()),
+    );
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}
