@@ -81,7 +81,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const surroundings: Omit<Surroundings, "learned"> = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
-    isOwnDoor: (address) => address.port === doors.http_port && isThisMachine(address.host),
+    isOwnDoor: ({ host, port }) =>
+      port === doors.http_port && (options.doors ? isDoor(host, doors) : isThisMachine(host)),
     broadcasts: () =>
       [...wantedInterfaces([]), ...wantedInterfaces(config.running.discovery.interfaces)].map((one) => one.broadcast),
     debug: (message) => log.debug(message),
@@ -124,6 +125,11 @@ function below(prefix: string, request: Request): Request {
   const inside = url.pathname.startsWith(`${prefix}/`);
   url.pathname = inside ? url.pathname.slice(prefix.length) : "/";
   return new Request(url, request);
+}
+
+/** Whether an address is the one that the daemon listens on; another of 127.0.0.0/8 may be a device's. */
+function isDoor(host: string, { http_host }: Doors): boolean {
+  return http_host === "localhost" ? host === "127.0.0.1" || host === "::1" : host === http_host;
 }
 
 function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Doors, "socket"> {

@@ -53,7 +53,7 @@ function connectRoku(target: Target, surroundings: Surroundings): Connection {
       return needs === undefined || target.traits[needs] === "yes" || target.kind === "unknown";
     }),
   );
-  const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, apps, surroundings);
+  const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, ecp, apps, surroundings);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),

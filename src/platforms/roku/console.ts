@@ -27,12 +27,15 @@ export class RokuConsole implements Console {
   #lines: string[] = [];
   /** How many lines have gone through the ring. */
   #count = 0;
+  readonly #prove: (signal: AbortSignal) => Promise<unknown>;
   #feed: Feed | undefined;
   #attaching: Promise<void> | undefined;
   #release: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(address: Address) {
+  /** `prove` fails when another device has the address: its log is not for those who ask for this one. */
+  constructor(address: Address, prove: (signal: AbortSignal) => Promise<unknown> = async () => {}) {
     this.#address = address;
+    this.#prove = prove;
   }
 
   /** The lines after `cursor`; a cursor of another run of the daemon counts as none. */
@@ -77,6 +80,7 @@ export class RokuConsole implements Console {
     });
     // From now on it is there to be closed, whoever waits for it.
     this.#feed = feed;
+    await this.#prove(signal);
     await feed.connect(this.#address, signal);
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);

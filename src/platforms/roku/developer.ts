@@ -4,6 +4,7 @@ import { DeviceHttp, rest } from "../http.ts";
 import type { Developer, Surroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
+import type { Ecp } from "./ecp.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
 export const developerPorts = { installer: 80, console: 8085 } as const;
@@ -19,12 +20,13 @@ const compileError =
 
 export function connectDeveloper(
   target: Target,
+  ecp: Ecp,
   apps: RokuApps,
   surroundings: Surroundings,
 ): { dev: Developer; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
   const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
-  const feed = new RokuConsole({ host: target.host, port: port("console") });
+  const feed = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
   const dev: Developer = {
     console: feed,
     reload: (signal) => apps.reload(signal),
