@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { operations } from "../api.ts";
 import { exits } from "../errors.ts";
 import { printable } from "../log.ts";
+import { rest } from "../rest.ts";
 import { type Called, call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, failureText } from "./failure.ts";
@@ -95,18 +96,4 @@ function read(context: Context, cursor: string | undefined, signal?: AbortSignal
 
 function printLines(context: Context, lines: readonly string[]): void {
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
-}
-
-function rest(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", aborted);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }

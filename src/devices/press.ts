@@ -2,6 +2,7 @@
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { type Connection, type Key, keys } from "../platforms/platform.ts";
+import { rest } from "../rest.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
 
@@ -88,7 +89,7 @@ export async function runSequence(
       if (sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
-        await until(due, signal);
+        await rest(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
       await perform(connection, press, signal);
@@ -103,22 +104,4 @@ export async function runSequence(
     });
   }
   return { sent, duration_ms: Math.round(performance.now() - start) };
-}
-
-function until(time: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const aborted = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener("abort", aborted);
-        resolve();
-      },
-      Math.max(0, time - performance.now()),
-    );
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }

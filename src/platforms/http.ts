@@ -3,6 +3,7 @@
  * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
  */
 import { ZapdError } from "../errors.ts";
+import { rest } from "../rest.ts";
 import type { Answer } from "./http-answer.ts";
 import type { Address, Surroundings } from "./platform.ts";
 import { type Exchange, Wire } from "./wire.ts";
@@ -194,22 +195,6 @@ const asleepHint =
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;
-}
-
-/** Waits, or fails as soon as the signal ends. */
-export function rest(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const aborted = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", aborted);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }
 
 function readOf(path: string, options: ReadOptions = {}): Exchange {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
-import { bodyText, deadline, rest } from "../../src/platforms/http.ts";
+import { bodyText, deadline } from "../../src/platforms/http.ts";
+import { rest } from "../../src/rest.ts";
 import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
 import { client, device, failure, me, never, said } from "./http-harness.ts";
 

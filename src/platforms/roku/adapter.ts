@@ -1,6 +1,7 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 import { ZapdError } from "../../errors.ts";
-import { DeviceHttp, rest } from "../http.ts";
+import { rest } from "../../rest.ts";
+import { DeviceHttp } from "../http.ts";
 import type { Capability, Connection, Key, Platform, PlatformState, Surroundings, Target } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";

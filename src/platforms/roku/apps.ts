@@ -1,6 +1,7 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
 import { ZapdError } from "../../errors.ts";
-import { deadline, rest } from "../http.ts";
+import { rest } from "../../rest.ts";
+import { deadline } from "../http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
 import { paths, readActiveApp, readApps } from "./protocol.ts";

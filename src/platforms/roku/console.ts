@@ -4,7 +4,7 @@
  */
 import type net from "node:net";
 import { systemCode, textOf, ZapdError } from "../../errors.ts";
-import { rest } from "../http.ts";
+import { rest } from "../../rest.ts";
 import type { Address, Console } from "../platform.ts";
 import { developerHint } from "./protocol.ts";
 

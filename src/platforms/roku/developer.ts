@@ -1,6 +1,7 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
 import { ZapdError } from "../../errors.ts";
-import { DeviceHttp, rest } from "../http.ts";
+import { rest } from "../../rest.ts";
+import { DeviceHttp } from "../http.ts";
 import type { Developer, Surroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";

@@ -1,7 +1,8 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
 import { ZapdError } from "../../errors.ts";
 import { isIPv4 } from "../../ip.ts";
-import { deadline, rest } from "../http.ts";
+import { rest } from "../../rest.ts";
+import { deadline } from "../http.ts";
 import type { Surroundings, Target } from "../platform.ts";
 import { sendMagicPackets } from "../wake.ts";
 import { type Ecp, elsewhereHint } from "./ecp.ts";
