@@ -86,6 +86,7 @@ describe("what belongs into a package", () => {
     const closed = place({ manifest: "", "source/a": "" });
     chmodSync(join(closed, "source"), 0);
     if (process.getuid?.() !== 0) expect(await message(closed)).toMatch(/could not be read \(EACCES\)/);
+    chmodSync(join(closed, "source"), 0o700);
   });
 });
 

@@ -2,26 +2,29 @@ import { describe, expect, test } from "bun:test";
 import { inputOf, isRokuAppId, readActiveApp, readApps } from "../../../src/platforms/roku/protocol.ts";
 import { capture, noCaptures } from "./captures.ts";
 
-describe.skipIf(noCaptures !== null)("the captures of a TCL set", () => {
-  test("apps", () => {
-    const apps = readApps(capture("apps"));
-    expect(apps.length).toBe(25);
-    expect(apps.slice(0, 6)).toEqual([
-      { platformId: "tvinput.hdmi1", name: "HDMI 1", version: "1.0.0", type: "input", id: "hdmi1" },
-      { platformId: "tvinput.hdmi2", name: "Roku", version: "1.0.0", type: "input", id: "hdmi2" },
-      { platformId: "tvinput.hdmi3", name: "HDMI 3 (ARC)", version: "1.0.0", type: "input", id: "hdmi3" },
-      { platformId: "tvinput.cvbs", name: "AV", version: "1.0.0", type: "input", id: "av" },
-      { platformId: "tvinput.dtv", name: "Live TV", version: "1.0.0", type: "tuner", id: "tuner" },
-      { platformId: "12", name: "Netflix", version: "70.2523.1521026", type: "app" },
-    ]);
-    expect(apps.map((app) => app.name)).toContain("Kids & Family on The Roku Channel");
-  });
+describe.skipIf(noCaptures !== null)(
+  `the captures of a TCL set${noCaptures === null ? "" : ` (skipped: ${noCaptures})`}`,
+  () => {
+    test("apps", () => {
+      const apps = readApps(capture("apps"));
+      expect(apps.length).toBe(25);
+      expect(apps.slice(0, 6)).toEqual([
+        { platformId: "tvinput.hdmi1", name: "HDMI 1", version: "1.0.0", type: "input", id: "hdmi1" },
+        { platformId: "tvinput.hdmi2", name: "Roku", version: "1.0.0", type: "input", id: "hdmi2" },
+        { platformId: "tvinput.hdmi3", name: "HDMI 3 (ARC)", version: "1.0.0", type: "input", id: "hdmi3" },
+        { platformId: "tvinput.cvbs", name: "AV", version: "1.0.0", type: "input", id: "av" },
+        { platformId: "tvinput.dtv", name: "Live TV", version: "1.0.0", type: "tuner", id: "tuner" },
+        { platformId: "12", name: "Netflix", version: "70.2523.1521026", type: "app" },
+      ]);
+      expect(apps.map((app) => app.name)).toContain("Kids & Family on The Roku Channel");
+    });
 
-  test("active-app: home, and home under a screensaver", () => {
-    expect(readActiveApp(capture("active-app"))).toEqual({ app: null, screensaver: false });
-    expect(readActiveApp(capture("active-app-screensaver"))).toEqual({ app: null, screensaver: true });
-  });
-});
+    test("active-app: home, and home under a screensaver", () => {
+      expect(readActiveApp(capture("active-app"))).toEqual({ app: null, screensaver: false });
+      expect(readActiveApp(capture("active-app-screensaver"))).toEqual({ app: null, screensaver: true });
+    });
+  },
+);
 
 describe("apps", () => {
   test("none, one, and one without anything but its id", () => {

@@ -19,38 +19,41 @@ function failure(work: () => unknown): string {
   }
 }
 
-describe.skipIf(noCaptures !== null)("the captures of a TCL set", () => {
-  test("device-info", () => {
-    expect(readDeviceInfo(capture("device-info"))).toEqual({
-      identity: "X02000EM0025",
-      serial: "X02000EM0025",
-      name: "TCL Roku TV 32S357",
-      kind: "tv",
-      manufacturer: "TCL",
-      model: "32S357",
-      macs: ["02:00:00:00:00:25"],
-      softwareVersion: "15.3.4.2303",
-      access: "full",
-      traits: { volume: "yes", power: "yes", inputs: "yes", developer: "yes" },
-      power: "on",
+describe.skipIf(noCaptures !== null)(
+  `the captures of a TCL set${noCaptures === null ? "" : ` (skipped: ${noCaptures})`}`,
+  () => {
+    test("device-info", () => {
+      expect(readDeviceInfo(capture("device-info"))).toEqual({
+        identity: "X02000EM0025",
+        serial: "X02000EM0025",
+        name: "TCL Roku TV 32S357",
+        kind: "tv",
+        manufacturer: "TCL",
+        model: "32S357",
+        macs: ["02:00:00:00:00:25"],
+        softwareVersion: "15.3.4.2303",
+        access: "full",
+        traits: { volume: "yes", power: "yes", inputs: "yes", developer: "yes" },
+        power: "on",
+      });
     });
-  });
 
-  test("the description: its manufacturer is the brand, and it says nothing of access", () => {
-    expect(readDescription(capture("device-description"))).toEqual({
-      identity: "X02000EM0025",
-      serial: "X02000EM0025",
-      name: "TCL Roku TV 32S357",
-      kind: "unknown",
-      manufacturer: "TCL",
-      model: "H104X",
-      macs: [],
-      softwareVersion: null,
-      access: null,
-      traits: {},
+    test("the description: its manufacturer is the brand, and it says nothing of access", () => {
+      expect(readDescription(capture("device-description"))).toEqual({
+        identity: "X02000EM0025",
+        serial: "X02000EM0025",
+        name: "TCL Roku TV 32S357",
+        kind: "unknown",
+        manufacturer: "TCL",
+        model: "H104X",
+        macs: [],
+        softwareVersion: null,
+        access: null,
+        traits: {},
+      });
     });
-  });
-});
+  },
+);
 
 describe("device-info", () => {
   test("with a serial alone is a device of which nothing else is known", () => {
