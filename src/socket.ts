@@ -11,6 +11,8 @@ import { currentRuntime } from "./runtime/runtime.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 const maxPath = 107;
+/** A daemon that is still opening its state answers when it has. */
+const askAtMost = 1_500;
 const takeoverAtMost = 5_000;
 /** A starter that was killed while it took over leaves its mark: it counts no more after this. */
 const markStaleAfter = 3_000;
@@ -30,14 +32,19 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
   const mark = `${path}.starting`;
   await takeMark(mark);
   try {
-    if (await answers(path)) throw running(path);
-    await removeStale(path);
-    const listening = await listen(path);
-    chmodSync(path, 0o600);
-    return listening;
+    if (!(await answers(path))) return await bind(path, listen);
   } finally {
     await rmdir(mark).catch(() => {});
   }
+  // Asked when others may go on: who runs may be slow to say.
+  throw await running(path);
+}
+
+async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
+  await removeStale(path);
+  const listening = await listen(path);
+  chmodSync(path, 0o600);
+  return listening;
 }
 
 /** Binds the port with `listen`, or fails saying who has it. Never takes another port instead. */
@@ -49,7 +56,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await answers(socket)) throw running(socket);
+    if (await answers(socket)) throw await running(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -104,8 +111,24 @@ async function removeStale(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-function running(path: string): ZapdError {
-  return new ZapdError("storage_error", `zapd is already running on this state: its control socket ${path} answers`, {
-    hint: "Use the one that runs, or give this one a state of its own with $ZAPD_STATE_DIR",
-  });
+async function running(path: string): Promise<ZapdError> {
+  const pid = await pidBehind(path);
+  return new ZapdError(
+    "storage_error",
+    `zapd is already running on this state${pid === null ? "" : ` (pid ${pid})`}: its control socket ${path} answers`,
+    { hint: "Use the one that runs, or give this one a state of its own with $ZAPD_STATE_DIR" },
+  );
+}
+
+/** Who listens, in their own words; `null` when what listens says nothing. */
+async function pidBehind(path: string): Promise<number | null> {
+  try {
+    const runtime = await currentRuntime();
+    const signal = AbortSignal.timeout(askAtMost);
+    const response = await runtime.call(path, { method: "GET", path: "/v1/daemon/status", signal });
+    const { data } = (await response.json()) as { data?: { pid?: unknown } };
+    return typeof data?.pid === "number" ? data.pid : null;
+  } catch {
+    return null;
+  }
 }

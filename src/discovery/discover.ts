@@ -148,7 +148,8 @@ export class Discovery<D> {
             if (finder.type === service.type) intake.offer(platform, finder.read(service));
         },
       }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
-      ...hosts.map((host) => this.#ask(host, intake)),
+      // A name that resolves slowly must not hold the scan.
+      ...hosts.map((host) => Promise.race([this.#ask(host, intake), window.over])),
     ]);
     return intake.finish(graceMs);
   }

@@ -12,7 +12,8 @@ export interface Challenge {
 /** Reads a `WWW-Authenticate` header; `null` when it is no digest challenge. Sets differ in spaces and fields. */
 export function readChallenge(header: string): Challenge | null {
   const fields = /\bDigest\s+(.*)/is.exec(header)?.[1];
-  if (fields === undefined) return null;
+  // What is not plain ASCII could not stand in the header that answers it.
+  if (fields === undefined || /[^\x20-\x7e]/.test(fields)) return null;
   const values = new Map<string, string>();
   for (const [, name = "", quoted, bare] of fields.matchAll(/(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
     values.set(name.toLowerCase(), quoted ?? bare ?? "");
