@@ -52,8 +52,7 @@ export class Arrivals {
     const address =
       moved && (await this.#stillThere(before)) ? { host: before.host, port: before.port } : finding.address;
     const { entry, added } = await registry.merge({ ...finding, address });
-    if (added)
-      log.info(`found  ${entry.name}  ${[entry.manufacturer, entry.model].filter(Boolean).join(" ")}  ${entry.host}`);
+    if (added) log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
     else if (before && before.host !== entry.host)
       log.info(`moved  ${entry.name}  from ${before.host} to ${entry.host}`);
     return entry;

@@ -6,18 +6,10 @@ import type { Capability, Connection, Key, Platform, PlatformState, Surroundings
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
+import { readSearchAnswer } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
 import { powerOn } from "./power.ts";
-import {
-  ecpPort,
-  inputOf,
-  isRokuAppId,
-  paths,
-  readActiveApp,
-  readPlayback,
-  readSearchAnswer,
-  readVolume,
-} from "./protocol.ts";
+import { ecpPort, inputOf, isRokuAppId, paths, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;

@@ -5,7 +5,8 @@
 import { ZapdError } from "../../errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
 import type { Facts, Power, Surroundings, Target } from "../platform.ts";
-import { accessHint, paths, readDescription, readDeviceInfo } from "./protocol.ts";
+import { readDescription, readDeviceInfo } from "./identity.ts";
+import { accessHint, paths } from "./protocol.ts";
 
 /** What to do when another device has taken the address; by it this failure is told from mere silence. */
 export const elsewhereHint = "Find it at its new address: zapd discover";

@@ -3,7 +3,7 @@
  * it. A Roku has no stop and no skip key; its star button, called `Info`, is both info and options.
  */
 import type { Key } from "../platform.ts";
-import type { Trait } from "./protocol.ts";
+import type { Trait } from "./identity.ts";
 
 interface RokuKey {
   /** The word in `/keypress/<word>`. */
