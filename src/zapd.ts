@@ -152,8 +152,8 @@ export interface Daemon {
   readonly url: string | null;
   readonly socket: string;
   readonly registry: Registry;
-  /** Ends when the first scan has ended, if there was one. */
-  readonly scanned: Promise<void>;
+  /** Ends when the first scan has ended; `null` when `discovery.on_start` is false. */
+  readonly scanned: Promise<void> | null;
   /** Where devices are looked for, as the config says; none means everywhere. */
   interfaces(): readonly string[];
   stop(): Promise<void>;
@@ -189,7 +189,8 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     hosts: [`${http_host}:${http_port}`],
   });
   serving.open(zapd.fetch);
-  const scanned = zapd.start();
+  const started = zapd.start();
+  const scanned = config.running.discovery.on_start ? started : null;
 
   const host = http_host.includes(":") ? `[${http_host}]` : http_host;
   return {

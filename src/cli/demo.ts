@@ -13,7 +13,7 @@ import { version } from "../version.ts";
 import type { Daemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { stderr, stdout } from "./output.ts";
+import { logStream } from "./output.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
 
 const password = "rokudev";
@@ -52,7 +52,7 @@ export async function demo(context: Context): Promise<number> {
     level: "warn",
     format: "text",
     colour: false,
-    write: (line) => stderr().write(line),
+    write: (line) => void logStream().write(line),
   });
   catchStrays(log);
   const stopped = untilSignal();
@@ -64,7 +64,7 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, simulators), stopped]);
     await introduceDeveloper(daemon, simulators);
-    stdout().write(introduction(version, daemon));
+    show(introduction(version, daemon));
     await stopped;
     await daemon.stop();
     endSoon();
@@ -75,13 +75,20 @@ export async function demo(context: Context): Promise<number> {
   }
 }
 
+/** What nobody reads any more ends the demo as Ctrl-C does, so that nothing is left behind. */
+function show(text: string): void {
+  if (process.stdout.listenerCount("error") === 0)
+    process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
+  process.stdout.write(text);
+}
+
 /** Each set has an address of its own where the system gives loopback more than one, as Linux does. */
 async function startSet({ options }: DemoSet, at: number): Promise<RokuSimulator> {
   const own = `127.0.0.${at + 2}`;
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
   const port = host === own && (await canBind(own, 8060)) ? 8060 : 0;
   const onEvent: RokuSimulatorOptions["onEvent"] = (event) => {
-    stdout().write(`${printable(`${options.name.padEnd(12)} ${event.text}`)}\n`);
+    show(`${printable(`${options.name.padEnd(12)} ${event.text}`)}\n`);
   };
   const simulator = createRokuSimulator({ ...options, host, port, onEvent });
   await simulator.start();
@@ -109,7 +116,7 @@ function configOf(port: number): string {
 /** Waits until all sets have been found over SSDP, or the scan is over. */
 async function found(daemon: Daemon, simulators: readonly RokuSimulator[]): Promise<void> {
   let scanning = true;
-  void daemon.scanned.then(() => {
+  void daemon.scanned?.then(() => {
     scanning = false;
   });
   const missing = () =>

@@ -15,6 +15,14 @@ export function stderr(): NodeJS.WriteStream {
   return heed(process.stderr);
 }
 
+/** The log of a daemon, which goes on when whoever read it has gone. */
+export function logStream(): NodeJS.WriteStream {
+  const stream = process.stderr;
+  if (!heeded.has(stream)) stream.on("error", () => {});
+  heeded.add(stream);
+  return stream;
+}
+
 /** Who reads no further (`zapd devices | head -1`) has what they wanted. */
 function heed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (heeded.has(stream)) return stream;

@@ -6,7 +6,7 @@ import { version } from "../version.ts";
 import { type Daemon, startDaemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
-import { stderr } from "./output.ts";
+import { logStream } from "./output.ts";
 import { homely } from "./words.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
@@ -25,7 +25,7 @@ export async function serve(context: Context): Promise<number> {
   if (typeof started === "number") return started;
   // Behind whoever is knocking already.
   setImmediate(() => log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`));
-  void started.scanned.then(() => {
+  void started.scanned?.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });
   await untilSignal();
@@ -49,7 +49,7 @@ export async function start(config: string, state: string, log: Log): Promise<Da
 /** Text on a terminal, JSON lines otherwise. */
 export function terminalLog(): Log {
   // Asked when the first line is written: making the stream takes longer than binding the port.
-  const terminal = () => stderr().isTTY === true;
+  const terminal = () => logStream().isTTY === true;
   return createLog({
     level: "info",
     get format() {
@@ -58,7 +58,7 @@ export function terminalLog(): Log {
     get colour() {
       return terminal() && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
     },
-    write: (line) => void stderr().write(line),
+    write: (line) => void logStream().write(line),
   });
 }
 
