@@ -13,6 +13,8 @@ import { currentRuntime } from "./runtime/runtime.ts";
 const maxPath = 107;
 /** A daemon that is still opening its state answers when it has. */
 const askAtMost = 1_500;
+const soonTries = 8;
+const soonEvery = 75;
 const takeoverAtMost = 5_000;
 /** A starter that was killed while it took over leaves its mark: it counts no more after this. */
 const markStaleAfter = 3_000;
@@ -56,7 +58,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await answers(socket)) throw await running(socket);
+    if (await answersSoon(socket)) throw await running(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -64,6 +66,15 @@ export async function claimPort<T>(
       cause,
     });
   }
+}
+
+/** One that has the port may be about to bind its socket: the two lie moments apart. */
+async function answersSoon(socket: string): Promise<boolean> {
+  for (let tries = 0; tries < soonTries; tries++) {
+    if (await answers(socket)) return true;
+    await new Promise((resolve) => setTimeout(resolve, soonEvery));
+  }
+  return false;
 }
 
 /** Removes the socket at the end, if it is still there. */
