@@ -75,6 +75,7 @@ describe("a file that breaks while the daemon runs", () => {
     const { warnings } = (await daemon.api("GET", "/health")).body.data;
     expect(warnings.join("\n")).toMatch(/daemon\.http_prot is not a setting\. Did you mean daemon\.http_port\?/);
     expect(warnings.join("\n")).toMatch(/deamon is not a setting/);
+    for (let tries = 0; tries < 100 && !daemon.log().includes("http_prot"); tries++) await Bun.sleep(20);
     expect(daemon.log()).toContain("daemon.http_prot is not a setting");
     writeFileSync(daemon.configFile, text(daemon).replace("http_prot = 1\n", "").replace("[deamon]\nx = 1\n", ""));
     await daemon.api("POST", "/config/reload");
