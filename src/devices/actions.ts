@@ -6,8 +6,8 @@ import type { Archive, Confirmed, InstallResult } from "../platforms/platform.ts
 import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
 import type { Control, Task } from "./control.ts";
 import type { Entry } from "./entry.ts";
-import { method } from "./failures.ts";
-import { capabilityOf, checkPress, doing, patience, perform, readPress, runSequence } from "./press.ts";
+import { method, named } from "./failures.ts";
+import { checkPress, doing, patience, perform, readPress, runSequence } from "./press.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -35,7 +35,7 @@ export class Actions {
 
   async refresh(entry: Entry, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
     const task: Task<Refreshed> = {
-      ...{ doing: "listing its apps", capability: "apps", within: limits.list },
+      ...{ doing: "listing its apps", within: limits.list },
       work: async (connection, within) => {
         const listed = await method(connection.apps, "apps")(within);
         return this.#catalog.refresh(entry.id, entry.platform, listed, clear);
@@ -52,7 +52,7 @@ export class Actions {
   ): Promise<{ app: App; confirmed: Confirmed }> {
     const app = await this.#resolve(entry, wanted, signal);
     const confirmed = await this.#command(entry, signal, {
-      ...{ doing: `launching ${app.name}`, capability: "launch", within: limits.launch },
+      ...{ doing: `launching ${app.name}`, within: limits.launch },
       work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
@@ -60,7 +60,7 @@ export class Actions {
 
   async stop(entry: Entry, signal: AbortSignal): Promise<App | null> {
     const app = await this.#command(entry, signal, {
-      ...{ doing: "leaving the app", capability: "stop", within: limits.stop },
+      ...{ doing: "leaving the app", within: limits.stop },
       work: (connection, within) => method(connection.stop, "stop")(within),
     });
     return app && describeApp(app, this.#catalog.apps(entry.id));
@@ -73,7 +73,6 @@ export class Actions {
     await this.#command(entry, signal, {
       ...{
         doing: doing(press),
-        capability: capabilityOf(press),
         within: patience(press, connection, this.#control.timeout),
       },
       work: (current, within) => perform(current, press, within),
@@ -99,7 +98,7 @@ export class Actions {
     for (const press of presses) checkPress(entry, connection, press);
     const within = total + presses.reduce((sum, press) => sum + patience(press, connection, this.#control.timeout), 0);
     const task: Task<{ sent: number; duration_ms: number }> = {
-      ...{ doing: "running a sequence", capability: "keys", within },
+      ...{ doing: "running a sequence", within },
       work: (current, deadline) => runSequence(current, presses, delayMs, deadline),
     };
     return this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
@@ -107,7 +106,7 @@ export class Actions {
 
   async install(entry: Entry, archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult> {
     const result = await this.#command(entry, signal, {
-      ...{ doing: "installing the package", capability: "dev", within: limits.install },
+      ...{ doing: "installing the package", within: limits.install },
       work: (connection, within) => method(connection.dev, "dev").install(archive, password, within),
     });
     // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
@@ -117,7 +116,7 @@ export class Actions {
 
   async reload(entry: Entry, signal: AbortSignal): Promise<App> {
     const app = await this.#command(entry, signal, {
-      ...{ doing: "reloading the package", capability: "dev", within: limits.reload },
+      ...{ doing: "reloading the package", within: limits.reload },
       work: (connection, within) => method(connection.dev, "dev").reload(within),
     });
     return describeApp(app, this.#catalog.apps(entry.id));
@@ -129,7 +128,7 @@ export class Actions {
       entry,
       `logs ${cursor ?? ""}`,
       {
-        ...{ doing: "reading its console", capability: "dev", within: limits.logs },
+        ...{ doing: "reading its console", within: limits.logs },
         work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
       },
       signal,
@@ -150,7 +149,6 @@ export class Actions {
     const listed = await this.refresh(entry, false, signal).then((refreshed) => refreshed.apps);
     const app = findApp(wanted, listed, platform);
     if (app) return app;
-    const missing = appNotFound(wanted, listed);
-    throw new ZapdError(missing.code, `${entry.name} ${missing.message}`, { hint: missing.hint });
+    throw named(appNotFound(wanted, listed), entry, "launching an app");
   }
 }

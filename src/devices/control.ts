@@ -39,7 +39,6 @@ const longestTimer = 2 ** 31 - 1;
 export interface Task<T> {
   /** What is attempted, for the error: "pressing home". */
   readonly doing: string;
-  readonly capability: Capability;
   /** Milliseconds from its turn to its end. */
   readonly within: number;
   work(connection: Connection, signal: AbortSignal): Promise<T>;
@@ -116,7 +115,7 @@ export class Control {
   /** The live state; callers that ask at the same time share one reading, never one from before their last command. */
   async state(entry: Entry, signal: AbortSignal): Promise<State> {
     const task: Task<State> = {
-      ...{ doing: "reading its state", capability: "state", within: this.timeout + 1_000 },
+      ...{ doing: "reading its state", within: this.timeout + 1_000 },
       work: async (connection, within) => {
         const state = await method(connection.state, "state")(within);
         const app = state.app && describeApp(state.app, this.#deps.catalog.apps(entry.id));

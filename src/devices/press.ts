@@ -53,10 +53,6 @@ export function doing(press: Press): string {
   return "key" in press ? `pressing ${press.key}` : "typing text";
 }
 
-export function capabilityOf(press: Press): "keys" | "text" {
-  return "key" in press ? "keys" : "text";
-}
-
 /** The longest that one press may take, in milliseconds. */
 export function patience(press: Press, connection: Connection, timeout: number): number {
   if ("text" in press) return [...press.text].length * (connection.text?.msPerCharacter ?? 0);

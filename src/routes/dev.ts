@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { AppDependencies } from "../app.ts";
 import type { Entry } from "../devices/entry.ts";
-import { method } from "../devices/failures.ts";
+import { method, named } from "../devices/failures.ts";
 import { ZapdError } from "../errors.ts";
 import { type Env, route } from "./route.ts";
 import { withArchive } from "./upload.ts";
@@ -50,9 +50,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     try {
       method(control.connection(entry).dev, "dev");
     } catch (error) {
-      throw error instanceof ZapdError
-        ? new ZapdError(error.code, `${entry.name} ${error.message}`, { hint: error.hint })
-        : error;
+      throw named(error, entry, "installing the package");
     }
     const password = config.running.dev.vendor_password;
     if (password !== "") return password;

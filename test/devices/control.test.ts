@@ -114,7 +114,6 @@ describe("commands", () => {
     house.set.takes = 60_000;
     const task = {
       doing: "pressing home",
-      capability: "keys",
       within: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
@@ -126,7 +125,6 @@ describe("commands", () => {
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
       doing: "waiting",
-      capability: "keys",
       within: 2 ** 33,
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;
