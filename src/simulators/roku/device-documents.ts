@@ -1,6 +1,6 @@
+import { element, xmlDocument } from "../xml.ts";
 import type { Model } from "./model.ts";
 import type { Identity, RokuKind } from "./options.ts";
-import { element, xmlDocument } from "./xml.ts";
 
 /** The UPnP description at `/`: manufacturer is the brand, modelName repeats the model number (1.1). */
 export function deviceDescription(model: Model): string {

@@ -1,9 +1,9 @@
+import { element, xmlDocument } from "../xml.ts";
 import { lifecycle } from "./apps.ts";
 import { appType, findApp, installed, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 import { type Playback, playbackState, position } from "./playback.ts";
 import { hasVolume } from "./remote.ts";
-import { element, xmlDocument } from "./xml.ts";
 
 export function apps(model: Model): string {
   return xmlDocument(

@@ -1,8 +1,8 @@
+import { listenForWake, type WakeListener } from "../wake.ts";
 import { cancelLaunch, forgetRunning } from "./apps.ts";
 import type { Model } from "./model.ts";
 import { turnOff, turnOn } from "./remote.ts";
 import type { Sockets } from "./sockets.ts";
-import { listenForWake, type WakeListener } from "./wake.ts";
 
 /** Plugged in and out, asleep and awake. The steps never overlap. */
 export interface Life {

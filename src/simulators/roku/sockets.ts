@@ -1,12 +1,13 @@
 import { createServer } from "node:net";
+import { createListener, type Listener } from "../listeners.ts";
+import type { Responder } from "../ssdp.ts";
 import { createConsole } from "./console.ts";
 import { ecp } from "./ecp.ts";
 import { createHttpServer, type RecordedRequest } from "./http.ts";
 import { installer } from "./installer.ts";
-import { createListener, type Listener } from "./listeners.ts";
 import type { Model } from "./model.ts";
 import type { DeveloperOptions, RokuSimulatorOptions } from "./options.ts";
-import { type Responder, startResponder } from "./ssdp.ts";
+import { answerSearches } from "./ssdp.ts";
 
 type Record = (request: RecordedRequest) => void;
 
@@ -36,7 +37,7 @@ export function createSockets(model: Model, options: RokuSimulatorOptions, recor
     async appear() {
       for (const listener of listeners) await listener.open();
       if (options.ssdp === false) return;
-      responder = await startResponder(model, main.port, options.ssdpDelayMs ?? 0);
+      responder = await answerSearches(model, main.port, options.ssdpDelayMs ?? 0);
       if (responder === null)
         model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" });
     },

@@ -5,7 +5,7 @@ export interface WakeListener {
   stop(): Promise<void>;
 }
 
-/** Hears magic packets (1.8): six bytes of 0xff and the address sixteen times, anywhere in the datagram. */
+/** Hears magic packets: six bytes of 0xff and the address sixteen times, anywhere in the datagram. */
 export function listenForWake(host: string, port: number, mac: string, woken: () => void): Promise<WakeListener> {
   const magic = Buffer.from("ff".repeat(6) + mac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
   const socket = createSocket("udp4");
