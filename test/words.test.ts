@@ -82,9 +82,7 @@ describe("packages", () => {
     Record<string, string>
   >;
   /** Declared, and not imported yet. */
-  const waiting: Readonly<Record<string, string>> = {
-    ws: "for the platforms that speak over WebSocket (issue 2, build 1)",
-  };
+  const waiting: Readonly<Record<string, string>> = {};
   const packageOf = (from: string) =>
     from
       .split("/")

@@ -1,0 +1,87 @@
+/** The year of a set's firmware, not of the set: newer firmware is pushed to older sets (smart-tvs.md 0). */
+export type FirmwareYear = "2015" | "2018" | "2021" | "2023" | "2026";
+
+/** What differs from firmware to firmware; each can be set by itself. */
+export interface Firmware {
+  /** `deviceOSReleaseVersion` of the hello, and in the Server header of the description. */
+  readonly release: string;
+  /** Sets before 2018 have no secure port (smart-tvs.md 2.2). */
+  readonly secure: boolean;
+  /** From 2022 on the plain port accepts TCP and resets the upgrade (smart-tvs.md 2.2). */
+  readonly plain: "answers" | "resets" | "closed";
+  /**
+   * A manifest with a `signed` part: all it asks for is granted; or what only the signed part asks for is silently
+   * dropped (aiowebostv#729); or the pairing is refused before any prompt, known key or not (home-assistant/core#172703).
+   */
+  readonly signed: "honoured" | "dropped" | "refused";
+  /** `pairingTypes` of the hello. */
+  readonly pairingTypes: readonly string[];
+  /** Some firmware leaves the `id` out of its hello (smart-tvs.md 2.3). */
+  readonly helloId: boolean;
+  /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
+  readonly systemInfo: "always" | "before-registration";
+  /** `volume, muted` at the top, or within `volumeStatus` (smart-tvs.md 2.4). */
+  readonly volume: "flat" | "nested";
+  /** webOS 2.x answers `getPowerState` with 404 (smart-tvs.md 2.4). */
+  readonly powerState: boolean;
+  /** `com.webos.media/getForegroundAppInfo`: 404 on a webOS 6 C1 (smart-tvs.md 2.4). */
+  readonly media: boolean;
+  /** Where `turnOffScreen` and `turnOnScreen` are: sets before webOS 5 have the second (smart-tvs.md 2.4). */
+  readonly screen: "tvpower" | "tv.power";
+  /** Home is an app of its own that covers the screen; before, it lay over what ran. */
+  readonly homeApp: boolean;
+  /** Some firmware leaves out `returnValue`, or `subscribed` (smart-tvs.md 2.4). */
+  readonly returnValue: boolean;
+  readonly subscribed: boolean;
+  /** How a failure looks: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
+  readonly failures: "error" | "response";
+  /** Text is lost unless the connection has subscribed to `registerRemoteKeyboard` (one source, on hardware). */
+  readonly textNeedsKeyboard: boolean;
+  /** The answer to `turnOff` comes before the silence; clients must not wait for it (smart-tvs.md 2.4). */
+  readonly turnOffAnswers: boolean;
+}
+
+const OLDEST: Firmware = {
+  release: "2.2.3",
+  secure: false,
+  plain: "answers",
+  signed: "honoured",
+  pairingTypes: ["PIN", "PROMPT", "COMBINED"],
+  helloId: false,
+  systemInfo: "always",
+  volume: "flat",
+  powerState: false,
+  media: false,
+  screen: "tv.power",
+  homeApp: false,
+  returnValue: true,
+  subscribed: true,
+  failures: "error",
+  textNeedsKeyboard: false,
+  turnOffAnswers: true,
+};
+
+const webos4: Firmware = { ...OLDEST, release: "4.4.3", secure: true, powerState: true };
+const webos6: Firmware = { ...webos4, release: "6.4.0", volume: "nested", screen: "tvpower", homeApp: true };
+const webos23: Firmware = {
+  ...webos6,
+  release: "8.2.1",
+  plain: "resets",
+  signed: "dropped",
+  systemInfo: "before-registration",
+  media: true,
+};
+
+/** Release 11.2.0 is what sets with the blacklist say (smart-tvs.md 2.3). */
+export const FIRMWARE: Readonly<Record<FirmwareYear, Firmware>> = {
+  "2015": OLDEST,
+  "2018": webos4,
+  "2021": webos6,
+  "2023": webos23,
+  "2026": {
+    ...webos23,
+    release: "11.2.0",
+    signed: "refused",
+    pairingTypes: ["PIN", "PROMPT", "COMBINED", "LGSWITCH-PIN"],
+  },
+};
