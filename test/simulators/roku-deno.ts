@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { magicPacket, search, sendDatagram } from "./roku-datagrams.ts";
+import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 
 // Run by roku-deno.test.ts under the other runtime. It ends by itself: a socket left open would keep it.
 

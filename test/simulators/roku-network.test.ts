@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { magicPacket, search, sendDatagram, whyNoLoopbackAliases } from "./roku-datagrams.ts";
+import { magicPacket, search, sendDatagram, whyNoLoopbackAliases } from "./datagrams.ts";
 import { get, listen, plugIn, until } from "./roku-harness.ts";
 
 const noAliases = await whyNoLoopbackAliases();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import type { AccessMode } from "../../src/simulators/roku.ts";
-import { sendDatagram } from "./roku-datagrams.ts";
+import { sendDatagram } from "./datagrams.ts";
 import { ask, exchange, get, header, parseReply, plugIn, post } from "./roku-harness.ts";
 
 const MODES: readonly AccessMode[] = ["enabled", "permissive", "limited", "disabled"];
