@@ -230,7 +230,7 @@ test("whatever comes in, the set lives on", async () => {
   ];
   for (const path of ["audio/setVolume", "system.launcher/launch", INSERT, "com.webos.service.ime/deleteCharacters"])
     for (const payload of junk) await client.ask("request", `ssap://${path}`, payload);
-  for (const uri of ["constructor", "ssap://toString", "", "ssap://__proto__"])
+  for (const uri of ["constructor", "ssap://toString", "", "ssap://__proto__", "audio/getStatus"])
     expect((await client.ask("request", uri))["error"]).toBe("404 no such service or method");
   expect(() => simulator.press("toString")).toThrow("no remote has a button");
   expect(await client.request("audio/getStatus")).toMatchObject({ returnValue: true });

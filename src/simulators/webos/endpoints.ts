@@ -9,11 +9,12 @@ import { text } from "./endpoints/text.ts";
 import type { Model } from "./model.ts";
 import { noPermission, noSuchMethod, notRegistered, type Payload } from "./wire.ts";
 
+const SCHEME = "ssap://";
 const ENDPOINTS: Endpoints = { ...apps, ...audio, ...inputs, ...media, ...power, ...system, ...text };
 
 /** What is at the uri, for someone with these permissions; null is someone who has not registered. */
 export function endpointAt(model: Model, uri: string, granted: ReadonlySet<string> | null): Endpoint {
-  const path = uri.replace(/^ssap:\/\//, "");
+  const path = uri.startsWith(SCHEME) ? uri.slice(SCHEME.length) : "";
   const endpoint = Object.hasOwn(ENDPOINTS, path) ? ENDPOINTS[path] : undefined;
   if (granted === null) throw notRegistered();
   if (endpoint === undefined || endpoint.exists?.(model) === false) throw noSuchMethod();
@@ -25,5 +26,5 @@ export function endpointAt(model: Model, uri: string, granted: ReadonlySet<strin
 
 /** Answered before registration; null for every other uri. */
 export function openTo(model: Model, uri: string): Payload | null {
-  return uri === `ssap://${SYSTEM_INFO}` ? systemInfo(model) : null;
+  return uri === `${SCHEME}${SYSTEM_INFO}` ? systemInfo(model) : null;
 }

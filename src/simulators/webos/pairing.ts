@@ -27,6 +27,7 @@ export function register(model: Model, payload: Payload, applicant: Applicant): 
   if (typeof key === "string" && known !== undefined) return admit(model, applicant, key, known);
   const granted = grantedBy(model, manifest);
   if (model.behaviour.prompting === "none") return admitNew(model, applicant, granted);
+  // The words are those a client of others waits for; that they come to a second connection too is in no source.
   if (model.prompt !== null) return applicant.refuse(new Refusal("409 register already in progress"));
   applicant.reply({ type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
   showPrompt(model, textsIn(manifest["permissions"]), applicant, granted);
