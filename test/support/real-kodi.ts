@@ -1,0 +1,262 @@
+/**
+ * A real Kodi, from Debian's packages, in a network namespace of its own with a wire to this machine. It has a screen that
+ * nobody sees and a sound card that nobody hears. Everything goes with `stop`, or with this process.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { clipFile, nameOfAddon, plugin, script, tuner, writeProfile } from "./real-kodi/profile.ts";
+
+export interface RealKodi {
+  readonly name: string;
+  /** Its own address, and ours at the other end of the wire: the one to discover from. */
+  readonly host: string;
+  readonly ourAddress: string;
+  readonly interfaceName: string;
+  readonly port: 8080;
+  /** WebSocket and bare TCP. */
+  readonly tcpPort: 9090;
+  /** Two minutes each, as Kodi sees them. */
+  readonly clips: { readonly video: string; readonly audio: string };
+  /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yesno`, `keyboard` …). */
+  readonly plugin: typeof plugin;
+  readonly script: typeof script;
+  /** Its home folder; its log is `.kodi/temp/kodi.log` in there. */
+  readonly folder: string;
+  /** One JSON-RPC call over HTTP: the result, or an error with the answer in its message. */
+  call(method: string, params?: unknown): Promise<unknown>;
+  /** Any body over HTTP, and what came back. */
+  ask(body: unknown): Promise<unknown>;
+  /** As the user does it; resolves when the process has ended. */
+  quit(): Promise<void>;
+  /** Starts it again with the same profile. */
+  start(): Promise<void>;
+  /** SIGKILL: nothing is said to anybody. */
+  crash(): Promise<void>;
+  /** Ends it and takes away everything. */
+  stop(): Promise<void>;
+}
+
+export interface RealKodiOptions {
+  readonly name?: string;
+  /** Asked of the user `kodi` over HTTP; never on 9090. */
+  readonly password?: string;
+  /** Two channels, `Zapd One` and `Zapd Two`, by Debian's kodi-pvr-iptvsimple. */
+  readonly pvr?: boolean;
+}
+
+const tools = ["ip", "Xvfb", "dbus-daemon", "avahi-daemon", "pulseaudio", "ffmpeg", "unshare"];
+const rig = join(import.meta.dir, "real-kodi", "rig.sh");
+const startWithin = 45_000;
+/** Now and then one hangs on its way out (players.md 2.3). */
+const endWithin = 10_000;
+
+let known: string | null | undefined;
+
+/** Why such a Kodi has no channels here; null when it has. */
+export function whyNoTuner(): string | null {
+  return whyNoKodi() ?? (existsSync(`/usr/share/kodi/addons/${tuner}`) ? null : "kodi-pvr-iptvsimple is not installed");
+}
+
+/** Why there can be no real Kodi here, in words for a skip; null when there can. */
+export function whyNoKodi(): string | null {
+  known ??= findReason();
+  return known;
+}
+
+function findReason(): string | null {
+  if (process.platform !== "linux") return "a real Kodi needs the network namespaces of Linux";
+  if (process.getuid?.() !== 0) return "a real Kodi in a network of its own needs root";
+  if (kodiFile() === null) return "kodi is not installed";
+  const missing = tools.filter((tool) => Bun.which(tool) === null);
+  if (missing.length > 0) return `a real Kodi needs ${missing.join(", ")}`;
+  const trial = `zkt${process.pid}`;
+  try {
+    execFileSync("ip", ["netns", "add", trial], { stdio: "pipe" });
+    execFileSync("ip", ["link", "add", trial, "type", "veth", "peer", "name", "eth0", "netns", trial], {
+      stdio: "pipe",
+    });
+    return null;
+  } catch (error) {
+    return `no network namespace can be made here (${String(error).split("\n")[1] ?? "ip failed"})`;
+  } finally {
+    for (const kind of ["link", "netns"]) {
+      try {
+        execFileSync("ip", [kind, "del", trial], { stdio: "pipe" });
+      } catch {
+        // It was never made.
+      }
+    }
+  }
+}
+
+function kodiFile(): string | null {
+  const folders = existsSync("/usr/lib") ? readdirSync("/usr/lib") : [];
+  return folders.map((folder) => `/usr/lib/${folder}/kodi/kodi.bin`).find((path) => existsSync(path)) ?? null;
+}
+
+export async function startRealKodi(options: RealKodiOptions = {}): Promise<RealKodi> {
+  const name = options.name ?? "Zapd Kodi";
+  const password = options.password ?? null;
+  const pvr = options.pvr ?? false;
+  const clips = { video: clipFile("video"), audio: clipFile("audio") };
+  const folder = mkdtempSync(join(tmpdir(), "zapd-kodi-"));
+  writeProfile(folder, { name, password, pvr, clip: clips.video });
+  const { number, child } = await takeNetwork(folder);
+  const host = `10.77.${number}.2`;
+  const life = createLife(child, folder, host);
+  const authorization = password === null ? {} : { authorization: `Basic ${btoa(`kodi:${password}`)}` };
+  const ask = async (body: unknown) => {
+    const response = await fetch(`http://${host}:8080/jsonrpc`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...authorization },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      signal: AbortSignal.timeout(10_000),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`Kodi answered ${response.status}`);
+    return text === "" ? null : (JSON.parse(text) as unknown);
+  };
+  const call = async (method: string, params?: unknown) => {
+    const answer = await ask({ jsonrpc: "2.0", id: 1, method, ...(params === undefined ? {} : { params }) });
+    if (typeof answer === "object" && answer !== null && "result" in answer) return answer.result;
+    throw new Error(`${method}: ${JSON.stringify(answer)}`);
+  };
+  try {
+    await life.start();
+    await settle(call, pvr);
+  } catch (error) {
+    await life.stop();
+    throw error;
+  }
+  return {
+    ...{ name, host, clips, plugin, script, folder, call, ask, port: 8080, tcpPort: 9090 },
+    ourAddress: `10.77.${number}.1`,
+    interfaceName: nameOf(number),
+    ...{ start: life.start, crash: life.crash, stop: life.stop },
+    async quit() {
+      await call("Application.Quit");
+      await life.ended();
+    },
+  };
+}
+
+/** A new Kodi asks whether it may enable each add-on that it found; then they are enabled by us, and the screen is the home one. */
+async function settle(call: RealKodi["call"], pvr: boolean): Promise<void> {
+  const addons = [plugin, script];
+  const look = async () => {
+    const { currentwindow } = (await call("GUI.GetProperties", { properties: ["currentwindow"] })) as Front;
+    const labels = await call("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(9)"] });
+    return { id: currentwindow.id, about: JSON.stringify(labels) };
+  };
+  const asked = new Set<string>();
+  await until(async () => {
+    const { id, about } = await look();
+    if (id === 10_100) asked.add(addons.find((addon) => about.includes(nameOfAddon[addon] ?? addon)) ?? "");
+    // A dialog that is still opening misses the key.
+    if (id === 10_100) await call("Input.Back");
+    return id === 10_000 && addons.every((addon) => asked.has(addon));
+  }, "Kodi asked about its new add-ons");
+  for (const addonid of pvr ? [...addons, tuner] : addons)
+    await call("Addons.SetAddonEnabled", { addonid, enabled: true });
+  await until(async () => (await look()).id === 10_000, "Kodi was at home");
+  if (!pvr) return;
+  await until(async () => {
+    const answer = await call("PVR.GetChannels", { channelgroupid: "alltv" }).catch(() => null);
+    return JSON.stringify(answer ?? "").includes("Zapd Two");
+  }, "Kodi had its channels");
+}
+
+interface Front {
+  readonly currentwindow: { readonly id: number };
+}
+
+async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
+  for (const end = performance.now() + 20_000; performance.now() < end; await Bun.sleep(50)) if (await holds()) return;
+  throw new Error(`not within 20 s: ${what}`);
+}
+
+const nameOf = (number: number) => `zapdkodi${number}`;
+
+/** A subnet that no other test has: the name of its namespace is the lock. */
+async function takeNetwork(folder: string): Promise<{ number: number; child: ChildProcess }> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const number = 20 + ((process.pid + tries) % 200);
+    const display = String(300 + number);
+    const child = spawn("bash", [rig, nameOf(number), `10.77.${number}`, folder, display, kodiFile() ?? ""], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const said = await lineOf(child, /^(up|taken)$/m, startWithin);
+    if (said === "up") return { number, child };
+    if (said === null) break;
+  }
+  throw new Error("no network for a real Kodi could be made");
+}
+
+/** The first match in what a process says from now on; null when it ends or the time is over. */
+function lineOf(child: ChildProcess, wanted: RegExp, within: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    let said = "";
+    const finish = (line: string | null) => {
+      clearTimeout(timer);
+      child.stdout?.off("data", hear);
+      child.off("exit", end);
+      resolve(line);
+    };
+    const hear = (bytes: Uint8Array) => {
+      said += Buffer.from(bytes).toString();
+      const found = wanted.exec(said);
+      if (found) finish(found[1] ?? found[0]);
+    };
+    const end = () => finish(null);
+    const timer = setTimeout(end, within);
+    child.stdout?.on("data", hear);
+    child.on("exit", end);
+  });
+}
+
+function createLife(child: ChildProcess, folder: string, host: string) {
+  let pid = "";
+  let running: Promise<string | null> = Promise.resolve(null);
+  const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
+  const ended = async () => {
+    const late = Bun.sleep(endWithin).then(() => "late");
+    if ((await Promise.race([running, late])) === "late") child.stdin?.write(`kill ${pid}\n`);
+    await running;
+  };
+  return {
+    ended,
+    async start() {
+      const started = lineOf(child, /^pid (\d+)$/m, startWithin);
+      running = lineOf(child, /^ended (\d+)$/m, 3_600_000);
+      child.stdin?.write("start\n");
+      pid = (await started) ?? "";
+      // The web server is the last to start: its first answer says that the rest is there.
+      for (const end = performance.now() + startWithin; performance.now() < end; await Bun.sleep(100))
+        if (await answers(`http://${host}:8080/jsonrpc`)) return;
+      throw new Error(`Kodi did not answer within ${startWithin} ms: ${tail(join(folder, "kodi.log"))}`);
+    },
+    async crash() {
+      child.stdin?.write(`kill ${pid}\n`);
+      await running;
+    },
+    async stop() {
+      child.stdin?.end();
+      await gone;
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await (await fetch(url, { signal: AbortSignal.timeout(1_000) })).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tail(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8").slice(-2_000) : "nothing in its log";
+}
