@@ -64,7 +64,10 @@ export class Connection {
 
   #finish(request: Request, reading: Reading, bytes: number): void {
     const answer = reading.answer();
-    if (answer === "reset") {
+    if (answer === "never") {
+      this.#closed = true;
+      this.#record(request, 0, bytes);
+    } else if (answer === "reset") {
       this.#closed = true;
       this.#record(request, 0, bytes);
       this.#socket.resetAndDestroy();

@@ -27,6 +27,7 @@ const REASONS: Readonly<Record<number, string>> = {
   403: "Forbidden",
   404: "Not Found",
   413: "Payload Too Large",
+  415: "Unsupported Media Type",
 };
 
 /** An empty answer has no Content-Type (1.2), so only what the answer brings is said. */

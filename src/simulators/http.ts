@@ -21,7 +21,8 @@ export interface Answer {
 export interface Reading {
   readonly limit: number;
   receive(chunk: Uint8Array): void;
-  answer(): Answer | "reset";
+  /** Reset cuts the connection, never leaves it open without a word. */
+  answer(): Answer | "reset" | "never";
   /** Close the connection after the answer, unannounced. */
   readonly hangUp?: boolean;
 }

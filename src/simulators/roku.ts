@@ -1,4 +1,4 @@
-import type { RecordedRequest } from "./roku/http.ts";
+import type { RecordedRequest } from "./http.ts";
 import { createLife } from "./roku/life.ts";
 import { createModel, type InstallFault } from "./roku/model.ts";
 import type { AccessMode, RokuSimulatorOptions } from "./roku/options.ts";
@@ -6,7 +6,7 @@ import { type Media, startPlayback } from "./roku/playback.ts";
 import { type RokuState, snapshot } from "./roku/snapshot.ts";
 import { createSockets } from "./roku/sockets.ts";
 
-export type { RecordedRequest } from "./roku/http.ts";
+export type { RecordedRequest } from "./http.ts";
 export type { InstallFault } from "./roku/model.ts";
 export type {
   AccessMode,

@@ -1,5 +1,5 @@
 import { createHash, randomInt } from "node:crypto";
-import type { Request } from "./http.ts";
+import type { Request } from "../http.ts";
 
 const USER = "rokudev";
 const REALM = "rokudev";

@@ -1,8 +1,8 @@
+import type { Answer } from "../http.ts";
 import { picture } from "../images.ts";
 import { exitApp, launch } from "./apps.ts";
 import * as device from "./device-documents.ts";
 import * as documents from "./documents.ts";
-import type { Answer } from "./http.ts";
 import { parseKey } from "./keys.ts";
 import { findApp, type Model } from "./model.ts";
 import { pressKey, releaseKey } from "./remote.ts";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
+import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "../http.ts";
 import { ROUTES, type Route, type Rule } from "./ecp-routes.ts";
-import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "./http.ts";
 import { parseKey, spoken } from "./keys.ts";
 import type { Model } from "./model.ts";
 import type { AccessMode } from "./options.ts";

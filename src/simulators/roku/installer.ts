@@ -1,6 +1,6 @@
+import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "../http.ts";
 import { picture } from "../images.ts";
 import { createGate, type Gate } from "./digest.ts";
-import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "./http.ts";
 import { convertPackage, deletePackage, installPackage } from "./install.ts";
 import { installerPage, type Message } from "./installer-page.ts";
 import type { Model } from "./model.ts";

@@ -1,9 +1,9 @@
 import { createServer } from "node:net";
+import { createHttpServer, type RecordedRequest } from "../http.ts";
 import { createListener, type Listener } from "../listeners.ts";
 import type { Responder } from "../ssdp.ts";
 import { createConsole } from "./console.ts";
 import { ecp } from "./ecp.ts";
-import { createHttpServer, type RecordedRequest } from "./http.ts";
 import { installer } from "./installer.ts";
 import type { Model } from "./model.ts";
 import type { DeveloperOptions, RokuSimulatorOptions } from "./options.ts";
