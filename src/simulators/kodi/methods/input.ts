@@ -1,0 +1,130 @@
+import type { Method } from "../method.ts";
+import type { Model } from "../model.ts";
+import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
+import { oneOf, text, truth } from "../schema.ts";
+import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
+import { tell } from "./application.ts";
+import { faster } from "./speed.ts";
+
+/** Answers OK whatever becomes of it (players.md 7.3). */
+const key = (name: string, act: (model: Model) => void = () => {}): [string, Method] => [
+  `Input.${name}`,
+  {
+    run(model) {
+      model.emit({ type: "key", key: name, text: `key ${name.toLowerCase()}` });
+      // The first key only ends the screensaver.
+      if (model.screensaver) endScreensaver(model);
+      else act(model);
+      return "OK";
+    },
+  },
+];
+
+export function endScreensaver(model: Model): void {
+  model.screensaver = false;
+  model.notify("GUI.OnScreensaverDeactivated", { shuttingdown: false });
+}
+
+const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
+
+const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
+  // It toggles (players.md 7.3), and of sound it is told twice (Kodi 20.1, ran).
+  pause(model) {
+    const { playing } = model;
+    if (playing === null) return;
+    pause(model, playing, playing.speed !== 0);
+    if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", about(playing));
+  },
+  playpause: (model) => model.playing && pause(model, model.playing, model.playing.speed !== 0),
+  play: (model) => model.playing && pause(model, model.playing, false),
+  stop: (model) => stop(model, false),
+  fastforward: (model) => changeSpeed(model, 1),
+  rewind: (model) => changeSpeed(model, -1),
+  channelup: (model) => changeChannel(model, 1),
+  channeldown: (model) => changeChannel(model, -1),
+  playpvrtv: (model) => changeChannel(model, 0),
+  mute(model) {
+    model.muted = !model.muted;
+    tell(model);
+  },
+  volumeup: (model) => changeVolume(model, 1),
+  volumedown: (model) => changeVolume(model, -1),
+  back,
+  left: () => {},
+  right: () => {},
+  up: () => {},
+  down: () => {},
+  select: (model) => select(model),
+  skipnext: () => {},
+  skipprevious: () => {},
+  stepforward: () => {},
+  stepback: () => {},
+  contextmenu: (model) => contextMenu(model),
+  info: () => {},
+  osd: () => {},
+  noop: () => {},
+};
+
+export const input: Readonly<Record<string, Method>> = {
+  ...Object.fromEntries([
+    ...["Up", "Down", "Left", "Right", "Info", "ShowOSD", "ShowPlayerProcessInfo"].map((name) => key(name)),
+    key("Home", (model) => model.dialog === null && go(model, HOME)),
+    key("Back", back),
+    key("Select", select),
+    key("ContextMenu", contextMenu),
+  ]),
+  "Input.ExecuteAction": {
+    params: [{ name: "action", schema: oneOf(...Object.keys(ACTIONS)), required: true }],
+    run(model, { action }) {
+      model.emit({ type: "key", key: String(action), text: `action ${action}` });
+      ACTIONS[String(action)]?.(model);
+      return "OK";
+    },
+  },
+  // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
+  "Input.SendText": {
+    params: [
+      { name: "text", schema: text, required: true },
+      { name: "done", schema: truth },
+    ],
+    run(model, params) {
+      const characters = String(params["text"]);
+      if (model.dialog?.input === undefined) return "OK";
+      model.dialog.text = characters;
+      model.typed = characters;
+      model.emit({ type: "text", characters, text: `text "${characters}"` });
+      if (params["done"] !== false) closeDialog(model);
+      return "OK";
+    },
+  },
+};
+
+function select(model: Model): void {
+  if (model.dialog !== null) closeDialog(model);
+}
+
+function contextMenu(model: Model): void {
+  if (model.dialog === null && model.folder !== "") openDialog(model, "context-menu");
+}
+
+/** While paused it does nothing (players.md 7.3). */
+function changeSpeed(model: Model, direction: 1 | -1): void {
+  const { playing } = model;
+  if (playing === null || playing.speed === 0) return;
+  setSpeed(model, playing, faster(playing.speed, direction));
+  model.notify("Player.OnSpeedChanged", about(playing));
+}
+
+function changeVolume(model: Model, by: number): void {
+  model.volume = Math.max(0, Math.min(100, model.volume + by));
+  tell(model);
+}
+
+function changeChannel(model: Model, by: number): void {
+  const { channels, playing } = model;
+  // Only a channel that plays is changed; without a tuner it is OK and nothing.
+  if (by !== 0 && !playing?.channel) return;
+  const at = channels.findIndex(({ id }) => id === model.lastChannel);
+  const next = channels[(Math.max(0, at) + by + channels.length) % channels.length];
+  if (next !== undefined) openChannel(model, next);
+}

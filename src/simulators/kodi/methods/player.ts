@@ -1,0 +1,165 @@
+import { Died, failed, invalidParams, type Method, type Params } from "../method.ts";
+import type { Model } from "../model.ts";
+import { about, open, openChannel, type Playing, pause, position, seek, setSpeed, stop, timeOf } from "../playback.ts";
+import { either, number, oneOf, type Schema, text, truth, whole } from "../schema.ts";
+import { pick } from "./application.ts";
+import { describe, itemNames, propertiesOf, propertyNames } from "./player-properties.ts";
+import { faster } from "./speed.ts";
+
+const playerid = { name: "playerid", schema: whole(0, 2), required: true };
+const time: Schema = {
+  type: "object",
+  properties: { hours: whole(0, 23), minutes: whole(0, 59), seconds: whole(0, 59), milliseconds: whole(0, 999) },
+};
+const only = (name: string, schema: Schema): Schema => ({ type: "object", properties: { [name]: schema } });
+const steps = oneOf("smallforward", "smallbackward", "bigforward", "bigbackward");
+const STEPS: Readonly<Record<string, number>> = {
+  smallforward: 30,
+  smallbackward: -30,
+  bigforward: 600,
+  bigbackward: -600,
+};
+
+/** What plays on the player that is meant; without it the call fails. */
+function meant(model: Model, params: Params): Playing {
+  const { playing } = model;
+  if (playing === null || playing.player !== params["playerid"]) throw failed();
+  return playing;
+}
+
+/** After a stop only the other player fails (players.md 7.2; Kodi 20.1, ran). */
+function idleOrMeant(model: Model, params: Params): Playing | null {
+  return model.playing === null ? null : meant(model, params);
+}
+
+export const player: Readonly<Record<string, Method>> = {
+  "Player.GetActivePlayers": {
+    run({ playing }) {
+      return playing === null ? [] : [{ playerid: playing.player, playertype: "internal", type: playing.kind }];
+    },
+  },
+  "Player.GetProperties": {
+    params: [playerid, { name: "properties", schema: propertyNames, required: true }],
+    run(model, params) {
+      const playing = idleOrMeant(model, params);
+      return pick(params["properties"], propertiesOf(playing, Number(params["playerid"])));
+    },
+  },
+  "Player.GetItem": {
+    params: [playerid, { name: "properties", schema: itemNames }],
+    run: (model, params) => ({ item: describe(idleOrMeant(model, params), params["properties"]) }),
+  },
+  "Player.Stop": {
+    params: [playerid],
+    run(model, params) {
+      idleOrMeant(model, params);
+      if (model.dialog?.swallowsStop) return "OK";
+      stop(model, false);
+      return "OK";
+    },
+  },
+  "Player.PlayPause": {
+    params: [playerid, { name: "play", schema: either(truth, oneOf("toggle")) }],
+    run(model, params) {
+      const playing = meant(model, params);
+      const { play = "toggle" } = params;
+      pause(model, playing, play === "toggle" ? playing.speed !== 0 : play === false);
+      return { speed: playing.speed };
+    },
+  },
+  "Player.SetSpeed": {
+    params: [
+      playerid,
+      { name: "speed", schema: either(whole(-32, 32), oneOf("increment", "decrement")), required: true },
+    ],
+    run(model, params) {
+      const playing = idleOrMeant(model, params);
+      if (playing === null) return { speed: 0 };
+      const { speed } = params;
+      const before = playing.speed;
+      const next = typeof speed === "number" ? speed : faster(before, speed === "increment" ? 1 : -1);
+      setSpeed(model, playing, next);
+      // Going back to normal is said as resuming as well (Kodi 20.1, ran).
+      if (next === 1 && before !== 1) model.notify("Player.OnResume", about(playing));
+      model.notify("Player.OnSpeedChanged", about(playing));
+      if (next === 1 && playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
+      return { speed: next };
+    },
+  },
+  "Player.Seek": {
+    params: [
+      playerid,
+      {
+        name: "value",
+        schema: either(only("percentage", number), only("time", time), only("step", steps), only("seconds", whole())),
+        required: true,
+      },
+    ],
+    run: (model, params) => jump(model, meant(model, params), params["value"]),
+  },
+  "Player.GoTo": {
+    params: [playerid, { name: "to", schema: either(oneOf("previous", "next"), whole(0)), required: true }],
+    run: (model, params) => {
+      idleOrMeant(model, params);
+      return "OK";
+    },
+  },
+  "Player.Open": {
+    params: [
+      {
+        name: "item",
+        schema: either(only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)),
+      },
+      { name: "options", schema: { type: "object" } },
+    ],
+    run: (model, { item }) => openItem(model, item),
+  },
+};
+
+/** Relative jumps answer with the position before (players.md 7.3), absolute ones with the new one (Kodi 20.1, ran). */
+function jump(model: Model, playing: Playing, value: unknown) {
+  const { percentage, time: to, step, seconds } = { ...(value as Params) };
+  const total = playing.durationMs ?? 0;
+  const before = position(playing);
+  const relative = typeof step === "string" ? STEPS[step] : typeof seconds === "number" ? seconds : undefined;
+  const parts: Params = { ...(to as Params | undefined) };
+  const amount = (name: string) => Number(parts[name] ?? 0);
+  const absolute =
+    typeof percentage === "number"
+      ? (total * percentage) / 100
+      : ((amount("hours") * 60 + amount("minutes")) * 60 + amount("seconds")) * 1000 + amount("milliseconds");
+  seek(model, playing, relative === undefined ? absolute : before + relative * 1000);
+  const after = position(playing);
+  model.notify("Player.OnSeek", about(playing, { seekoffset: timeOf(after - before), time: timeOf(after) }));
+  if (playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
+  const said = relative === undefined ? after : before;
+  return { percentage: total === 0 ? 0 : (said / total) * 100, time: timeOf(said), totaltime: timeOf(total) };
+}
+
+function openItem(model: Model, item: unknown): string {
+  const { file, channelid } = { ...(item as Params | undefined) };
+  if (item === undefined) throw invalidParams();
+  if (typeof channelid === "number") {
+    const channel = model.channels.find(({ id }) => id === channelid);
+    // Kodi 20.1 died of a channel that is not there (ran): SIGSEGV, nothing answered.
+    if (channel === undefined) throw new Died("Player.Open");
+    openChannel(model, channel);
+    return "OK";
+  }
+  // A folder that is not there is taken, and only a list is cleared (Kodi 20.1, ran).
+  if (typeof file !== "string") {
+    model.notify("Playlist.OnClear", { playlistid: 2 });
+    return "OK";
+  }
+  const known = model.media.find((media) => media.file === file);
+  if (known !== undefined) open(model, known);
+  else if (file.startsWith("plugin://")) openPlugin(model, file);
+  else if (/^[a-z]+:\/\//.test(file)) open(model, { file });
+  else throw invalidParams();
+  return "OK";
+}
+
+function openPlugin(model: Model, path: string): void {
+  const addon = model.addons.find(({ id }) => path.startsWith(`plugin://${id}/`));
+  if (addon !== undefined && addon.enabled !== false) open(model, { file: path, title: addon.name }, path);
+}

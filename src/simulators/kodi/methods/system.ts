@@ -1,0 +1,41 @@
+import { failed, invalidParams, type Method } from "../method.ts";
+import { names, text } from "../schema.ts";
+import { pick } from "./application.ts";
+
+/** What the system under it does not allow fails with -32100 (players.md 7.2). */
+const leaving = (what: "shutdown" | "suspend" | "hibernate"): Method => ({
+  run(model) {
+    if (!model.identity.can[what]) throw failed();
+    if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
+    else model.notify("System.OnSleep", null);
+    model.leave("asleep", "told");
+    return "OK";
+  },
+});
+
+export const system: Readonly<Record<string, Method>> = {
+  "System.GetProperties": {
+    params: [
+      {
+        name: "properties",
+        schema: names("System.Property.Name", ["canshutdown", "cansuspend", "canhibernate", "canreboot"]),
+        required: true,
+      },
+    ],
+    run({ identity }, { properties }) {
+      const can = Object.entries(identity.can).map(([name, value]) => [`can${name}`, value]);
+      return pick(properties, Object.fromEntries(can));
+    },
+  },
+  "System.Shutdown": leaving("shutdown"),
+  "System.Suspend": leaving("suspend"),
+  "System.Hibernate": leaving("hibernate"),
+  "Settings.GetSettingValue": {
+    params: [{ name: "setting", schema: text, required: true }],
+    // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
+    run(model, { setting }) {
+      if (setting === "services.devicename") return { value: model.name };
+      throw invalidParams();
+    },
+  },
+};

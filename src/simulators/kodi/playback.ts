@@ -1,0 +1,170 @@
+import type { Model } from "./model.ts";
+import type { SimulatedChannel, SimulatedMedia } from "./options.ts";
+import { FULLSCREEN, go, goBack, openDialog } from "./windows.ts";
+
+export interface Playing {
+  /** 0 for sound, 1 for video; what a plug-in resolves plays as 0 too, though it is video (Kodi 20.1, ran). */
+  readonly player: 0 | 1;
+  readonly kind: "video" | "audio";
+  readonly file: string;
+  /** What was asked to play: the plug-in's own address. */
+  readonly path: string;
+  readonly title: string;
+  readonly durationMs: number | null;
+  readonly channel: SimulatedChannel | null;
+  speed: number;
+  /** The position at the moment `at`. */
+  positionMs: number;
+  at: number;
+  end: ReturnType<typeof setTimeout> | null;
+}
+
+const USUAL_MS = 120_000;
+
+export function position(playing: Playing): number {
+  // Kodi says 0 of a live channel (ran).
+  if (playing.durationMs === null) return 0;
+  const moved = playing.positionMs + (Date.now() - playing.at) * playing.speed;
+  return Math.max(Math.min(moved, playing.durationMs), Math.min(0, playing.positionMs));
+}
+
+/** Starts after the answer has gone, with the storm that a real one sends (players.md 7.1). */
+export function open(model: Model, media: SimulatedMedia, path = media.file): void {
+  const { file, durationMs = USUAL_MS, kind = "video" } = media;
+  const title = media.title ?? decodeURIComponent(file.split("/").findLast((part) => part !== "") ?? file);
+  const plugin = path.startsWith("plugin://");
+  const player = kind === "audio" || plugin ? 0 : 1;
+  model.screensaver = false;
+  model.emit({ type: "open", file: path, text: `open ${path}` });
+  soon(model, () => {
+    if (plugin) clearList(model, player);
+    else addToList(model, player, kind === "audio" ? { type: "unknown" } : { title, type: "movie" });
+    if (media.broken) fail(model, title);
+    else start(model, { player, kind, file, path, title, durationMs, channel: null });
+  });
+}
+
+export function openChannel(model: Model, channel: SimulatedChannel): void {
+  const [kind, player, group] = channel.radio ? (["audio", 0, "radio"] as const) : (["video", 1, "tv"] as const);
+  const path = `pvr://channels/${group}/All%20channels/${channel.id}.pvr`;
+  model.screensaver = false;
+  model.lastChannel = channel.id;
+  model.emit({ type: "open", file: path, text: `channel ${channel.number} ${channel.name}` });
+  soon(model, () => start(model, { player, kind, file: "", path, title: channel.name, durationMs: null, channel }));
+}
+
+/** Playing was announced, and a dialog followed (Kodi 20.1, ran: a URL that nobody answers). */
+function fail(model: Model, title: string): void {
+  const item = { title, type: "movie" };
+  model.notify("Player.OnPlay", { item, player: { playerid: 1, speed: 1 } });
+  model.notify("Player.OnStop", { end: false, item });
+  openDialog(model, "ok");
+}
+
+function clearList(model: Model, playlistid: number): void {
+  if (model.lists.delete(playlistid)) model.notify("Playlist.OnClear", { playlistid });
+}
+
+function addToList(model: Model, playlistid: number, item: Readonly<Record<string, unknown>>): void {
+  clearList(model, playlistid);
+  model.lists.add(playlistid);
+  model.notify("Playlist.OnAdd", { item, playlistid, position: 0 });
+}
+
+function soon(model: Model, step: () => void): void {
+  if (model.opening !== null) clearTimeout(model.opening);
+  model.opening = setTimeout(() => {
+    model.opening = null;
+    step();
+  }, model.startMs);
+}
+
+export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" | "at" | "end">, fromMs = 0): void {
+  // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
+  if (model.playing !== null) {
+    model.notify("Player.OnResume", { ...about(model.playing), player: { playerid: facts.player, speed: 1 } });
+    stop(model, false);
+  }
+  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now(), end: null };
+  model.playing = playing;
+  storm(model, playing);
+  if (facts.kind === "video" && model.window !== FULLSCREEN) go(model, FULLSCREEN);
+  watchEnd(model, playing);
+}
+
+/** The order in which Kodi 20.1 sent them; of sound it sends OnPlay and OnAVStart alone (ran). */
+function storm(model: Model, playing: Playing): void {
+  const said = about(playing);
+  const video = playing.kind === "video";
+  if (video) model.notify("Player.OnAVChange", said);
+  model.notify("Player.OnPlay", said);
+  if (video) model.notify("Player.OnAVChange", said);
+  if (video) model.notify("Player.OnAVChange", said);
+  model.notify("Player.OnAVStart", said);
+  if (video) model.notify("Player.OnAVChange", said);
+}
+
+/** The item as notifications describe it, which is less than GetItem does (Kodi 20.1, ran). */
+export function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
+  if (channel) return { channeltype: channel.radio ? "radio" : "tv", id: channel.id, title, type: "channel" };
+  return kind === "audio" ? { type: "unknown" } : { title, type: "movie" };
+}
+
+export function about(playing: Playing, more: Readonly<Record<string, unknown>> = {}) {
+  return { item: itemOf(playing), player: { playerid: playing.player, speed: playing.speed, ...more } };
+}
+
+export function stop(model: Model, end: boolean): void {
+  if (model.opening !== null) clearTimeout(model.opening);
+  model.opening = null;
+  const { playing } = model;
+  if (playing === null) return;
+  if (playing.end !== null) clearTimeout(playing.end);
+  model.playing = null;
+  if (model.window === FULLSCREEN) goBack(model);
+  model.notify("Player.OnStop", { end, item: itemOf(playing) });
+  model.emit({ type: "stop", text: end ? "playback ended" : "playback stopped" });
+}
+
+export function setSpeed(model: Model, playing: Playing, speed: number): void {
+  hold(playing);
+  playing.speed = speed;
+  watchEnd(model, playing);
+}
+
+/** Paused or not; nothing is said when it is so already (Kodi 20.1, ran). */
+export function pause(model: Model, playing: Playing, paused: boolean): void {
+  if (paused === (playing.speed === 0)) return;
+  setSpeed(model, playing, paused ? 0 : 1);
+  model.notify(paused ? "Player.OnPause" : "Player.OnResume", about(playing));
+}
+
+export function seek(model: Model, playing: Playing, toMs: number): void {
+  hold(playing);
+  playing.positionMs = Math.max(0, Math.min(toMs, playing.durationMs ?? toMs));
+  watchEnd(model, playing);
+}
+
+function hold(playing: Playing): void {
+  playing.positionMs = position(playing);
+  playing.at = Date.now();
+}
+
+function watchEnd(model: Model, playing: Playing): void {
+  if (playing.end !== null) clearTimeout(playing.end);
+  playing.end = null;
+  if (playing.durationMs === null || playing.speed <= 0) return;
+  const left = (playing.durationMs - position(playing)) / playing.speed;
+  playing.end = setTimeout(() => stop(model, true), left);
+}
+
+/** Hours to milliseconds, each with the sign of the whole: that is how `milliseconds` gets to be -99 (players.md 7.2). */
+export function timeOf(ms: number): Record<"hours" | "minutes" | "seconds" | "milliseconds", number> {
+  const part = (size: number, of: number) => Math.trunc(ms / size) % of || 0;
+  return {
+    hours: part(3_600_000, 1e9),
+    milliseconds: Math.trunc(ms % 1000) || 0,
+    minutes: part(60_000, 60),
+    seconds: part(1000, 60),
+  };
+}

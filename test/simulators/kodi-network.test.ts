@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { connect } from "node:net";
+import { Bonjour } from "bonjour-service";
+import WebSocket from "ws";
+import type { KodiSimulator } from "../../src/simulators/kodi.ts";
+import { ask, call, listen, plugIn, request, until } from "./kodi-harness.ts";
+import { magicPacket, sendDatagram } from "./roku-datagrams.ts";
+
+/** What the client from npm makes of it. */
+async function open(kodi: KodiSimulator) {
+  const socket = new WebSocket(`ws://${kodi.host}:${kodi.ports.tcp}/jsonrpc`);
+  const heard: string[] = [];
+  const texts: string[] = [];
+  socket.on("message", (text) => texts.push(String(text)));
+  socket.on("error", (error) => heard.push(`error ${(error as { code?: string }).code}`));
+  socket.on("close", (code) => heard.push(`close ${code}`));
+  await new Promise((resolve) => socket.once("open", resolve));
+  return { socket, heard, texts };
+}
+
+describe("WebSocket (players.md 7.1)", () => {
+  test("answers, and tells everybody", async () => {
+    const kodi = await plugIn();
+    const [one, other] = [await open(kodi), await open(kodi)];
+    const bare = await listen(kodi.host, kodi.ports.tcp ?? 0);
+    one.socket.send(JSON.stringify(request("Application.SetVolume", { volume: 12 })));
+    await until("all have heard", () => other.texts.length > 0 && bare.messages().length > 0 && one.texts.length > 1);
+    expect(JSON.parse(other.texts[0] ?? "")).toEqual({
+      jsonrpc: "2.0",
+      method: "Application.OnVolumeChanged",
+      params: { data: { muted: false, volume: 12 }, sender: "xbmc" },
+    });
+    expect(kodi.calls.map(({ via }) => via)).toEqual(["websocket"]);
+    expect(kodi.state.clients).toEqual({ websocket: 2, tcp: 1 });
+    for (const { socket } of [one, other]) socket.terminate();
+    bare.socket.destroy();
+  });
+
+  test("its answers to a close and to a ping are no frames that a client takes", async () => {
+    const kodi = await plugIn();
+    for (const act of [(socket: WebSocket) => socket.close(1000, "bye"), (socket: WebSocket) => socket.ping("hey")]) {
+      const { socket, heard } = await open(kodi);
+      act(socket);
+      await until("it is closed", () => heard.length > 1);
+      expect(heard).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
+    }
+  });
+
+  test("the bytes are those of Kodi 20.1", async () => {
+    const kodi = await plugIn();
+    const mask = (opcode: number, payload: string) => {
+      const key = createHash("md5").update(payload).digest().subarray(0, 4);
+      const bytes = Buffer.from(payload, "latin1").map((byte, at) => byte ^ (key[at % 4] ?? 0));
+      return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length]), key, bytes]);
+    };
+    const upgrade = ["GET /any HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade"];
+    const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    const socket = connect(kodi.ports.tcp ?? 0, kodi.host);
+    const pieces: Uint8Array[] = [];
+    socket.on("data", (piece: Uint8Array) => pieces.push(piece));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    socket.write([...upgrade, key, "", ""].join("\r\n"));
+    socket.write(mask(9, "hey"));
+    // Split in the middle of a frame, and what is no JSON gets an error.
+    const ping = mask(1, JSON.stringify(request("JSONRPC.Ping")));
+    socket.write(ping.subarray(0, 9));
+    await Bun.sleep(20);
+    socket.write(ping.subarray(9));
+    socket.write(mask(8, "\x03\xe8"));
+    await closed;
+    const said = Buffer.concat(pieces).toString("latin1");
+    expect(said.slice(0, said.indexOf("\r\n\r\n")).split("\r\n")).toEqual([
+      "HTTP/1.1 101 Switching Protocols",
+      "Upgrade: websocket",
+      "Connection: Upgrade",
+      "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+    ]);
+    expect(said.slice(said.indexOf("\r\n\r\n") + 4)).toBe(
+      '\x81\x02\x8a\x00\x81\x28{"id":1,"jsonrpc":"2.0","result":"pong"}\x81\x04\x88\x02\x03\xe8',
+    );
+  });
+});
+
+describe("bare TCP (players.md 7.1)", () => {
+  test("objects back to back, split or in pairs, and noise between them", async () => {
+    const kodi = await plugIn();
+    const { socket, text } = await listen(kodi.host, kodi.ports.tcp ?? 0);
+    const ping = (id: unknown) => JSON.stringify(request("JSONRPC.Ping", undefined, id));
+    socket.write(`hello ${ping(1)}${ping("} {")}`);
+    socket.write(ping(3).slice(0, 9));
+    await Bun.sleep(20);
+    socket.write(`${ping(3).slice(9)}{"a":}[${ping(4)}]`);
+    const pong = (id: unknown) => JSON.stringify({ id, jsonrpc: "2.0", result: "pong" });
+    const error = JSON.stringify({ error: { code: -32700, message: "Parse error." }, id: null, jsonrpc: "2.0" });
+    const expected = [pong(1), pong("} {"), pong(3), error, `[${pong(4)}]`].join("");
+    await until("all is answered", () => text().length >= expected.length);
+    expect(text()).toBe(expected);
+    socket.destroy();
+  });
+
+  test("may be switched off", async () => {
+    const kodi = await plugIn({ tcpPort: null });
+    expect(kodi.ports.tcp).toBeNull();
+    expect(await call(kodi, "JSONRPC.Ping")).toBe("pong");
+  });
+});
+
+describe("on and off", () => {
+  test("quitting is told, with the broken close frame after it, and a start brings it back where it was", async () => {
+    const kodi = await plugIn();
+    const { heard, texts } = await open(kodi);
+    const { port } = kodi;
+    expect(await call(kodi, "Application.Quit")).toBe("OK");
+    await until("it is closed", () => heard.length > 1);
+    expect(heard).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
+    expect(texts.join()).toContain("System.OnQuit");
+    await until("it has ended", () => kodi.state.power === "ended");
+    await expect(ask(kodi, "JSONRPC.Ping")).rejects.toThrow();
+    await kodi.wake();
+    expect([await call(kodi, "JSONRPC.Ping"), kodi.port]).toEqual(["pong", port]);
+  });
+
+  test("it sleeps when it may, and a magic packet wakes it", async () => {
+    const kodi = await plugIn({ power: { suspend: false } });
+    expect(await call(kodi, "System.Suspend")).toBe(-32100);
+    const asked = { properties: ["canshutdown", "cansuspend"] };
+    expect(await call(kodi, "System.GetProperties", asked)).toEqual({ canshutdown: true, cansuspend: false });
+    expect(await call(kodi, "System.Shutdown")).toBe("OK");
+    await until("it sleeps", () => kodi.state.power === "asleep");
+    await expect(ask(kodi, "JSONRPC.Ping")).rejects.toThrow();
+    await sendDatagram(magicPacket(kodi.mac), kodi.ports.wake, kodi.host);
+    await until("it is awake", () => kodi.state.power === "on");
+    await until("it answers", async () => (await call(kodi, "JSONRPC.Ping").catch(() => "")) === "pong");
+  });
+
+  test("a suspended machine says nothing, and closes nothing", async () => {
+    const kodi = await plugIn({ asleep: "silent" });
+    const { socket, heard, texts } = await open(kodi);
+    await kodi.sleep();
+    const before = texts.length;
+    socket.send(JSON.stringify(request("JSONRPC.Ping")));
+    const asking = fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, { signal: AbortSignal.timeout(150) });
+    await expect(asking).rejects.toThrow("timed out");
+    expect([heard, texts.length]).toEqual([[], before]);
+    await kodi.wake();
+    await until("the old connection is cut", () => heard.length > 0);
+    expect(await call(kodi, "JSONRPC.Ping")).toBe("pong");
+    socket.terminate();
+  });
+});
+
+test("both services are announced, at its own address alone, and taken back", async () => {
+  const kodi = await plugIn({ mdns: true, host: "127.0.0.1", name: "Küche, 2nd" });
+  expect(kodi.state.discoverable).toBe(true);
+  // What bonjour-service hands on to multicast-dns, without declaring it.
+  const options = { interface: "127.0.0.1", bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
+  const bonjour = new Bonjour(options);
+  const down: string[] = [];
+  const browsers = ["xbmc-jsonrpc-h", "xbmc-jsonrpc"].map((type) => {
+    const browser = bonjour.find({ type });
+    browser.on("down", (service: { type: string; txt?: { uuid?: string } }) => {
+      if (service.txt?.uuid === kodi.uuid) down.push(service.type);
+    });
+    return browser;
+  });
+  const found = () => browsers.map(({ services }) => services.find(({ txt }) => txt?.uuid === kodi.uuid));
+  await until("both are found", () => found().every((service) => service?.addresses?.length));
+  const facts = { name: "Küche, 2nd", addresses: ["127.0.0.1"], txt: { txtvers: "1", uuid: kodi.uuid } };
+  expect(found()).toMatchObject([
+    { ...facts, port: kodi.port },
+    { ...facts, port: kodi.ports.tcp ?? 0 },
+  ]);
+  await kodi.sleep();
+  expect(kodi.state.discoverable).toBe(false);
+  await until("both are taken back", () => down.length === 2);
+  bonjour.destroy();
+});
