@@ -2,11 +2,15 @@
  * A real Kodi, from Debian's packages, in a network namespace of its own with a wire to this machine. It has a screen that
  * nobody sees and a sound card that nobody hears. Everything goes with `stop`, or with this process.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { clipFile, nameOfAddon, plugin, script, tuner, writeProfile } from "./real-kodi/profile.ts";
+import { clipFile, plugin, script, writeProfile } from "./real-kodi/profile.ts";
+import { kodiFile } from "./real-kodi/reasons.ts";
+import { settle } from "./real-kodi/settle.ts";
+
+export { whyNoKodi, whyNoTuner } from "./real-kodi/reasons.ts";
 
 export interface RealKodi {
   readonly name: string;
@@ -19,7 +23,7 @@ export interface RealKodi {
   readonly tcpPort: 9090;
   /** Two minutes each, as Kodi sees them. */
   readonly clips: { readonly video: string; readonly audio: string };
-  /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yesno`, `keyboard` …). */
+  /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yes-no`, `ok`, `context-menu`, `select`, `keyboard`, `number`: its first parameter). */
   readonly plugin: typeof plugin;
   readonly script: typeof script;
   /** Its home folder; its log is `.kodi/temp/kodi.log` in there. */
@@ -30,6 +34,8 @@ export interface RealKodi {
   ask(body: unknown): Promise<unknown>;
   /** As the user does it; resolves when the process has ended. */
   quit(): Promise<void>;
+  /** Waits for the end of a process that somebody told to end; one that hangs is killed. */
+  ended(): Promise<void>;
   /** Starts it again with the same profile. */
   start(): Promise<void>;
   /** SIGKILL: nothing is said to anybody. */
@@ -46,55 +52,10 @@ export interface RealKodiOptions {
   readonly pvr?: boolean;
 }
 
-const tools = ["ip", "Xvfb", "dbus-daemon", "avahi-daemon", "pulseaudio", "ffmpeg", "unshare"];
 const rig = join(import.meta.dir, "real-kodi", "rig.sh");
 const startWithin = 45_000;
 /** Now and then one hangs on its way out (players.md 2.3). */
 const endWithin = 10_000;
-
-let known: string | null | undefined;
-
-/** Why such a Kodi has no channels here; null when it has. */
-export function whyNoTuner(): string | null {
-  return whyNoKodi() ?? (existsSync(`/usr/share/kodi/addons/${tuner}`) ? null : "kodi-pvr-iptvsimple is not installed");
-}
-
-/** Why there can be no real Kodi here, in words for a skip; null when there can. */
-export function whyNoKodi(): string | null {
-  known ??= findReason();
-  return known;
-}
-
-function findReason(): string | null {
-  if (process.platform !== "linux") return "a real Kodi needs the network namespaces of Linux";
-  if (process.getuid?.() !== 0) return "a real Kodi in a network of its own needs root";
-  if (kodiFile() === null) return "kodi is not installed";
-  const missing = tools.filter((tool) => Bun.which(tool) === null);
-  if (missing.length > 0) return `a real Kodi needs ${missing.join(", ")}`;
-  const trial = `zkt${process.pid}`;
-  try {
-    execFileSync("ip", ["netns", "add", trial], { stdio: "pipe" });
-    execFileSync("ip", ["link", "add", trial, "type", "veth", "peer", "name", "eth0", "netns", trial], {
-      stdio: "pipe",
-    });
-    return null;
-  } catch (error) {
-    return `no network namespace can be made here (${String(error).split("\n")[1] ?? "ip failed"})`;
-  } finally {
-    for (const kind of ["link", "netns"]) {
-      try {
-        execFileSync("ip", [kind, "del", trial], { stdio: "pipe" });
-      } catch {
-        // It was never made.
-      }
-    }
-  }
-}
-
-function kodiFile(): string | null {
-  const folders = existsSync("/usr/lib") ? readdirSync("/usr/lib") : [];
-  return folders.map((folder) => `/usr/lib/${folder}/kodi/kodi.bin`).find((path) => existsSync(path)) ?? null;
-}
 
 export async function startRealKodi(options: RealKodiOptions = {}): Promise<RealKodi> {
   const name = options.name ?? "Zapd Kodi";
@@ -134,47 +95,12 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     ...{ name, host, clips, plugin, script, folder, call, ask, port: 8080, tcpPort: 9090 },
     ourAddress: `10.77.${number}.1`,
     interfaceName: nameOf(number),
-    ...{ start: life.start, crash: life.crash, stop: life.stop },
+    ...{ ended: life.ended, start: life.start, crash: life.crash, stop: life.stop },
     async quit() {
       await call("Application.Quit");
       await life.ended();
     },
   };
-}
-
-/** A new Kodi asks whether it may enable each add-on that it found; then they are enabled by us, and the screen is the home one. */
-async function settle(call: RealKodi["call"], pvr: boolean): Promise<void> {
-  const addons = [plugin, script];
-  const look = async () => {
-    const { currentwindow } = (await call("GUI.GetProperties", { properties: ["currentwindow"] })) as Front;
-    const labels = await call("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(9)"] });
-    return { id: currentwindow.id, about: JSON.stringify(labels) };
-  };
-  const asked = new Set<string>();
-  await until(async () => {
-    const { id, about } = await look();
-    if (id === 10_100) asked.add(addons.find((addon) => about.includes(nameOfAddon[addon] ?? addon)) ?? "");
-    // A dialog that is still opening misses the key.
-    if (id === 10_100) await call("Input.Back");
-    return id === 10_000 && addons.every((addon) => asked.has(addon));
-  }, "Kodi asked about its new add-ons");
-  for (const addonid of pvr ? [...addons, tuner] : addons)
-    await call("Addons.SetAddonEnabled", { addonid, enabled: true });
-  await until(async () => (await look()).id === 10_000, "Kodi was at home");
-  if (!pvr) return;
-  await until(async () => {
-    const answer = await call("PVR.GetChannels", { channelgroupid: "alltv" }).catch(() => null);
-    return JSON.stringify(answer ?? "").includes("Zapd Two");
-  }, "Kodi had its channels");
-}
-
-interface Front {
-  readonly currentwindow: { readonly id: number };
-}
-
-async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await Bun.sleep(50)) if (await holds()) return;
-  throw new Error(`not within 20 s: ${what}`);
 }
 
 const nameOf = (number: number) => `zapdkodi${number}`;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 export const plugin = "plugin.video.zapdtest";
 export const script = "script.zapdtest";
 
-export const nameOfAddon: Readonly<Record<string, string>> = {
+const nameOfAddon: Readonly<Record<string, string>> = {
   [plugin]: "Zapd Test Videos",
   [script]: "Zapd Test Script",
 };
@@ -43,7 +43,7 @@ export function writeProfile(folder: string, options: ProfileOptions): void {
 /** Two minutes of video with sound; made once for this machine. */
 export function clipFile(kind: "video" | "audio"): string {
   const [ending, codec] = kind === "video" ? ["mp4", videoArguments] : ["m4a", []];
-  const path = join(tmpdir(), `zapd-kodi-clip.${ending}`);
+  const path = join(tmpdir(), `zapd-kodi-${kind}.${ending}`);
   if (existsSync(path)) return path;
   const making = `${path}.${process.pid}.${ending}`;
   const sound = ["-f", "lavfi", "-i", "sine=440", "-t", "120", "-c:a", "aac", "-metadata", `title=Zapd ${kind} clip`];
@@ -54,7 +54,7 @@ export function clipFile(kind: "video" | "audio"): string {
 
 const videoArguments = [
   ...["-f", "lavfi", "-i", "testsrc=size=320x180:rate=24"],
-  ...["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"],
+  ...["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "24"],
 ];
 
 function settings({ name, password }: ProfileOptions): string {
@@ -136,11 +136,11 @@ words = sys.argv[1:]
 home.setProperty("zapdtest.script", " ".join(words) or "started")
 what = words[0].split("=")[-1] if words else ""
 said = None
-if what == "yesno":
+if what == "yes-no":
     said = xbmcgui.Dialog().yesno("Zapd", "Really?")
 elif what == "ok":
     said = xbmcgui.Dialog().ok("Zapd", "Seen?")
-elif what == "context":
+elif what == "context-menu":
     said = xbmcgui.Dialog().contextmenu(["one", "two"])
 elif what == "select":
     said = xbmcgui.Dialog().select("Zapd", ["one", "two"])
