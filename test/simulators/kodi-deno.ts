@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import WebSocket from "ws";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { magicPacket, sendDatagram } from "./roku-datagrams.ts";
+import { magicPacket, sendDatagram } from "./datagrams.ts";
 
 // Run by kodi-deno.test.ts under the other runtime. It ends by itself: a socket left open would keep it.
 

@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { Bonjour } from "bonjour-service";
 import WebSocket from "ws";
 import type { KodiSimulator } from "../../src/simulators/kodi.ts";
+import { magicPacket, sendDatagram } from "./datagrams.ts";
 import { ask, call, listen, plugIn, request, until } from "./kodi-harness.ts";
-import { magicPacket, sendDatagram } from "./roku-datagrams.ts";
 
 /** What the client from npm makes of it. */
 async function open(kodi: KodiSimulator) {
