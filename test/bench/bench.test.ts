@@ -1,0 +1,101 @@
+/** The benchmark's arithmetic, and one small run of it. Its figures are judged by `npm run bench -- --check`, not here. */
+import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { median, percentile, ratios, short, spreadOf } from "./figures.ts";
+import { measures } from "./measures/index.ts";
+import { readOptions } from "./options.ts";
+import { PeerRounds } from "./peers.ts";
+import { devicesOf } from "./registry.ts";
+import { type Row, reaches, shortfalls, tableOf, withBenchmark } from "./report.ts";
+
+const row = (median: number, must: Row["must"]): Row => ({
+  ...{ measure: 7, what: "listing | all", how: "2 ÷ 1", limit: 1, figure: { median, least: 0, most: 9 }, must },
+  growth: [{ size: "10 devices", figure: 0.5 }],
+  peers: [{ name: "other 1.0", figure: null, note: "npm is not there" }],
+});
+
+test("middles, percentiles and ratios", () => {
+  expect([median([3, 1, 2]), median([4, 1, 3, 2]), median([5])]).toEqual([2, 2.5, 5]);
+  const hundred = Array.from({ length: 100 }, (_, at) => at + 1);
+  expect([percentile(hundred, 0.99), percentile(hundred, 0.5), percentile([7], 0.99)]).toEqual([99, 50, 7]);
+  expect(spreadOf([2, 9, 4])).toEqual({ median: 4, least: 2, most: 9 });
+  // Round by round: a machine that was slow for a while was so for both.
+  expect(ratios([2, 20, 3], [1, 10, 3])).toEqual({ median: 2, least: 1, most: 2 });
+  expect(() => ratios([1], [])).toThrow("as many limits");
+  expect([0, 0.0512, 1.277, 31_415, Number.NaN].map(short)).toEqual(["0", "0.0512", "1.28", "31415", "none"]);
+});
+
+test("a bound is reached from the right side, and what falls short is named", () => {
+  const most = { at: "most", value: 1.3 } as const;
+  const least = { at: "least", value: 0.7 } as const;
+  expect([1.3, 1.31, Number.NaN].map((value) => reaches(row(value, most)))).toEqual([true, false, false]);
+  expect([0.7, 0.69, Number.NaN].map((value) => reaches(row(value, least)))).toEqual([true, false, false]);
+  expect(shortfalls([row(1, most), row(30, { at: "most", value: 24, unit: "MB" })])).toEqual([
+    "7 listing | all: 30.0 MB, must be at most 24.0 MB",
+  ]);
+});
+
+test("the table says all there is to say, and the README takes it between its marks", () => {
+  const table = tableOf([{ ...row(0.5, { at: "least", value: 0.7 }), note: "with care" }]);
+  expect(table).toContain(
+    "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.700 | **no** | 10 devices: 0.500 |",
+  );
+  expect(table).toContain("other 1.0: not measured, npm is not there");
+  expect(table).toEndWith("- 7: with care\n");
+  const readme = "a\n<!-- benchmark -->\nold\n<!-- /benchmark -->\nz\n";
+  expect(withBenchmark(readme, "new\n")).toBe("a\n<!-- benchmark -->\nnew\n<!-- /benchmark -->\nz\n");
+  expect(() => withBenchmark("a", "new")).toThrow("benchmark");
+});
+
+test("its words", () => {
+  const known = [1, 5];
+  const usual = { only: null, rounds: 5, check: false, write: false, json: "dist/bench.json" };
+  expect(readOptions([], known)).toEqual(usual);
+  expect(readOptions(["--only", "1,5", "--rounds", "2", "--check", "--json", "x"], known)).toEqual({
+    ...{ ...usual, only: [1, 5], rounds: 2, check: true, json: "x" },
+  });
+  for (const wrong of [
+    ["--only", "2"],
+    ["--only"],
+    ["--rounds", "0"],
+    ["--json"],
+    ["--fast"],
+    ["--write", "--only", "1"],
+  ])
+    expect(() => readOptions(wrong, known)).toThrow();
+  expect(measures.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+});
+
+test("a peer that fails once is said to have failed, and is not asked again", async () => {
+  const peer = new PeerRounds("peer 1.0");
+  for (const value of [9, 2, 3]) await peer.measure(async () => value);
+  expect(peer.against([1, 1])).toEqual({ name: "peer 1.0", figure: 2.5 });
+  await peer.measure(() => Promise.reject(new Error("line one\nError: it broke")));
+  expect(peer.against([1, 1])).toEqual({ name: "peer 1.0", figure: null, note: "Error: it broke" });
+});
+
+test("its registries hold different devices, as many as asked for", () => {
+  const devices = devicesOf(300);
+  for (const of of [devices.map(({ id }) => id), devices.map(({ name }) => name), devices.map(({ host }) => host)])
+    expect(new Set(of).size).toBe(300);
+});
+
+test("one measure from end to end", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-bench-test-"));
+  try {
+    const json = join(folder, "figures.json");
+    const words = [join(import.meta.dir, "bench.ts"), "--only", "8", "--rounds", "1", "--json", json];
+    const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining("round 1 of 1") });
+    expect(stdout).toMatch(/^\| 8 \| reads of the set per client read, 20 at once \|.*\| 0\.0500 \| \*\*0\.\d+\*\*/m);
+    expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({
+      rows: [{ measure: 8, must: { value: 0.1 } }],
+      broken: [],
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 30_000);

@@ -1,0 +1,102 @@
+/** The simulated sets, a process of their own: they answer as fast as they can, and note what reaches them. */
+import { existsSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import { obey, Worker } from "./worker.ts";
+
+/** A set that runs. */
+export interface SetPlace {
+  /** What the other orders call it by. */
+  readonly set: number;
+  readonly host: string;
+  readonly port: number;
+  readonly serial: string;
+  /** Of the developer installer; `null` without developer mode. */
+  readonly installer: number | null;
+}
+
+/** A set of another platform, where its simulator is there: as much of it as the benchmark uses. */
+interface OtherSimulator {
+  readonly host: string;
+  readonly port: number;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Running {
+  readonly simulator: RokuSimulator;
+  /** When each key was taken, on this process's monotonic clock, in milliseconds. */
+  readonly keys_at: number[];
+}
+
+const running: Running[] = [];
+const mute: { server: Server; sockets: Set<Socket> }[] = [];
+
+const orders = {
+  start,
+  startOther,
+  /** When the keys since the last time came, in milliseconds on one clock. */
+  keys: ({ set }: { readonly set: number }) => running[set]?.keys_at.splice(0) ?? [],
+  /** The requests that the set has taken so far (at most its last thousand), and the bytes of their bodies. */
+  requests: ({ set, path = "" }: { readonly set: number; readonly path?: string }) => {
+    const all = running[set]?.simulator.requests.filter((one) => one.path.startsWith(path)) ?? [];
+    return { count: all.length, body_bytes: all.reduce((sum, one) => sum + one.bytes, 0) };
+  },
+  hang,
+  stop: ({ set }: { readonly set: number }) => running[set]?.simulator.stop(),
+};
+export type SetsOrders = typeof orders;
+
+export function startSets(): Worker<SetsOrders> {
+  return new Worker<SetsOrders>(import.meta.path);
+}
+
+async function start({ sets }: { readonly sets: readonly RokuSimulatorOptions[] }): Promise<SetPlace[]> {
+  return Promise.all(
+    sets.map(async (options) => {
+      const keys_at: number[] = [];
+      const simulator = createRokuSimulator({
+        ...{ ssdp: false, launchMs: 0, ...options },
+        // A million keys are not worth keeping: who wants them asks in time.
+        onEvent: ({ type }) => void (type === "key" && keys_at.length < 100_000 && keys_at.push(performance.now())),
+      });
+      await simulator.start();
+      const set = running.push({ simulator, keys_at }) - 1;
+      const { host, port, serial, ports } = simulator;
+      return { set, host, port, serial, installer: ports.installer };
+    }),
+  );
+}
+
+/** Starts a set of a platform whose simulator may not be there; fails with the reason. */
+async function startOther({ platform, options }: { readonly platform: string; readonly options: object }) {
+  const path = join(import.meta.dir, "..", "..", "src", "simulators", `${platform}.ts`);
+  if (!existsSync(path)) throw new Error(`there is no src/simulators/${platform}.ts`);
+  const module = (await import(path)) as Record<string, unknown>;
+  const create = Object.entries(module).find(([name]) => name.toLowerCase() === `create${platform}simulator`)?.[1];
+  if (typeof create !== "function") throw new Error(`src/simulators/${platform}.ts exports no simulator to create`);
+  const simulator = create(options) as OtherSimulator;
+  await simulator.start();
+  return { host: simulator.host, port: simulator.port };
+}
+
+/** From now on connections to the set are taken, and nothing is ever answered. */
+async function hang({ set }: { readonly set: number }): Promise<void> {
+  const simulator = running[set]?.simulator;
+  if (!simulator) throw new Error(`there is no set ${set}`);
+  await simulator.stop();
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.resume();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(simulator.port, simulator.host, resolve);
+  });
+  mute.push({ server, sockets });
+}
+
+if (import.meta.main) obey(orders);
