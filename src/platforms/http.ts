@@ -53,8 +53,11 @@ export class DeviceHttp {
 
   /** GET; tried once more when the first try failed without a word. */
   async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
+    return this.#inTime(signal, (within) => this.#readTwice(path, within, options));
+  }
+
+  async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
     const exchange = readOf(path, options);
-    const within = this.within(signal);
     let kept = false;
     try {
       const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
@@ -71,9 +74,8 @@ export class DeviceHttp {
 
   /** One command, sent at most once. */
   async command(path: string, signal: AbortSignal): Promise<Answer> {
-    const within = this.within(signal);
-    const wire = await this.#proven(within);
-    return this.#carry(wire, { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }, within);
+    const exchange = { method: "POST", path, wanted: "head", maxBytes: descriptionBytes } as const;
+    return this.#inTime(signal, async (within) => this.#carry(await this.#proven(within), exchange, within));
   }
 
   /** Any exchange on a connection of its own, with no deadline but the signal's. */
@@ -166,6 +168,22 @@ export class DeviceHttp {
     return Wire.open(address, signal);
   }
 
+  /** Runs something with the deadline of one answer, and leaves nothing of it behind: thousands of keys would pile up theirs. */
+  async #inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
+    const ms = this.#options.surroundings.requestTimeout();
+    const controller = new AbortController();
+    const aborted = () => controller.abort(signal.reason);
+    const timer = setTimeout(() => controller.abort(silent(ms)), ms);
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) aborted();
+    try {
+      return await work(controller.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+    }
+  }
+
   /** The deadline of one answer. */
   within(signal: AbortSignal): AbortSignal {
     return deadline(this.#options.surroundings.requestTimeout(), signal);
@@ -181,13 +199,13 @@ async function staysOpen(wire: Wire, ms: number): Promise<boolean> {
 /** A signal that ends with the caller's, or after `ms` with `device_timeout`. */
 export function deadline(ms: number, signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
-  const timer = setTimeout(
-    () =>
-      controller.abort(new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint: asleepHint })),
-    ms,
-  );
+  const timer = setTimeout(() => controller.abort(silent(ms)), ms);
   timer.unref?.();
   return AbortSignal.any([signal, controller.signal]);
+}
+
+function silent(ms: number): ZapdError {
+  return new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint: asleepHint });
 }
 
 const asleepHint =
