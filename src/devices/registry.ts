@@ -10,8 +10,8 @@ const isContent = object<Content>({ devices: listOf(isEntry) });
 
 /** What contact with a device has shown since the start. */
 export interface Contact {
-  status: "online" | "offline" | "unknown";
-  last_seen: string | null;
+  readonly status: "online" | "offline" | "unknown";
+  readonly last_seen: string | null;
 }
 
 interface Content {
@@ -26,6 +26,9 @@ export interface RegistryOptions {
 export class Registry {
   readonly #store: Store<Content>;
   readonly #contacts = new Map<string, Contact>();
+  #contactsNoted = 0;
+  /** The devices by their ids, and which devices those are. */
+  #index: { readonly of: readonly Entry[]; readonly byId: ReadonlyMap<string, Entry> } | undefined;
 
   private constructor(store: Store<Content>) {
     this.#store = store;
@@ -47,16 +50,30 @@ export class Registry {
   }
 
   get(id: string): Entry | undefined {
-    return this.entries.find((entry) => entry.id === id);
+    const { entries } = this;
+    if (this.#index?.of !== entries) this.#index = { of: entries, byId: new Map(entries.map((one) => [one.id, one])) };
+    return this.#index.byId.get(id);
   }
 
+  /** How often contact was noted: while it and `entries` stay the same, nothing that a list shows has changed. */
+  get contacts(): number {
+    return this.#contactsNoted;
+  }
+
+  /** The same object until contact is noted anew. */
   contact(id: string): Contact {
-    return this.#contacts.get(id) ?? { status: "unknown", last_seen: this.get(id)?.last_seen ?? null };
+    const noted = this.#contacts.get(id);
+    if (noted) return noted;
+    const entry = this.get(id);
+    const contact: Contact = { status: "unknown", last_seen: entry?.last_seen ?? null };
+    if (entry) this.#contacts.set(id, contact);
+    return contact;
   }
 
   /** Notes in memory that a device answered, or did not. */
   noteContact(id: string, answered: boolean): void {
     const { last_seen } = this.contact(id);
+    this.#contactsNoted++;
     this.#contacts.set(
       id,
       answered ? { status: "online", last_seen: new Date().toISOString() } : { status: "offline", last_seen },

@@ -12,12 +12,12 @@ import type { Env } from "./route.ts";
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/;
 
 /** On every response: nothing here is a page, and nothing here is for another origin. */
-const headers: Readonly<Record<string, string>> = {
+const headers = Object.entries({
   "x-content-type-options": "nosniff",
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
-};
+});
 
 const methods = "GET, HEAD, POST, PATCH, DELETE";
 
@@ -31,7 +31,7 @@ export function guard(
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);
     // Before anything can refuse: refusals carry them too.
-    for (const [name, value] of Object.entries(headers)) c.header(name, value);
+    for (const [name, value] of headers) c.header(name, value);
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
     if (c.env.door === "tcp") {

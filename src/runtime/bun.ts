@@ -16,12 +16,19 @@ export const runtime: Runtime = {
   listen(place: Place, handler: Handler): Promise<Listening> {
     const door = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
-      const call: Call = { door, unhurried: () => server.timeout(request, 0) };
+      let hurried = true;
+      const call: Call = {
+        door,
+        unhurried() {
+          hurried = false;
+          server.timeout(request, 0);
+        },
+      };
       try {
         return await handler(request, call);
       } finally {
         // The limit is the connection's, not the request's: what comes next over it is held to the usual one.
-        if (door === "tcp") server.timeout(request, idleSeconds);
+        if (door === "tcp" && !hurried) server.timeout(request, idleSeconds);
       }
     };
     const server =
