@@ -11,7 +11,8 @@ export interface Call {
   readonly body?: string;
 }
 
-interface Target {
+/** Where to ask, what, and over how many connections. */
+export interface Target {
   readonly place: Place;
   readonly calls: readonly Call[];
   readonly connections: number;
@@ -44,9 +45,14 @@ const openAll = ({ place, connections }: Target) =>
   Promise.all(Array.from({ length: connections }, () => Connection.open(place)));
 
 /** As fast as each connection goes, until the count is done or the time (milliseconds) is over. */
-async function run(given: Target & { readonly count?: number; readonly for_ms?: number }): Promise<LoadResult> {
-  const requests = bytesOf(given);
-  const connections = await openAll(given);
+async function run(given: {
+  readonly targets: readonly Target[];
+  readonly count?: number;
+  readonly for_ms?: number;
+}): Promise<LoadResult> {
+  const lanes = await Promise.all(
+    given.targets.map(async (target) => ({ requests: bytesOf(target), connections: await openAll(target) })),
+  );
   // Of a million only every so many is kept: the list must not be what is measured.
   const keepEvery = Math.max(1, Math.floor((given.count ?? 0) / 100_000));
   const latencies: number[] = [];
@@ -56,26 +62,27 @@ async function run(given: Target & { readonly count?: number; readonly for_ms?: 
   let sent = 0;
   let done = 0;
   let failed = 0;
-  await Promise.all(
-    connections.map(
-      (connection) =>
-        new Promise<void>((resolve) => {
-          const next = () => {
-            const request = requests[sent % requests.length];
-            if (sent >= count || performance.now() >= until || !request) return resolve();
-            sent++;
-            connection.send(request, ({ status, ms }) => {
-              done++;
-              if (status < 200 || status > 299) failed++;
-              if (done % keepEvery === 0) latencies.push(ms);
-              // A broken connection would fail without end.
-              if (status === 0) return resolve();
-              next();
-            });
-          };
+  const drive = (connection: Connection, requests: readonly Uint8Array[], first: number) =>
+    new Promise<void>((resolve) => {
+      let turn = first;
+      const next = () => {
+        const request = requests[turn++ % requests.length];
+        if (sent >= count || performance.now() >= until || !request) return resolve();
+        sent++;
+        connection.send(request, ({ status, ms }) => {
+          done++;
+          if (status < 200 || status > 299) failed++;
+          if (done % keepEvery === 0) latencies.push(ms);
+          // A broken connection would fail without end.
+          if (status === 0) return resolve();
           next();
-        }),
-    ),
+        });
+      };
+      next();
+    });
+  const connections = lanes.flatMap((lane) => lane.connections);
+  await Promise.all(
+    lanes.flatMap((lane) => lane.connections.map((connection, at) => drive(connection, lane.requests, at))),
   );
   const wall = performance.now() - began;
   for (const connection of connections) connection.close();

@@ -12,9 +12,7 @@ export async function otherPlatforms(stage: Stage): Promise<Peer[]> {
     attempt("kodi JSON-RPC", "kodi", stage, async ({ host, port }, load) => {
       const call = { method: "POST", path: "/jsonrpc", body: JSON.stringify(jsonRpc) };
       const { done, failed, wall_ms } = await load.ask("run", {
-        place: { host, port },
-        calls: [call],
-        connections: 1,
+        targets: [{ place: { host, port }, calls: [call], connections: 1 }],
         for_ms: forMs,
       });
       if (failed > 0) throw new Error("it does not take keys over HTTP");
@@ -36,7 +34,7 @@ async function attempt(name: string, platform: string, stage: Stage, own: Own): 
     const daemon = await stage.daemon();
     await daemon.api("POST", "/devices", { host: set.host, port: set.port, platform, name: "S0" });
     const load = stage.load();
-    const through = { place: daemon.place, calls: [keyThrough("S0")], connections: 1, for_ms: forMs };
+    const through = { targets: [{ place: daemon.place, calls: [keyThrough("S0")], connections: 1 }], for_ms: forMs };
     const ours = await load.ask("run", through);
     if (ours.failed > 0) throw new Error(`${ours.failed} of ${ours.done} keys through zapd failed`);
     const theirs = await own(set, load);

@@ -25,7 +25,10 @@ async function run(stage: Stage): Promise<Row[]> {
     const before = processorOf(server.pid);
     const { done, wall_ms } = wrk
       ? await runWrk(`http://127.0.0.1:${server.port}${path}`)
-      : await load.ask("run", { place: server.place, calls: [{ method: "GET", path }], connections, for_ms: forMs });
+      : await load.ask("run", {
+          targets: [{ place: server.place, calls: [{ method: "GET", path }], connections }],
+          for_ms: forMs,
+        });
     return { per_s: (done / wall_ms) * 1_000, processor_us: ((processorOf(server.pid) - before) / done) * 1_000 };
   };
   const pairs = await Promise.all(

@@ -63,15 +63,16 @@ async function afterRequests(stage: Stage): Promise<Row> {
     get("/config"),
     keyThrough("S0"),
   ];
+  const targets = [{ place: daemon.place, calls, connections }];
   // Warm: all that is loaded late is loaded.
-  await load.ask("run", { place: daemon.place, calls, connections, count: 600 });
+  await load.ask("run", { targets, count: 6_000 });
   await Bun.sleep(restMs);
   const before = memoryOf(daemon.pid);
   const growth: Growth[] = [];
   let done = 0;
   let failed = 0;
   for (const stop of stops) {
-    const result = await load.ask("run", { place: daemon.place, calls, connections, count: stop - done });
+    const result = await load.ask("run", { targets, count: stop - done });
     done += result.done;
     failed += result.failed;
     await Bun.sleep(restMs);
