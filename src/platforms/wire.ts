@@ -19,6 +19,7 @@ export interface Exchange {
   /** Path and query, already percent-encoded: one word of printable ASCII. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A chunk is sent before the next is asked for, and may be the same memory. */
   readonly body?: { readonly bytes: number; chunks(): AsyncIterable<Uint8Array> };
   readonly wanted: Wanted;
   readonly maxBytes: number;
@@ -104,19 +105,17 @@ export class Wire {
     this.#socket.destroy();
   }
 
-  /** Sends a body as fast as the device takes it, and stops when the device has answered already. */
+  /** Sends a body as fast as the device takes it, one chunk at a time, and stops when the device has answered already. */
   async #send(chunks: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const chunk of chunks) {
       if (!this.usable || !this.#settle) return;
-      if (this.#socket.write(chunk)) continue;
       await new Promise<void>((resolve) => {
         const go = () => {
-          this.#socket.off("drain", go);
           this.#socket.off("close", go);
           resolve();
         };
-        this.#socket.on("drain", go);
         this.#socket.on("close", go);
+        this.#socket.write(chunk, go);
       });
     }
   }

@@ -1,5 +1,5 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { ZapdError } from "../../errors.ts";
 import { answerChallenge, type Challenge, readChallenge } from "../digest.ts";
 import { bodyText, type DeviceHttp } from "../http.ts";
@@ -11,6 +11,8 @@ import { developerHint } from "./protocol.ts";
 const path = "/plugin_install";
 const user = "rokudev";
 const pageBytes = 1024 * 1024;
+/** One piece of a package after the other is read into the same memory. */
+const pieceBytes = 256 * 1024;
 
 /**
  * Sends a package: a challenge without a body first, since the set answers 401 without reading and hangs up, then the
@@ -120,7 +122,14 @@ function formOf(archive: Archive, submit: string): NonNullable<Exchange["body"]>
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   async function* chunks(): AsyncGenerator<Uint8Array> {
     yield head;
-    yield* createReadStream(archive.path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Uint8Array>;
+    const file = await open(archive.path);
+    try {
+      const piece = new Uint8Array(pieceBytes);
+      for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece))
+        yield piece.subarray(0, read.bytesRead);
+    } finally {
+      await file.close();
+    }
     yield tail;
   }
   return { boundary, bytes: head.length + archive.bytes + tail.length, chunks };
