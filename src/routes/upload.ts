@@ -1,8 +1,7 @@
 /** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
-import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { finished } from "node:stream/promises";
+import type { Readable } from "node:stream";
 import { textOf, ZapdError } from "../errors.ts";
 import { makeFolder } from "../files.ts";
 import type { Archive } from "../platforms/platform.ts";
@@ -112,19 +111,13 @@ interface Saving {
   end(): Promise<void>;
 }
 
-function save(stream: NodeJS.ReadableStream, path: string): Saving {
-  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
-  stream.pipe(file);
-  stream.on("error", (error) => file.destroy(error));
-  const bytes = finished(file).then(
-    () => file.bytesWritten,
-    (cause) => {
-      throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
-        hint: "Check that the disk of the state folder is not full",
-        cause,
-      });
-    },
-  );
+function save(stream: Readable, path: string): Saving {
+  const bytes = write(stream, path).catch((cause) => {
+    throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+      hint: "Check that the disk of the state folder is not full",
+      cause,
+    });
+  });
   // A form that failed first has told why.
   const ended = bytes.then(
     () => {},
@@ -133,10 +126,26 @@ function save(stream: NodeJS.ReadableStream, path: string): Saving {
   return {
     bytes,
     end() {
-      file.destroy();
+      stream.destroy();
       return ended;
     },
   };
+}
+
+/** Writes piece by piece, so that none waits in memory for the disk. */
+async function write(stream: Readable, path: string): Promise<number> {
+  const file = await open(path, "wx", 0o600);
+  let size = 0;
+  try {
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      // A disk may take less than it was given.
+      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+      size += piece.length;
+    }
+    return size;
+  } finally {
+    await file.close();
+  }
 }
 
 /** Waits until the form takes more, or has failed in the meantime. */
