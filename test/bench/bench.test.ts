@@ -34,14 +34,14 @@ test("a bound is reached from the right side, and what falls short is named", ()
   expect([1.3, 1.31, Number.NaN].map((value) => reaches(row(value, most)))).toEqual([true, false, false]);
   expect([0.7, 0.69, Number.NaN].map((value) => reaches(row(value, least)))).toEqual([true, false, false]);
   expect(shortfalls([row(1, most), row(30, { at: "most", value: 24, unit: "MB" })])).toEqual([
-    "7 listing | all: 30.0 MB, must be at most 24.0 MB",
+    "7 listing | all: 30.0 MB, must be at most 24 MB",
   ]);
 });
 
 test("the table says all there is to say, and the README takes it between its marks", () => {
   const table = tableOf([{ ...row(0.5, { at: "least", value: 0.7 }), note: "with care" }]);
   expect(table).toContain(
-    "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.700 | **no** | 10 devices: 0.500 |",
+    "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.7 | **no** | 10 devices: 0.500 |",
   );
   expect(table).toContain("other 1.0: not measured, npm is not there");
   expect(table).toEndWith("- 7: with care\n");

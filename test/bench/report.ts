@@ -52,7 +52,7 @@ export function shortfalls(rows: readonly Row[]): string[] {
     .filter((row) => !reaches(row))
     .map(
       ({ measure, what, figure, must }) =>
-        `${measure} ${what}: ${short(figure.median)}${unit(must)}, must be at ${must.at} ${short(must.value)}${unit(must)}`,
+        `${measure} ${what}: ${short(figure.median)}${unit(must)}, must be at ${must.at} ${must.value}${unit(must)}`,
     );
 }
 
@@ -74,7 +74,7 @@ function cellsOf(row: Row): string[] {
   return [
     ...[String(measure), what, how, short(limit)],
     `**${short(figure.median)}${unit(must)}** (${all})`,
-    `${must.at === "most" ? "≤" : "≥"} ${short(must.value)}${unit(must)}`,
+    `${must.at === "most" ? "≤" : "≥"} ${must.value}${unit(must)}`,
     reaches(row) ? "yes" : "**no**",
     growth.map((one) => `${one.size}: ${short(one.figure)}`).join("<br>"),
     peers.map(peerText).join("<br>"),

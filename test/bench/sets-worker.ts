@@ -1,6 +1,6 @@
 /** The simulated sets, a process of their own: they answer as fast as they can, and note what reaches them. */
 import { existsSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { obey, Worker } from "./worker.ts";
@@ -44,6 +44,7 @@ const orders = {
     return { count: all.length, body_bytes: all.reduce((sum, one) => sum + one.bytes, 0) };
   },
   hang,
+  link,
   stop: ({ set }: { readonly set: number }) => running[set]?.simulator.stop(),
 };
 export type SetsOrders = typeof orders;
@@ -97,6 +98,38 @@ async function hang({ set }: { readonly set: number }): Promise<void> {
     server.listen(simulator.port, simulator.host, resolve);
   });
   mute.push({ server, sockets });
+}
+
+/** A link of so many bytes a second before a port of a set: what is sent to it comes through at that rate. Answers with its port. */
+async function link({
+  host,
+  port,
+  bytes_per_s,
+}: {
+  readonly host: string;
+  readonly port: number;
+  readonly bytes_per_s: number;
+}) {
+  const server = createServer((near) => {
+    const far = connect({ host, port, noDelay: true });
+    let free = performance.now();
+    near.on("data", (bytes) => {
+      far.write(bytes);
+      // On an absolute schedule, so that late timers do not slow the link.
+      free = Math.max(free, performance.now() - 20) + (bytes.length / bytes_per_s) * 1_000;
+      near.pause();
+      setTimeout(() => near.resume(), free - performance.now());
+    });
+    far.pipe(near);
+    near.on("end", () => far.end());
+    for (const socket of [near, far]) {
+      socket.on("error", () => {});
+      socket.on("close", () => [near, far].map((one) => one.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const address = server.address();
+  return { port: typeof address === "object" && address ? address.port : 0 };
 }
 
 if (import.meta.main) obey(orders);
