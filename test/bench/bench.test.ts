@@ -25,7 +25,13 @@ test("middles, percentiles and ratios", () => {
   // Round by round: a machine that was slow for a while was so for both.
   expect(ratios([2, 20, 3], [1, 10, 3])).toEqual({ median: 2, least: 1, most: 2 });
   expect(() => ratios([1], [])).toThrow("as many limits");
-  expect([0, 0.0512, 1.277, 31_415, Number.NaN].map(short)).toEqual(["0", "0.0512", "1.28", "31415", "none"]);
+  expect([0, 0.0512, 1.277, 31_415, Number.NaN].map((one) => short(one))).toEqual([
+    "0",
+    "0.0512",
+    "1.28",
+    "31415",
+    "none",
+  ]);
 });
 
 test("a bound is reached from the right side, and what falls short is named", () => {

@@ -34,10 +34,10 @@ export function ratios(values: readonly number[], limits: readonly number[]): Sp
   return spreadOf(values.map((value, at) => value / (limits[at] ?? Number.NaN)));
 }
 
-/** Three digits that count, in plain decimals: `0.0512`, `1.28`, `31400`. */
-export function short(value: number): string {
+/** Three digits that count, or as many as asked for, in plain decimals: `0.0512`, `1.28`, `31400`. */
+export function short(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return "none";
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
-  return size >= 2 ? String(Math.round(value)) : value.toFixed(Math.min(5, 2 - size));
+  return size >= digits - 1 ? String(Math.round(value)) : value.toFixed(Math.min(5, digits - 1 - size));
 }

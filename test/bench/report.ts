@@ -52,7 +52,7 @@ export function shortfalls(rows: readonly Row[]): string[] {
     .filter((row) => !reaches(row))
     .map(
       ({ measure, what, figure, must }) =>
-        `${measure} ${what}: ${short(figure.median)}${unit(must)}, must be at ${must.at} ${must.value}${unit(must)}`,
+        `${measure} ${what}: ${middle(figure, must)}${unit(must)}, must be at ${must.at} ${must.value}${unit(must)}`,
     );
 }
 
@@ -73,12 +73,17 @@ function cellsOf(row: Row): string[] {
   const all = `${short(figure.least)}–${short(figure.most)}`;
   return [
     ...[String(measure), what, how, short(limit)],
-    `**${short(figure.median)}${unit(must)}** (${all})`,
+    `**${middle(figure, must)}${unit(must)}** (${all})`,
     `${must.at === "most" ? "≤" : "≥"} ${must.value}${unit(must)}`,
     reaches(row) ? "yes" : "**no**",
     growth.map((one) => `${one.size}: ${short(one.figure)}`).join("<br>"),
     peers.map(peerText).join("<br>"),
   ];
+}
+
+/** With a digit more where three would hide on which side of the bound it is. */
+function middle({ median }: Spread, { value }: Bound): string {
+  return short(median, short(median) === short(value) ? 4 : 3);
 }
 
 function peerText({ name, figure, note }: Peer): string {
