@@ -118,7 +118,7 @@ async function link({
       // On an absolute schedule, so that late timers do not slow the link.
       free = Math.max(free, performance.now() - 20) + (bytes.length / bytes_per_s) * 1_000;
       near.pause();
-      setTimeout(() => near.resume(), free - performance.now());
+      setTimeout(() => near.resume(), Math.max(0, free - performance.now()));
     });
     far.pipe(near);
     near.on("end", () => far.end());
