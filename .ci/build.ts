@@ -22,8 +22,14 @@ const systems = [
   { name: "zapd-windows-arm64.exe", target: "bun-windows-arm64", runtime: "bun-windows-aarch64" },
 ] as const;
 
-/** No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does. */
-const compile = ["build", "--compile", "--minify", "--bytecode", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
+/**
+ * In chunks, so that a command loads no more than it needs: one chunk of everything takes half as long again to start.
+ * No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does.
+ */
+const compile = [
+  ...["build", "--compile", "--minify", "--bytecode", "--format=esm", "--splitting"],
+  ...["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
+];
 
 function build(outfile: string, ...more: string[]): string {
   execFileSync(bun, [...compile, ...more, "src/main.ts", "--outfile", outfile], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
