@@ -4,7 +4,6 @@ import type { Entry } from "../devices/entry.ts";
 import { method, named } from "../devices/failures.ts";
 import { ZapdError } from "../errors.ts";
 import { type Env, route } from "./route.ts";
-import { withArchive } from "./upload.ts";
 
 const uploadsAtOnce = 2;
 
@@ -24,6 +23,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     }
     installing.add(entry.id);
     try {
+      // Streams take as long to load as the rest of the daemon, and most daemons are never sent a package.
+      const { withArchive } = await import("./upload.ts");
       const installed = await withArchive(request, deps.uploads, (archive) =>
         actions.install(entry, archive, password, signal),
       );
