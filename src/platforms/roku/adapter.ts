@@ -6,10 +6,10 @@ import type { Capability, Connection, Key, Platform, PlatformState, Surroundings
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
-import { readSearchAnswer } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
+import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
-import { ecpPort, inputOf, isRokuAppId, paths, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
+import { readSearchAnswer } from "./search.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
@@ -83,7 +83,9 @@ async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
 
 async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | null> {
   const text = await ecp.document(paths.mediaPlayer, "say what plays", signal).catch(() => null);
-  return text === null ? null : (ifReadable(() => readPlayback(text, undefined))?.status ?? null);
+  if (text === null) return null;
+  const { readPlayback } = await import("./protocol.ts");
+  return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
@@ -106,6 +108,7 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
     document(paths.mediaPlayer, "say what plays"),
     target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
+  const { readActiveApp, readPlayback, readVolume } = await import("./protocol.ts");
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
     throw info.reason;

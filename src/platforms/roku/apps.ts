@@ -4,7 +4,7 @@ import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
-import { paths, readActiveApp, readApps } from "./protocol.ts";
+import { paths } from "./paths.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -32,13 +32,16 @@ export class RokuApps {
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
     const text = await this.#ecp.document(paths.apps, "list its apps", signal);
     if (text === null) throw new ZapdError("device_error", "has no list of apps");
+    const { readApps } = await import("./protocol.ts");
     return readApps(text);
   }
 
   /** The app that is shown, or `null` for the home screen. */
   async active(signal: AbortSignal): Promise<PlatformApp | null> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
-    return text === null ? null : readActiveApp(text).app;
+    if (text === null) return null;
+    const { readActiveApp } = await import("./protocol.ts");
+    return readActiveApp(text).app;
   }
 
   async launch(id: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed> {

@@ -6,7 +6,7 @@ import type net from "node:net";
 import { systemCode, textOf, ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import type { Address, Console } from "../platform.ts";
-import { developerHint } from "./protocol.ts";
+import { developerHint } from "./paths.ts";
 
 const limits = { lines: 5_000, lineCharacters: 8_192, partial: 65_536 } as const;
 /** What the set replays on connecting is over when it has been silent this long (roku-debug, RTA). */

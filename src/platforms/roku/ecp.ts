@@ -5,8 +5,7 @@
 import { ZapdError } from "../../errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
 import type { Facts, Power, Surroundings, Target } from "../platform.ts";
-import { readDescription, readDeviceInfo } from "./identity.ts";
-import { accessHint, paths } from "./protocol.ts";
+import { accessHint, paths } from "./paths.ts";
 
 /** What to do when another device has taken the address; by it this failure is told from mere silence. */
 export const elsewhereHint = "Find it at its new address: zapd discover";
@@ -61,6 +60,7 @@ export class Ecp {
 
   async #identity(read: Read): Promise<DeviceInfo | null> {
     const info = await read(paths.deviceInfo);
+    const { readDescription, readDeviceInfo } = await import("./identity.ts");
     const facts = isOk(info) ? readDeviceInfo(bodyText(info)) : null;
     // In disabled mode only the description says who is there (1.3).
     const found = facts ?? readDescription(bodyText(await read(paths.description)));
@@ -113,6 +113,7 @@ export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promi
     if (error instanceof ZapdError && error.code === "device_unreachable") throw error;
     return null; // a stick on 12.0.0 had no such document: the description still tells (1.3)
   });
+  const { readDescription, readDeviceInfo } = await import("./identity.ts");
   if (info && isOk(info)) {
     const facts = attempt(() => readDeviceInfo(bodyText(info)));
     if (facts) return facts;

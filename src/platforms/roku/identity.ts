@@ -1,23 +1,10 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
 import { ZapdError } from "../../errors.ts";
-import type { Access, Address, Facts, Kind, Power, SsdpAnswer } from "../platform.ts";
+import type { Access, Facts, Kind, Power } from "../platform.ts";
 import { child, childText, type Element, readXml } from "../xml.ts";
 
 /** What a Roku may have beyond the keys of every Roku. */
 export type Trait = "volume" | "power" | "inputs";
-
-/** Reads an answer to the search for `roku:ecp` (1.1). Other devices answer the multicast too: they are not ours. */
-export function readSearchAnswer(answer: SsdpAnswer): Address | null {
-  const usn = answer.headers.get("usn") ?? "";
-  if (answer.headers.get("st")?.toLowerCase() !== "roku:ecp" && !/^uuid:roku:ecp:/i.test(usn)) return null;
-  const location = answer.headers.get("location") ?? "";
-  if (location.length > 2048 || !URL.canParse(location)) return null;
-  const url = new URL(location);
-  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
-  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
-  if (literal !== answer.source || url.hostname !== answer.source || url.port === "0") return null;
-  return { host: answer.source, port: url.port === "" ? 80 : Number(url.port) };
-}
 
 /** `/query/device-info` (1.3): every element may be missing or empty. Without a serial it is no device to us. */
 export function readDeviceInfo(text: string): Facts & { power: Power } {

@@ -6,7 +6,7 @@ import { bodyText, type DeviceHttp } from "../http.ts";
 import type { Archive } from "../platform.ts";
 import type { Exchange } from "../wire.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
-import { developerHint } from "./protocol.ts";
+import { developerHint } from "./paths.ts";
 
 const path = "/plugin_install";
 const user = "rokudev";

@@ -6,7 +6,7 @@ import { deadline } from "../http.ts";
 import type { Surroundings, Target } from "../platform.ts";
 import { sendMagicPackets } from "../wake.ts";
 import { type Ecp, elsewhereHint } from "./ecp.ts";
-import { paths } from "./protocol.ts";
+import { paths } from "./paths.ts";
 
 const answersWithin = 30_000;
 const askEvery = 1_000;

@@ -4,7 +4,7 @@ import type { ZapdError } from "../../../src/errors.ts";
 import type { Surroundings, Target } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp } from "../../../src/platforms/roku/ecp.ts";
-import { paths } from "../../../src/platforms/roku/protocol.ts";
+import { paths } from "../../../src/platforms/roku/paths.ts";
 import { marker } from "../../../src/platforms/wire.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
 import { surroundingsOf } from "../../support/surroundings.ts";
