@@ -1,6 +1,18 @@
-/** State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. */
-import { mkdirSync } from "node:fs";
-import { constants, open, readdir, rename, rm, stat } from "node:fs/promises";
+/**
+ * State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. What
+ * is done once, at the start, is done at once: waking a thread for it takes longer than the work.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 
@@ -26,6 +38,7 @@ export function makeFolder(path: string): void {
  */
 export async function writeWhole(path: string, text: string): Promise<void> {
   const folder = dirname(path);
+  const { open, rename, rm } = await import("node:fs/promises");
   const temporary = join(folder, `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
   try {
     const file = await open(temporary, "wx", 0o600);
@@ -49,6 +62,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 async function syncFolder(folder: string): Promise<void> {
   // Windows cannot open folders; there a rename is durable by itself.
   if (process.platform === "win32") return;
+  const { open } = await import("node:fs/promises");
   const handle = await open(folder, "r");
   try {
     await handle.sync();
@@ -58,53 +72,68 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Removes temporary files that a killed daemon left: all in a folder of ours, or those of one file that are no longer written. */
-export async function sweepTemporaries(folder: string, file = ""): Promise<void> {
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names) {
+export function sweepTemporaries(folder: string, file = ""): void {
+  for (const name of namesIn(folder)) {
     const path = join(folder, name);
     if (!name.startsWith(`.${file}`) || !/^\..+\.\d+-[0-9a-f]{8}\.tmp$/.test(name)) continue;
-    if (file === "" || (await isOld(path))) await rm(path, { force: true }).catch(() => {});
+    if (file === "" || isOld(path)) removeIfPossible(path);
+  }
+}
+
+/** Removes what a killed daemon left in a folder of ours. */
+export function emptyFolder(path: string): void {
+  for (const name of namesIn(path)) removeIfPossible(join(path, name));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // It is in nobody's way.
   }
 }
 
 /** Whether a temporary file is left from before: another daemon's write takes no minute. */
-async function isOld(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
-  return found !== null && Date.now() - found.mtimeMs > 60_000;
+function isOld(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs > 60_000;
 }
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
-export async function readRegular(path: string, maxBytes: number): Promise<string | null> {
-  let file: Awaited<ReturnType<typeof open>>;
+export function readRegular(path: string, maxBytes: number): string | null {
+  let file: number;
   try {
     // O_NONBLOCK: a FIFO in its place must not hold the start.
-    file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
   }
   try {
-    const { size } = await file.stat();
-    if (!(await file.stat()).isFile()) throw new Error("it is no regular file");
-    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
-    return await file.readFile("utf8");
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error("it is no regular file");
+    if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
+    return readFileSync(file, "utf8");
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 
 /** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
 export async function setAside(path: string): Promise<string> {
+  const { readdir, rename, rm } = await import("node:fs/promises");
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
   await rename(path, aside);
   const prefix = `${basename(path)}.corrupt-`;
   const kept = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix)).sort();
   for (const name of kept.slice(0, -3)) await rm(join(dirname(path), name), { recursive: true, force: true });
   return aside;
-}
-
-/** Removes what a killed daemon left in a folder of ours. */
-export async function emptyFolder(path: string): Promise<void> {
-  const names = await readdir(path).catch(() => []);
-  await Promise.all(names.map((name) => rm(join(path, name), { force: true }).catch(() => {})));
 }

@@ -1,9 +1,9 @@
 /**
  * The control socket is also the lock of a state folder: who can bind it is the daemon. A stale one is taken over only
- * after a connect has failed, by one starter at a time.
+ * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
+ * is there to be done yet, and waking a thread takes longer than what it would do.
  */
-import { chmodSync } from "node:fs";
-import { lstat, mkdir, rm, rmdir, stat, unlink } from "node:fs/promises";
+import { chmodSync, lstatSync, mkdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 import { makeFolder } from "./files.ts";
@@ -34,16 +34,16 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
   const mark = `${path}.starting`;
   await takeMark(mark);
   try {
-    if (!(await answers(path))) return await bind(path, listen);
+    if (isFree(path) || !(await answers(path))) return await bind(path, listen);
   } finally {
-    await rmdir(mark).catch(() => {});
+    removeMark(mark);
   }
   // Asked when others may go on: who runs may be slow to say.
   throw await running(path);
 }
 
 async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
-  await removeStale(path);
+  removeStale(path);
   const listening = await listen(path);
   chmodSync(path, 0o600);
   return listening;
@@ -78,8 +78,8 @@ async function answersSoon(socket: string): Promise<boolean> {
 }
 
 /** Removes the socket at the end, if it is still there. */
-export async function releaseSocket(path: string): Promise<void> {
-  await unlink(path).catch(() => {});
+export function releaseSocket(path: string): void {
+  rmSync(path, { force: true });
 }
 
 /** Whether anyone listens on the socket. */
@@ -91,7 +91,7 @@ async function takeMark(mark: string): Promise<void> {
   const until = performance.now() + takeoverAtMost;
   for (;;) {
     try {
-      await mkdir(mark, { mode: 0o700 });
+      mkdirSync(mark, { mode: 0o700 });
       return;
     } catch (error) {
       if (systemCode(error) !== "EEXIST")
@@ -99,11 +99,8 @@ async function takeMark(mark: string): Promise<void> {
           cause: error,
         });
     }
-    const age = await stat(mark).then(
-      (found) => Date.now() - found.mtimeMs,
-      () => 0,
-    );
-    if (age > markStaleAfter) await rmdir(mark).catch(() => {});
+    const made = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - made > markStaleAfter) removeMark(mark);
     else if (performance.now() > until)
       throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverAtMost / 1000} s`, {
         hint: `If none is, remove ${mark}`,
@@ -112,14 +109,27 @@ async function takeMark(mark: string): Promise<void> {
   }
 }
 
-async function removeStale(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => null);
-  if (found === null) return;
+function removeMark(mark: string): void {
+  try {
+    rmdirSync(mark);
+  } catch {
+    // Another starter has taken it for stale.
+  }
+}
+
+/** Whether nothing at all is there, so that nobody need be asked. */
+function isFree(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+}
+
+function removeStale(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
   if (!found.isSocket())
     throw new ZapdError("storage_error", `${path} is in the way of the control socket, and it is no socket`, {
       hint: "Move it away, or set daemon.socket to another path",
     });
-  await rm(path, { force: true });
+  rmSync(path, { force: true });
 }
 
 async function running(path: string): Promise<ZapdError> {

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { createApp } from "./app.ts";
 import { ConfigFile } from "./config/config.ts";
-import { socketPath } from "./config/paths.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
 import { Catalog } from "./devices/catalog.ts";
@@ -16,12 +15,11 @@ import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
 import { platforms } from "./platforms/index.ts";
 import type { Surroundings } from "./platforms/platform.ts";
-import { type Call, currentRuntime, type Listening } from "./runtime/runtime.ts";
-import { createServing } from "./serving.ts";
-import { claimPort, claimSocket, releaseSocket } from "./socket.ts";
+import type { Call } from "./runtime/runtime.ts";
 import { version } from "./version.ts";
 
 export { type AppDependencies, createApp } from "./app.ts";
+export { type Daemon, type DaemonOptions, startDaemon } from "./daemon.ts";
 
 /** Where a daemon listens, as its status says. */
 interface Doors {
@@ -74,7 +72,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   makeFolder(state);
   const uploads = join(state, "uploads");
-  await Promise.all([sweepTemporaries(state), emptyFolder(uploads)]);
+  sweepTemporaries(state);
+  emptyFolder(uploads);
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
@@ -138,71 +137,4 @@ function pick({ http_host, http_port }: { http_host: string; http_port: number }
 
 function silentLog(): Log {
   return createLog({ level: "error", format: "json", colour: false, write() {} });
-}
-
-export interface DaemonOptions {
-  readonly config: string;
-  readonly state: string;
-  readonly log: Log;
-}
-
-/** A daemon that runs. */
-export interface Daemon {
-  /** Where the API is; `null` when `daemon.http_enabled` is false. */
-  readonly url: string | null;
-  readonly socket: string;
-  readonly registry: Registry;
-  /** Ends when the first scan has ended; `null` when `discovery.on_start` is false. */
-  readonly scanned: Promise<void> | null;
-  /** Where devices are looked for, as the config says; none means everywhere. */
-  interfaces(): readonly string[];
-  stop(): Promise<void>;
-}
-
-/** Requests under way have this long to end when the daemon stops. */
-const graceMs = 3_500;
-
-/** Starts zapd behind its two doors, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
-export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
-  const config = await ConfigFile.open(file);
-  const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
-  const socket = socketPath(state, configured);
-  const serving = createServing();
-  const runtime = await currentRuntime();
-  const listening: Listening[] = [];
-  const end = () => Promise.all(listening.map((one) => one.end()));
-
-  // The port first: it is what two daemons of one config would fight over. No state is touched before both doors are ours.
-  if (http_enabled) {
-    const place = { hostname: http_host, port: http_port };
-    listening.push(await claimPort(place, socket, () => runtime.listen(place, serving.handler)));
-  }
-  try {
-    listening.push(await claimSocket(socket, (path) => runtime.listen({ path }, serving.handler)));
-  } catch (error) {
-    await end();
-    throw error;
-  }
-  const zapd = await createZapd({
-    ...{ config, state, log, doors: { socket, http_host, http_port } },
-    // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
-    hosts: [`${http_host}:${http_port}`],
-  });
-  serving.open(zapd.fetch);
-  const started = zapd.start();
-  const scanned = config.running.discovery.on_start ? started : null;
-
-  const host = http_host.includes(":") ? `[${http_host}]` : http_host;
-  return {
-    url: http_enabled ? `http://${host}:${http_port}/v1` : null,
-    ...{ socket, registry: zapd.registry, scanned },
-    interfaces: () => config.running.discovery.interfaces,
-    async stop() {
-      for (const one of listening) one.close();
-      await serving.drained(graceMs);
-      await zapd.stop();
-      await releaseSocket(socket);
-      await end();
-    },
-  };
 }

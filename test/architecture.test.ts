@@ -84,7 +84,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: "composition",
-    files: /^src\/zapd\.ts$/,
+    files: /^src\/(zapd|daemon)\.ts$/,
     uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app"],
     why: "the only place that builds things and joins them",
   },

@@ -1,9 +1,9 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
 import { configPath, stateFolder } from "../config/paths.ts";
+import { type Daemon, startDaemon } from "../daemon.ts";
 import { exits, textOf, ZapdError } from "../errors.ts";
 import { createLog, type Log } from "../log.ts";
 import { version } from "../version.ts";
-import { type Daemon, startDaemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
 import { logStream } from "./output.ts";

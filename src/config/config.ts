@@ -2,7 +2,7 @@
  * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
-import { readFile, realpath } from "node:fs/promises";
+import { readFileSync, realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
@@ -51,9 +51,9 @@ export class ConfigFile {
 
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
-    const { config, warnings } = await read(await textIn(path), path);
-    const file = await targetOf(path);
-    await sweepTemporaries(dirname(file), basename(file));
+    const { config, warnings } = await read(textIn(path), path);
+    const file = targetOf(path);
+    sweepTemporaries(dirname(file), basename(file));
     return new ConfigFile(path, config, warnings);
   }
 
@@ -73,13 +73,13 @@ export class ConfigFile {
 
   /** What the file says now, whatever the daemon runs with. */
   async onDisk(): Promise<Config> {
-    return (await read(await textIn(this.path), this.path)).config;
+    return (await read(textIn(this.path), this.path)).config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
     return this.#inTurn(async () => {
-      const { config, warnings } = await read(await textIn(this.path), this.path);
+      const { config, warnings } = await read(textIn(this.path), this.path);
       return this.#take(config, warnings);
     });
   }
@@ -98,7 +98,7 @@ export class ConfigFile {
 
   async #patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
     const values = readChanges(changes);
-    const text = await textIn(this.path);
+    const text = textIn(this.path);
     parseToml(text, this.path);
     let patched = text;
     for (const [dotted, value] of values) patched = await write(patched, dotted, value);
@@ -106,7 +106,7 @@ export class ConfigFile {
     const { config, warnings } = await read(patched, this.path);
     if (patched !== text) {
       makeFolder(dirname(this.path));
-      await writeWhole(await targetOf(this.path), patched);
+      await writeWhole(targetOf(this.path), patched);
     }
     return this.#take(config, warnings);
   }
@@ -122,13 +122,17 @@ export class ConfigFile {
 }
 
 /** The file behind a symlink, which stays one. */
-function targetOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+function targetOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
-async function textIn(path: string): Promise<string> {
+function textIn(path: string): string {
   try {
-    const bytes = await readFile(path);
+    const bytes = readFileSync(path);
     if (bytes.length > maxFileBytes) throw new ZapdError("config_invalid", `${path} is larger than 256 KiB`);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {

@@ -46,7 +46,7 @@ export class Store<T> {
   static async open<T>(options: StoreOptions<T>): Promise<Store<T>> {
     const { path, empty, damaged } = options;
     try {
-      const text = await readRegular(path, options.maxBytes);
+      const text = readRegular(path, options.maxBytes);
       if (text === null) return new Store(path, empty);
       const content: unknown = JSON.parse(text);
       if (typeof content !== "object" || content === null || !("version" in content))

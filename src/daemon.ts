@@ -1,0 +1,80 @@
+/**
+ * zapd as a daemon: behind its two doors, the loopback port and the control socket. It opens them before the rest of the
+ * program is loaded; who knocks meanwhile waits. The runtime clears its memory whenever it begins to listen, which takes
+ * the less time the less is in it.
+ */
+import { ConfigFile } from "./config/config.ts";
+import { socketPath } from "./config/paths.ts";
+import type { Registry } from "./devices/registry.ts";
+import type { Log } from "./log.ts";
+import { currentRuntime, type Listening } from "./runtime/runtime.ts";
+import { createServing } from "./serving.ts";
+import { claimPort, claimSocket, releaseSocket } from "./socket.ts";
+
+export interface DaemonOptions {
+  readonly config: string;
+  readonly state: string;
+  readonly log: Log;
+}
+
+/** A daemon that runs. */
+export interface Daemon {
+  /** Where the API is; `null` when `daemon.http_enabled` is false. */
+  readonly url: string | null;
+  readonly socket: string;
+  readonly registry: Registry;
+  /** Ends when the first scan has ended; `null` when `discovery.on_start` is false. */
+  readonly scanned: Promise<void> | null;
+  /** Where devices are looked for, as the config says; none means everywhere. */
+  interfaces(): readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Requests under way have this long to end when the daemon stops. */
+const graceMs = 3_500;
+
+/** Starts zapd behind its two doors, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
+export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
+  const config = await ConfigFile.open(file);
+  const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
+  const socket = socketPath(state, configured);
+  const serving = createServing();
+  const runtime = await currentRuntime();
+  const listening: Listening[] = [];
+  const end = () => Promise.all(listening.map((one) => one.end()));
+
+  // The port first: it is what two daemons of one config would fight over. No state is touched before both doors are ours.
+  if (http_enabled) {
+    const place = { hostname: http_host, port: http_port };
+    listening.push(await claimPort(place, socket, () => runtime.listen(place, serving.handler)));
+  }
+  try {
+    listening.push(await claimSocket(socket, (path) => runtime.listen({ path }, serving.handler)));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const { createZapd } = await import("./zapd.ts");
+  const zapd = await createZapd({
+    ...{ config, state, log, doors: { socket, http_host, http_port } },
+    // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
+    hosts: [`${http_host}:${http_port}`],
+  });
+  serving.open(zapd.fetch);
+  const started = zapd.start();
+  const scanned = config.running.discovery.on_start ? started : null;
+
+  const host = http_host.includes(":") ? `[${http_host}]` : http_host;
+  return {
+    url: http_enabled ? `http://${host}:${http_port}/v1` : null,
+    ...{ socket, registry: zapd.registry, scanned },
+    interfaces: () => config.running.discovery.interfaces,
+    async stop() {
+      for (const one of listening) one.close();
+      await serving.drained(graceMs);
+      await zapd.stop();
+      releaseSocket(socket);
+      await end();
+    },
+  };
+}
