@@ -113,6 +113,17 @@ export const operations = {
     body: z.strictObject({ name: z.string().optional(), ports: z.record(z.string(), port).optional() }),
     data: Device,
   },
+  pair: {
+    ...endpoints.pair,
+    body: z.strictObject({
+      /** What the device shows, where it shows one. */
+      pin: z.string().min(1).max(64).optional(),
+      /** The name and password that were set on the device, where it has some. */
+      user: z.string().min(1).max(256).optional(),
+      password: z.string().min(1).max(1_024).optional(),
+    }),
+    data: action("pair", {}),
+  },
   removeDevice: { ...endpoints.removeDevice, data: Device },
   getState: { ...endpoints.getState, data: z.object({ device: Device, state: State }) },
   listApps: { ...endpoints.listApps, data: z.object({ platform: z.string(), apps: z.array(App) }) },

@@ -21,6 +21,7 @@ export const endpoints = {
   discover: { method: "post", path: "/devices/discover" },
   getDevice: { method: "get", path: "/devices/:id" },
   changeDevice: { method: "patch", path: "/devices/:id", takes: "json" },
+  pair: { method: "post", path: "/devices/:id/pair", takes: "json", optionalBody: true },
   removeDevice: { method: "delete", path: "/devices/:id" },
   getState: { method: "get", path: "/devices/:id/state" },
   listApps: { method: "get", path: "/devices/:id/apps" },

@@ -154,12 +154,12 @@ const failures = {
   pairing_required: {
     when: "The device takes commands only from those that it is paired with",
     message: "Kitchen takes no commands: it is not paired with zapd",
-    hint: "Pair with it, and accept the request that the set shows",
+    hint: "Run zapd pair, and accept the request that the set shows",
   },
   pairing_failed: {
     when: "The device refused the pairing, or nobody accepted it on the set",
-    message: "Kitchen refused the pairing",
-    hint: "Ask again, and accept the request that the set shows",
+    message: "Kitchen was denied: somebody refused the request on the set",
+    hint: "Run zapd pair again, and accept the request that the set shows",
   },
   dev_auth_failed: {
     when: "The device refused the developer password",

@@ -63,6 +63,7 @@ const named = [
 /** What asking a device can lead to. */
 const device = [
   ...(["unsupported_operation", "device_unreachable", "device_timeout", "device_refused", "device_error"] as const),
+  "pairing_required",
 ] as const satisfies readonly ErrorCode[];
 
 const keyText = "One of the keys, or `literal:<text>`, which types text";
@@ -111,6 +112,19 @@ export const operationTexts = {
       ports,
     },
     example: { name: "Den" },
+  },
+  pair: {
+    ...{ tag: "devices", summary: "Have a device let zapd in" },
+    description:
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with.",
+    codes: [...named, ...device, "pairing_failed", "storage_error"],
+    body: {
+      pin: "What the device shows, where it shows something to type",
+      user: "The name that is set on the device, where it asks for one",
+      password: "The password that is set on the device",
+    },
+    example: {},
+    data: {},
   },
   removeDevice: {
     ...{ tag: "devices", summary: "Forget a device" },

@@ -30,6 +30,12 @@ export const orNull =
   (value): value is T | null =>
     value === null || shape(value);
 
+/** A key that what was written before it came lacks. */
+export const orMissing =
+  <T>(shape: Shape<T>): Shape<T | undefined> =>
+  (value): value is T | undefined =>
+    value === undefined || shape(value);
+
 export const listOf =
   <T>(shape: Shape<T>): Shape<T[]> =>
   (value): value is T[] =>

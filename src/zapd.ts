@@ -6,10 +6,12 @@ import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
 import { Catalog } from "./devices/catalog.ts";
 import { Control } from "./devices/control.ts";
+import { Credentials } from "./devices/credentials.ts";
 import type { Entry } from "./devices/entry.ts";
 import { Registry } from "./devices/registry.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
+import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
 import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
@@ -77,17 +79,22 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
+  const credentials = await Credentials.open({
+    ...{ path: join(state, "credentials.json"), damaged, hide: (secret) => log.hide(secret) },
+  });
+
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
-  const surroundings: Omit<Surroundings, "learned"> = {
+  const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
+  const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
     isOwnDoor: ({ host, port }) =>
       port === doors.http_port && (options.doors ? isDoor(host, doors) : isThisMachine(host)),
-    broadcasts: () =>
-      [...wantedInterfaces([]), ...wantedInterfaces(config.running.discovery.interfaces)].map((one) => one.broadcast),
+    broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
+    announced: (type, host, signal) => askMdns(type, host, interfaces(), signal),
     debug: (message) => log.debug(message),
   };
   const control = new Control({
-    ...{ registry, catalog, platforms, surroundings, log },
+    ...{ registry, catalog, credentials, platforms, surroundings, log },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
   });
@@ -112,7 +119,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await discovery.stop();
       control.close();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
-      await catalog.settled();
+      await Promise.all([catalog.settled(), credentials.settled()]);
     },
   };
 }

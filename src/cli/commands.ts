@@ -57,6 +57,15 @@ export const commands: Readonly<Record<string, Command>> = {
     examples: ['zapd rename "Living Room" Den'],
     load: async () => (await import("./devices.ts")).rename,
   },
+  pair: {
+    ...{ use: "[NAME] [--pin PIN | --user NAME]", about: "have a device let zapd in", most: 1 },
+    options: {
+      pin: { type: "string", value: "PIN", about: "what the device shows" },
+      user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
+    },
+    examples: ["zapd pair Bedroom", "zapd pair Cinema --user kodi"],
+    load: async () => (await import("./pair.ts")).pair,
+  },
   forget: {
     ...{ use: "NAME", about: "remove a device", most: 1 },
     load: async () => (await import("./devices.ts")).forget,

@@ -3,11 +3,12 @@ import type { App } from "../api.ts";
 import { sequenceLimits } from "../endpoints.ts";
 import { ZapdError } from "../errors.ts";
 import type { Archive, Confirmed, InstallResult } from "../platforms/platform.ts";
+import type { Task } from "./attempts.ts";
 import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
-import type { Control, Task } from "./control.ts";
+import type { Control } from "./control.ts";
 import type { Entry } from "./entry.ts";
 import { method, named } from "./failures.ts";
-import { checkPress, doing, patience, perform, readPress, runSequence } from "./press.ts";
+import { atOff, checkPress, doing, patience, perform, powerAfter, readPress, runSequence } from "./press.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -34,14 +35,17 @@ export class Actions {
   }
 
   async refresh(entry: Entry, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
-    const task: Task<Refreshed> = {
+    return this.#control.shared(entry, clear ? "apps anew" : "apps", this.#listing(entry, clear), signal);
+  }
+
+  #listing(entry: Entry, clear: boolean): Task<Refreshed> {
+    return {
       ...{ doing: "listing its apps", within: limits.list },
       work: async (connection, within) => {
         const listed = await method(connection.apps, "apps")(within);
         return this.#catalog.refresh(entry.id, entry.platform, listed, clear);
       },
     };
-    return this.#control.shared(entry, clear ? "apps anew" : "apps", task, signal);
   }
 
   async launch(
@@ -60,7 +64,7 @@ export class Actions {
 
   async stop(entry: Entry, signal: AbortSignal): Promise<App | null> {
     const app = await this.#command(entry, signal, {
-      ...{ doing: "leaving the app", within: limits.stop },
+      ...{ doing: "leaving the app", within: limits.stop, whenOff: { wake: false, result: null } },
       work: (connection, within) => method(connection.stop, "stop")(within),
     });
     return app && describeApp(app, this.#catalog.apps(entry.id));
@@ -75,8 +79,11 @@ export class Actions {
         doing: doing(press),
         within: patience(press, connection, this.#control.timeout),
       },
+      ...atOff(press),
       work: (current, within) => perform(current, press, within),
     });
+    const power = powerAfter(press);
+    if (power !== undefined) this.#control.said(entry, power);
   }
 
   /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -97,11 +104,15 @@ export class Actions {
     const connection = this.#control.connection(entry);
     for (const press of presses) checkPress(entry, connection, press);
     const within = total + presses.reduce((sum, press) => sum + patience(press, connection, this.#control.timeout), 0);
+    const progress = { sent: 0 };
     const task: Task<{ sent: number; duration_ms: number }> = {
-      ...{ doing: "running a sequence", within },
-      work: (current, deadline) => runSequence(current, presses, delayMs, deadline),
+      ...{ doing: "running a sequence", within, begun: () => progress.sent > 0 },
+      work: (current, deadline) => runSequence(current, presses, delayMs, progress, deadline),
     };
-    return this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
+    const ran = await this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
+    const power = presses.map(powerAfter).findLast((one) => one !== undefined);
+    if (power !== undefined) this.#control.said(entry, power);
+    return ran;
   }
 
   async install(entry: Entry, archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult> {
@@ -146,7 +157,8 @@ export class Actions {
     const cached = this.#catalog.apps(entry.id);
     const found = findApp(wanted, cached ?? [], platform);
     if (found && (cached || platform.isAppId(wanted))) return found;
-    const listed = await this.refresh(entry, false, signal).then((refreshed) => refreshed.apps);
+    // Part of a command: a device that is asleep is woken for it.
+    const { apps: listed } = await this.#command(entry, signal, this.#listing(entry, false));
     const app = findApp(wanted, listed, platform);
     if (app) return app;
     throw named(appNotFound(wanted, listed), entry, "launching an app");

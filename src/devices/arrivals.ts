@@ -6,14 +6,14 @@ import type { Finding } from "../discovery/intake.ts";
 import { ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Platform, Ports, Surroundings } from "../platforms/platform.ts";
-import { type Entry, idOf } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 import { checkName } from "./names.ts";
 import type { Registry } from "./registry.ts";
 
 export interface ArrivalsDependencies {
   readonly registry: Registry;
   readonly platforms: readonly Platform[];
-  readonly surroundings: Omit<Surroundings, "learned">;
+  readonly surroundings: Surroundings;
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
@@ -46,7 +46,7 @@ export class Arrivals {
   /** Takes in a device that a scan found. A changed address is followed, unless the device still answers at the old one. */
   async found(finding: Finding): Promise<Entry> {
     const { registry, log } = this.#deps;
-    const before = registry.get(idOf(finding.platform, finding.facts.identity));
+    const before = registry.find(finding.platform, finding.facts, finding.address);
     const moved =
       before !== undefined && (before.host !== finding.address.host || before.port !== finding.address.port);
     const address =
@@ -104,7 +104,7 @@ export class Arrivals {
 
   async #stillThere(before: Entry): Promise<boolean> {
     const platform = this.#deps.platforms.find((one) => one.name === before.platform);
-    const surroundings: Surroundings = { ...this.#deps.surroundings, learned: () => {} };
+    const { surroundings } = this.#deps;
     const facts = await platform?.identify(before, surroundings, AbortSignal.timeout(oldAddressMs)).catch(() => null);
     return facts?.identity === before.identity;
   }

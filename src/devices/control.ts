@@ -5,56 +5,45 @@
 import type { Device, State } from "../api.ts";
 import type { Config } from "../config/config.ts";
 import { ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import {
-  type Capability,
-  type Connection,
-  capabilities,
-  type Platform,
-  type Surroundings,
-} from "../platforms/platform.ts";
+import type { Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
+import { type AttemptDependencies, Attempts, type Task } from "./attempts.ts";
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";
-import { type Entry, targetOf } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
+import { Links, type LinksDependencies } from "./links.ts";
 import { noneKnown, resolveName } from "./names.ts";
+import { isSilent, offState, saysOff } from "./power.ts";
 import { Queue, type Turn } from "./queue.ts";
-import type { Registry } from "./registry.ts";
+import { Waker } from "./waking.ts";
 
-export interface ControlDependencies {
-  readonly registry: Registry;
+export interface ControlDependencies extends LinksDependencies, AttemptDependencies {
   readonly catalog: Catalog;
-  readonly platforms: readonly Platform[];
-  readonly surroundings: Omit<Surroundings, "learned">;
-  readonly log: Log;
   config(): Config;
-  /** Told when a device did not answer, so that it may be looked for. */
-  lost(entry: Entry): void;
 }
 
-/** A timer set for longer would end at once. */
-const longestTimer = 2 ** 31 - 1;
-
-/** One command or read of a device. */
-export interface Task<T> {
-  /** What is attempted, for the error: "pressing home". */
-  readonly doing: string;
-  /** Milliseconds from its turn to its end. */
-  readonly within: number;
-  work(connection: Connection, signal: AbortSignal): Promise<T>;
-}
-
+/** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
+const pairsWithin = 75_000;
 export class Control {
   readonly #deps: ControlDependencies;
-  readonly #links = new Map<string, { readonly key: string; readonly connection: Connection }>();
+  readonly #links: Links;
   readonly #queues = new Map<string, Queue>();
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   readonly #epochs = new Map<string, number>();
-  readonly #ending = new AbortController();
+  readonly #pairing = new Set<string>();
+  readonly #attempts: Attempts;
+  readonly #waker: Waker;
 
   constructor(deps: ControlDependencies) {
     this.#deps = deps;
+    this.#links = new Links(deps);
+    this.#attempts = new Attempts(deps, this.#links);
+    this.#waker = new Waker({
+      ...{ registry: deps.registry, attempts: this.#attempts },
+      connection: (entry) => this.connection(entry),
+      patience: () => this.timeout,
+    });
   }
 
   /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
@@ -82,13 +71,12 @@ export class Control {
 
   /** A registry entry as the API shows it. */
   describe(entry: Entry, defaultId = this.defaultDevice()?.id): Device {
-    const { macs, added_at, ...known } = entry;
     const { status, last_seen } = this.#deps.registry.contact(entry.id);
-    const { id, name, platform, kind, manufacturer, model, serial, software_version, host, port, ports, access } =
-      known;
+    const { id, name, platform, kind, manufacturer, model, serial, macs, software_version, added_at } = entry;
+    const { host, port, ports, access } = entry;
     return {
       ...{ id, name, platform, kind, manufacturer, model, serial, mac: macs[0] ?? null, software_version, host, port },
-      ...{ ports, status, access, capabilities: this.#capabilities(entry), is_default: defaultId === id },
+      ...{ ports, status, access, capabilities: [...this.#links.capabilities(entry)], is_default: defaultId === id },
       ...{ added_at, last_seen },
     };
   }
@@ -103,26 +91,35 @@ export class Control {
   }
 
   platform(entry: Entry): Platform {
-    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
-    if (!platform)
-      throw new ZapdError(
-        "unsupported_operation",
-        `${entry.name} is on a platform that this zapd does not know, "${entry.platform}"`,
-      );
-    return platform;
+    return this.#links.platform(entry);
   }
 
-  /** The live state; callers that ask at the same time share one reading, never one from before their last command. */
+  /** The connection to a device, made anew when what it was made from has changed. */
+  connection(entry: Entry): Connection {
+    return this.#links.connection(entry);
+  }
+
+  /**
+   * The live state; callers that ask at the same time share one reading, never one from before their last command. A
+   * device that is silent, and whose last word was that it is off, is off.
+   */
   async state(entry: Entry, signal: AbortSignal): Promise<State> {
+    const { registry } = this.#deps;
     const task: Task<State> = {
       ...{ doing: "reading its state", within: this.timeout + 1_000 },
       work: async (connection, within) => {
         const state = await method(connection.state, "state")(within);
+        if (state.power !== "unknown") this.said(entry, state.power);
         const app = state.app && describeApp(state.app, this.#deps.catalog.apps(entry.id));
         return { ...state, app, observed_at: new Date().toISOString() };
       },
     };
-    return this.shared(entry, "state", task, signal);
+    try {
+      return await this.shared(entry, "state", task, signal);
+    } catch (error) {
+      if (isSilent(error) && saysOff(registry.contact(entry.id).power)) return offState();
+      throw error;
+    }
   }
 
   /** A read, shared by all who ask for it at the same time. */
@@ -132,7 +129,7 @@ export class Control {
     return Promise.race([reading, aborted(signal)]);
   }
 
-  /** A command: waits for its turn, then runs with its deadline. */
+  /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
   async command<T>(entry: Entry, task: Task<T>, turn: Turn): Promise<T> {
     const queue = this.#queues.get(entry.id) ?? new Queue();
     this.#queues.set(entry.id, queue);
@@ -140,13 +137,41 @@ export class Control {
     try {
       return await queue.run(turn, () => {
         begun = true;
-        return this.#perform(entry, task, turn.signal);
+        return this.#waker.run(entry, task, turn.signal);
       });
     } catch (error) {
       throw begun ? error : named(error, entry, task.doing);
     } finally {
       this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);
+      if (queue.idle && !this.#deps.registry.get(entry.id)) this.#drop(entry.id);
     }
+  }
+
+  /** Pairs with a device; waits until its user has accepted. One at a time per device. */
+  async pair(entry: Entry, given: PairingAnswer, signal: AbortSignal): Promise<void> {
+    if (this.#pairing.has(entry.id)) {
+      const problem = "is being paired already: its user is asked once";
+      throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), entry, "pairing");
+    }
+    this.#pairing.add(entry.id);
+    try {
+      await this.#attempts.make(
+        entry,
+        {
+          ...{ doing: "pairing", within: pairsWithin },
+          work: (connection, within) => method(connection.pair, "pair")(given, within),
+        },
+        signal,
+      );
+    } finally {
+      this.#pairing.delete(entry.id);
+      this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);
+    }
+  }
+
+  /** Notes what a device's power is, by its own word or because it took a command. */
+  said(entry: Entry, power: Power | null): void {
+    if (this.#deps.registry.get(entry.id)) this.#deps.registry.noteContact(entry.id, true, power);
   }
 
   /** Milliseconds that one answer of a device may take. */
@@ -154,85 +179,31 @@ export class Control {
     return this.#deps.config().devices.request_timeout_ms;
   }
 
-  /** Drops what is kept of a device. */
-  forget(id: string): void {
-    this.#links.get(id)?.connection.close();
-    this.#links.delete(id);
-    this.#queues.delete(id);
-    this.#epochs.delete(id);
+  /** Drops what is kept of a device, and what lets us in there. */
+  async forget(id: string): Promise<void> {
+    this.#links.forget(id);
+    // What is under way keeps its queue, so that nothing overtakes it.
+    if (this.#queues.get(id)?.idle !== false) this.#drop(id);
+    await this.#deps.credentials.forget(id);
   }
 
   /** Ends what is under way, too: a device that hangs must not hold the process. */
   close(): void {
-    this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
-    for (const id of [...this.#links.keys()]) this.forget(id);
+    this.#attempts.end(new ZapdError("internal_error", "zapd is stopping"));
+    this.#links.close();
   }
 
-  /** The connection to a device, made anew when what it was made from has changed. */
-  connection(entry: Entry): Connection {
-    const { registry, surroundings, log } = this.#deps;
-    // The caller's entry may be older than what is known by now: it must not bring a past address back.
-    const target = targetOf(registry.get(entry.id) ?? entry);
-    const key = JSON.stringify(target);
-    const linked = this.#links.get(entry.id);
-    if (linked?.key === key) return linked.connection;
-    linked?.connection.close();
-    const learned: Surroundings["learned"] = (facts) => {
-      registry
-        .learn(entry.id, facts)
-        .catch((error: unknown) => log.warn(`${entry.name}: what it told could not be kept: ${String(error)}`));
-    };
-    const connection = this.platform(entry).connect(target, { ...surroundings, learned });
-    this.#links.set(entry.id, { key, connection });
-    return connection;
+  #drop(id: string): void {
+    this.#queues.delete(id);
+    this.#epochs.delete(id);
   }
 
   #startReading<T>(key: string, entry: Entry, task: Task<T>): Promise<T> {
-    const reading = this.#perform(entry, task, new AbortController().signal).finally(() => this.#reads.delete(key));
+    const reading = this.#attempts
+      .make(entry, task, new AbortController().signal)
+      .finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);
     return reading;
-  }
-
-  async #perform<T>(entry: Entry, task: Task<T>, signal: AbortSignal): Promise<T> {
-    const { registry, log } = this.#deps;
-    const late = new ZapdError("device_timeout", `did not finish within ${Math.round(task.within / 1000)} s`);
-    const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(late), Math.min(task.within, longestTimer));
-    try {
-      const result = await task.work(
-        this.connection(entry),
-        AbortSignal.any([signal, controller.signal, this.#ending.signal]),
-      );
-      registry.noteContact(entry.id, true);
-      return result;
-    } catch (error) {
-      log.debug(
-        `${entry.name}: ${task.doing}: ${error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error)}`,
-      );
-      // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted) this.#noteFailure(entry, error);
-      throw named(error, entry, task.doing);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #noteFailure(entry: Entry, error: ZapdError): void {
-    if (error.code === "device_unreachable") {
-      this.#deps.registry.noteContact(entry.id, false);
-      this.#deps.lost(entry);
-    } else if (error.code === "device_refused" || error.code === "unsupported_key") {
-      this.#deps.registry.noteContact(entry.id, true);
-    }
-  }
-
-  #capabilities(entry: Entry): Capability[] {
-    if (!this.#deps.platforms.some((one) => one.name === entry.platform)) return [];
-    const connection = this.connection(entry);
-    const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
-    return capabilities.filter(
-      (capability) => methods[capability] !== undefined && !connection.withheld?.has(capability),
-    );
   }
 
   #missingDefault(): Entry {

@@ -5,12 +5,15 @@ import {
   type Address,
   accessModes,
   type Facts,
+  type Identified,
   type Kind,
   kinds,
   type Ports,
+  type Power,
+  powers,
   type Target,
 } from "../platforms/platform.ts";
-import { instant, integer, listOf, object, oneOf, orNull, recordOf, text, uuid } from "../shape.ts";
+import { instant, integer, listOf, object, oneOf, orMissing, orNull, recordOf, text, truth, uuid } from "../shape.ts";
 import { inventName } from "./names.ts";
 
 const maxDevices = 1_000;
@@ -39,6 +42,10 @@ export interface Entry {
   readonly ports: Ports;
   readonly added_at: string;
   readonly last_seen: string | null;
+  /** What it last said of its power; told apart from silence, it is what makes a silent device one that is off. */
+  readonly last_power?: Power | null | undefined;
+  /** The identity stands for the hardware's own, which is not known yet. */
+  readonly provisional?: boolean | undefined;
 }
 
 const fact = orNull(text(maxText));
@@ -50,12 +57,13 @@ export const isEntry = object<Entry>({
   ...{ serial: fact, macs: listOf(text(32)), software_version: fact, access: orNull(oneOf(accessModes)) },
   ...{ traits: recordOf(text(maxText)), host: text(253, 1), port: integer, ports: recordOf(integer) },
   ...{ added_at: instant, last_seen: orNull(instant) },
+  ...{ last_power: orMissing(orNull(oneOf(powers))), provisional: orMissing(truth) },
 });
 
 /** What is known of a device when it is found or added. */
 export interface Sighting {
   readonly platform: string;
-  readonly facts: Facts;
+  readonly facts: Identified;
   readonly address: Address;
   readonly ports?: Ports | undefined;
   /** A name that the user gives with it. */

@@ -1,8 +1,9 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import { type Connection, type Key, keys } from "../platforms/platform.ts";
+import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
 import { rest } from "../rest.ts";
+import type { Task } from "./attempts.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
 
@@ -10,6 +11,8 @@ const literal = "literal:";
 const maxCharacters = 1_024;
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
+/** How `power-on` calls a device: it may as well be on. */
+const called = { silent: false, withinMs: 30_000 } as const;
 
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
@@ -60,29 +63,46 @@ export function patience(press: Press, connection: Connection, timeout: number):
   return press.key === "power-on" ? powerOnAtMost : 3 * timeout + 500;
 }
 
+/** What a press comes to at a device that is off, where that is another thing than waking it and pressing. */
+export function atOff(press: Press): Pick<Task<void>, "whenOff" | "begun"> {
+  const key = "key" in press ? press.key : null;
+  // It is off already; `power` turns it on, once; and `power-on` has called it in its own way.
+  if (key === "power-off") return { whenOff: { wake: false, result: undefined } };
+  if (key === "power") return { whenOff: { wake: true, result: undefined } };
+  return key === "power-on" ? { begun: () => true } : {};
+}
+
+/** What a device's power is after a press that it took; `null`: it may be either, `undefined`: as before. */
+export function powerAfter(press: Press): Power | null | undefined {
+  const key = "key" in press ? press.key : null;
+  if (key === "power-off") return "off";
+  if (key === "power-on") return "on";
+  return key === "power" ? null : undefined;
+}
+
 /** Sends one press. */
 export function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
   if ("text" in press) return method(connection.text, "text").type(press.text, signal);
-  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal);
+  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal, called);
   return method(connection.keys, "keys").press(press.key, signal);
 }
 
 /**
- * Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
+ * Counts in `progress` what was sent. Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
  * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
   connection: Connection,
   presses: readonly Press[],
   delayMs: number,
+  progress: { sent: number },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
   let due = start;
-  let sent = 0;
   try {
     for (const press of presses) {
-      if (sent > 0) {
+      if (progress.sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
         await rest(Math.max(0, due - performance.now()), signal);
@@ -90,14 +110,14 @@ export async function runSequence(
       signal.throwIfAborted();
       await perform(connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
-      if (sent++ === 0) due = performance.now();
+      if (progress.sent++ === 0) due = performance.now();
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    throw new ZapdError(error.code, `${error.message}; ${sent} of ${presses.length} keys were sent`, {
+    throw new ZapdError(error.code, `${error.message}; ${progress.sent} of ${presses.length} keys were sent`, {
       hint: error.hint,
       cause: error,
     });
   }
-  return { sent, duration_ms: Math.round(performance.now() - start) };
+  return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
 }

@@ -23,6 +23,11 @@ export class Queue {
   #running: { takes: number; since: number } | undefined;
   #waiting: Waiting[] = [];
 
+  /** Whether nothing runs and nobody waits. */
+  get idle(): boolean {
+    return this.#running === undefined && this.#waiting.length === 0;
+  }
+
   /** Runs `work` when its turn has come. Fails with `device_busy` when too many wait, or when the wait grew too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     await this.#turn(turn);

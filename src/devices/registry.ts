@@ -1,6 +1,6 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
 import { ZapdError } from "../errors.ts";
-import type { Facts, Ports } from "../platforms/platform.ts";
+import type { Address, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
 import { listOf, object } from "../shape.ts";
 import { type Entry, idOf, isEntry, newEntry, type Sighting, same, withFacts } from "./entry.ts";
 import { checkName } from "./names.ts";
@@ -12,6 +12,8 @@ const isContent = object<Content>({ devices: listOf(isEntry) });
 export interface Contact {
   readonly status: "online" | "offline" | "unknown";
   readonly last_seen: string | null;
+  /** The last word of the device on its power. */
+  readonly power: Power | null;
 }
 
 interface Content {
@@ -65,26 +67,37 @@ export class Registry {
     const noted = this.#contacts.get(id);
     if (noted) return noted;
     const entry = this.get(id);
-    const contact: Contact = { status: "unknown", last_seen: entry?.last_seen ?? null };
+    const power = entry?.last_power ?? null;
+    const contact: Contact = { status: "unknown", last_seen: entry?.last_seen ?? null, power };
     if (entry) this.#contacts.set(id, contact);
     return contact;
   }
 
-  /** Notes in memory that a device answered, or did not. */
-  noteContact(id: string, answered: boolean): void {
-    const { last_seen } = this.contact(id);
+  /** Notes in memory that a device answered, or did not; `said` is its word on its power, if it gave one. */
+  noteContact(id: string, answered: boolean, said?: Power | null): void {
+    const { last_seen, power: before } = this.contact(id);
+    const power = said === undefined ? before : said;
     this.#contactsNoted++;
     this.#contacts.set(
       id,
-      answered ? { status: "online", last_seen: new Date().toISOString() } : { status: "offline", last_seen },
+      answered
+        ? { status: "online", last_seen: new Date().toISOString(), power }
+        : { status: "offline", last_seen, power },
     );
+  }
+
+  /**
+   * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
+   * hardware's own, by its address.
+   */
+  find(platform: string, facts: Identified, address: Address): Entry | undefined {
+    return findIn(this.entries, platform, facts, address);
   }
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
   async merge(sighting: Sighting): Promise<{ entry: Entry; added: boolean }> {
-    const id = idOf(sighting.platform, sighting.facts.identity);
-    const result = await this.#store.update((content) => mergeInto(content, id, sighting));
-    this.noteContact(id, true);
+    const result = await this.#store.update((content) => mergeInto(content, sighting));
+    this.noteContact(result.entry.id, true);
     return result;
   }
 
@@ -129,8 +142,9 @@ export class Registry {
   async close(): Promise<void> {
     await this.#store.update((content) => {
       const devices = content.devices.map((entry) => {
-        const { last_seen } = this.contact(entry.id);
-        return last_seen === entry.last_seen ? entry : { ...entry, last_seen };
+        const { last_seen, power: last_power } = this.contact(entry.id);
+        const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
+        return same ? entry : { ...entry, last_seen, last_power };
       });
       return {
         next: devices.every((entry, at) => entry === content.devices[at]) ? content : { devices },
@@ -146,21 +160,40 @@ function known(content: Content, id: string): Entry {
   return entry;
 }
 
+/** The hardware's own identity takes the place of one that stood for it; never the other way round. */
+function withIdentity(entry: Entry, { identity, provisional }: Identified): Entry {
+  if (provisional) return entry.identity === identity ? { ...entry, provisional } : entry;
+  if (!entry.provisional && entry.identity === identity) return entry;
+  const { provisional: _stood, ...own } = entry;
+  return { ...own, identity };
+}
+
 function replace(content: Content, entry: Entry, next: Entry): Content {
   if (same(entry, next)) return content;
   return { devices: content.devices.map((device) => (device === entry ? next : device)) };
 }
 
-function mergeInto(
-  content: Content,
-  id: string,
-  sighting: Sighting,
-): Change<Content, { entry: Entry; added: boolean }> {
-  const before = content.devices.find((device) => device.id === id);
+function findIn(
+  devices: readonly Entry[],
+  platform: string,
+  { identity, provisional }: Identified,
+  { host, port }: Address,
+): Entry | undefined {
+  const own = devices.filter((device) => device.platform === platform);
+  return (
+    own.find((device) => device.identity === identity) ??
+    own.find((device) => (provisional || device.provisional) && device.host === host && device.port === port)
+  );
+}
+
+function mergeInto(content: Content, sighting: Sighting): Change<Content, { entry: Entry; added: boolean }> {
+  const { platform, facts, address } = sighting;
+  const before = findIn(content.devices, platform, facts, address);
+  const id = before?.id ?? idOf(platform, facts.identity);
   const others = content.devices.filter((device) => device.id !== id);
   const given = sighting.name === undefined ? null : checkName(sighting.name, others);
   const base = before ?? newEntry(content.devices, id, sighting);
-  const learned = withFacts(base, sighting.facts, content.devices);
+  const learned = withIdentity(withFacts(base, facts, content.devices), facts);
   const ports = { ...learned.ports, ...sighting.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const entry: Entry = { ...named, host: sighting.address.host, port: sighting.address.port, ports };

@@ -4,9 +4,9 @@
  */
 import type { Config } from "../config/config.ts";
 import { textOf, ZapdError } from "../errors.ts";
-import type { Address, Facts, Finder, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
-import { type Finding, Intake } from "./intake.ts";
+import { addressOf, type Finding, Intake } from "./intake.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
 import { searchSsdp } from "./ssdp.ts";
@@ -19,7 +19,7 @@ const lookAgainEvery = 30_000;
 
 export interface DiscoveryDependencies<D> {
   readonly platforms: readonly Platform[];
-  readonly surroundings: Omit<Surroundings, "learned">;
+  readonly surroundings: Surroundings;
   config(): Config["discovery"];
   /** Takes a device in the moment it has said who it is. */
   found(finding: Finding): Promise<D>;
@@ -82,17 +82,22 @@ export class Discovery<D> {
         hint: `The platforms are: ${names}`,
       });
     }
-    const failures: unknown[] = [];
+    // Who is there is known with the first that recognizes it; the others may wait long for a port that nobody has.
+    const found = new AbortController();
+    const signal = AbortSignal.any([this.#stopped.signal, found.signal]);
     const tries = asked.map(async (one) => {
       const at = { host: address, port: port ?? one.defaultPort };
       if (this.#deps.surroundings.isOwnDoor(at)) throw invalidHost(host, "it is zapd itself");
-      return { platform: one.name, address: at, facts: await this.#identify(one, at) };
+      const facts = await one.identify(at, this.#deps.surroundings, signal);
+      return { platform: one.name, address: addressOf(at, facts), facts };
     });
-    for (const result of await Promise.allSettled(tries)) {
-      if (result.status === "fulfilled") return result.value;
-      failures.push(result.reason);
+    try {
+      return await Promise.any(tries);
+    } catch (error) {
+      throw error instanceof AggregateError ? tellingMost(error.errors) : error;
+    } finally {
+      found.abort(new ZapdError("device_error", "was recognized as another device"));
     }
-    throw failures[0];
   }
 
   #background(): Promise<void> {
@@ -124,7 +129,7 @@ export class Discovery<D> {
     debug(
       `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
-    const intake = new Intake<D>({ ...this.#deps, identify: (platform, address) => this.#identify(platform, address) });
+    const intake = new Intake<D>({ ...this.#deps, identify: (platform, lead) => this.#identify(platform, lead) });
     const finders = platforms.flatMap((platform) => platform.finders.map((finder) => ({ platform, finder })));
     const of = <Over extends Finder["over"]>(over: Over) =>
       finders.flatMap(({ platform, finder }) =>
@@ -166,8 +171,13 @@ export class Discovery<D> {
     }
   }
 
-  #identify(platform: Platform, address: Address): Promise<Facts> {
-    const surroundings: Surroundings = { ...this.#deps.surroundings, learned: () => {} };
-    return platform.identify(address, surroundings, this.#stopped.signal);
+  #identify(platform: Platform, lead: Lead): Promise<Identified> {
+    return platform.identify(lead, this.#deps.surroundings, this.#stopped.signal);
   }
+}
+
+/** Of many platforms' failures at one address, that of one which found something there says more than one which found nothing. */
+function tellingMost(failures: readonly unknown[]): unknown {
+  const code = (failure: unknown) => (failure instanceof ZapdError ? failure.code : "");
+  return failures.find((one) => code(one) !== "device_unreachable") ?? failures[0];
 }

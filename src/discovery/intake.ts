@@ -1,6 +1,6 @@
 /** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in. */
 import { textOf } from "../errors.ts";
-import type { Address, Facts, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Address, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
 /** The part of one address in them: a host that answers a thousand times must not keep the real set from its turn. */
@@ -9,13 +9,18 @@ const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 /** A device that was found: who it is, and where. */
 export interface Finding {
   readonly platform: string;
-  readonly facts: Facts;
+  readonly facts: Identified;
   readonly address: Address;
+}
+
+/** Where a device that was asked at one address is to be driven. */
+export function addressOf({ host, port }: Address, { answersOn = port }: Identified): Address {
+  return { host, port: answersOn };
 }
 
 export interface IntakeDependencies<D> {
   readonly surroundings: Pick<Surroundings, "isOwnDoor">;
-  identify(platform: Platform, address: Address): Promise<Facts>;
+  identify(platform: Platform, lead: Lead): Promise<Identified>;
   /** Takes a device in the moment it has said who it is. */
   found(finding: Finding): Promise<D>;
   debug(message: string): void;
@@ -36,19 +41,19 @@ export class Intake<D> {
     this.#deps = deps;
   }
 
-  offer(platform: Platform, address: Address | null): void {
-    if (!address || address.port < 1 || address.port > 65_535 || this.#deps.surroundings.isOwnDoor(address)) return;
-    const key = `${platform.name} ${address.host} ${address.port}`;
-    const host = this.#host(address.host);
+  offer(platform: Platform, lead: Lead | null): void {
+    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return;
+    const key = `${platform.name} ${lead.host} ${lead.port}`;
+    const host = this.#host(lead.host);
     if (this.#seen.has(key) || this.#tries >= limits.candidates || host.tries >= perHost.candidates) return;
     this.#seen.add(key);
     this.#tries++;
     host.tries++;
     const work = async () => {
       // One that could not say who it is may be starting: its next answer is heard again.
-      if (!(await this.#take(platform, address))) this.#seen.delete(key);
+      if (!(await this.#take(platform, lead))) this.#seen.delete(key);
     };
-    this.#waiting.push({ host: address.host, work });
+    this.#waiting.push({ host: lead.host, work });
     this.#next();
   }
 
@@ -90,16 +95,17 @@ export class Intake<D> {
     }
   }
 
-  async #take(platform: Platform, address: Address): Promise<boolean> {
+  async #take(platform: Platform, lead: Lead): Promise<boolean> {
     try {
-      const facts = await this.#deps.identify(platform, address);
+      const facts = await this.#deps.identify(platform, lead);
+      const address = addressOf(lead, facts);
       this.#found.set(
         `${platform.name} ${facts.identity}`,
         await this.#deps.found({ platform: platform.name, facts, address }),
       );
       return true;
     } catch (error) {
-      this.#deps.debug(`${address.host}:${address.port} is no ${platform.name} device: ${textOf(error)}`);
+      this.#deps.debug(`${lead.host}:${lead.port} is no ${platform.name} device: ${textOf(error)}`);
       return false;
     }
   }

@@ -16,6 +16,7 @@ export interface MdnsBrowse {
 interface Found {
   readonly name: string;
   readonly port: number;
+  readonly referer?: { readonly address: string };
   readonly addresses?: string[];
   readonly txt?: unknown;
 }
@@ -25,17 +26,11 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
   if (browse.types.length === 0 || browse.interfaces.length === 0) return;
   const { Bonjour } = await import("bonjour-service");
   const instances = browse.interfaces.map((one) => {
-    // On Linux multicast arrives only on a socket bound to any address. The options are those of multicast-dns, which
-    // bonjour-service passes through but does not declare.
-    const options = { interface: one.address, bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
     const trouble = (error: unknown) =>
       browse.onTrouble(`${one.name} (${one.address}) could not be asked over mDNS: ${String(error)}`);
-    const bonjour = new Bonjour(options, trouble);
+    const bonjour = new Bonjour(optionsFor(one), trouble);
     for (const type of browse.types) {
-      const [name = "", protocol = "tcp"] = type.replace(/^_/, "").split("._");
-      const browser = bonjour.find({ type: name, protocol: protocol === "udp" ? "udp" : "tcp" }, (found: Found) =>
-        browse.onService(serviceOf(found, type)),
-      );
+      const browser = bonjour.find(wordsOf(type), (found: Found) => browse.onService(serviceOf(found, type)));
       browse.window.onJoin(() => browser.update());
     }
     return bonjour;
@@ -44,12 +39,59 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
   for (const bonjour of instances) bonjour.destroy();
 }
 
+const askedFor = 1_500;
+
+/** What one host announces as a service of a type, asked for on every interface; `null` when it says nothing soon. */
+export async function askMdns(
+  type: string,
+  host: string,
+  interfaces: readonly Interface[],
+  signal: AbortSignal,
+): Promise<MdnsService | null> {
+  if (interfaces.length === 0) return null;
+  const { Bonjour } = await import("bonjour-service");
+  const instances = interfaces.map((one) => new Bonjour(optionsFor(one), () => {}));
+  try {
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(null), askedFor);
+      signal.addEventListener("abort", () => resolve(null), { once: true, signal: AbortSignal.timeout(askedFor) });
+      for (const bonjour of instances) {
+        bonjour.find(wordsOf(type), (found: Found) => {
+          const service = serviceOf(found, type);
+          if (service.source !== host) return;
+          clearTimeout(timer);
+          resolve(service);
+        });
+      }
+    });
+  } finally {
+    for (const bonjour of instances) bonjour.destroy();
+  }
+}
+
+type BonjourOptions = ConstructorParameters<typeof import("bonjour-service").Bonjour>[0];
+
+/**
+ * On Linux multicast arrives only on a socket bound to any address. The options are those of multicast-dns, which
+ * bonjour-service passes through but does not declare.
+ */
+function optionsFor({ address }: Interface): BonjourOptions {
+  return { interface: address, bind: "0.0.0.0" } as BonjourOptions;
+}
+
+/** `_example._tcp` in bonjour-service's words. */
+function wordsOf(type: string): { type: string; protocol: "tcp" | "udp" } {
+  const [name = "", protocol] = type.replace(/^_/, "").split("._");
+  return { type: name, protocol: protocol === "udp" ? "udp" : "tcp" };
+}
+
 function serviceOf(found: Found, type: string): MdnsService {
   const txt = typeof found.txt === "object" && found.txt !== null ? Object.entries(found.txt) : [];
   return {
     name: found.name.slice(0, 256),
     type,
     port: found.port,
+    source: found.referer?.address ?? "",
     addresses: (found.addresses ?? []).slice(0, 16),
     txt: Object.fromEntries(txt.slice(0, 64).map(([key, value]) => [key, String(value).slice(0, 512)])),
   };

@@ -3,6 +3,10 @@
  * A capability is a method that is present. No file outside a platform's own folder knows its name, but index.ts.
  */
 
+import type { Address, Finder, Lead, MdnsService } from "./finder.ts";
+
+export type { Address, Finder, Lead, MdnsService, SsdpAnswer } from "./finder.ts";
+
 /** The normalized remote keys (SPEC.md 2). */
 export const keys = [
   ...(["home", "back", "up", "down", "left", "right", "select"] as const),
@@ -18,7 +22,7 @@ export const keys = [
 export type Key = (typeof keys)[number];
 
 /** What a device can be asked for; `capabilities` of a Device lists those that work on it now. */
-export const capabilities = ["state", "apps", "launch", "stop", "keys", "text", "power_on", "dev"] as const;
+export const capabilities = ["state", "apps", "launch", "stop", "keys", "text", "power_on", "dev", "pair"] as const;
 export type Capability = (typeof capabilities)[number];
 
 export const kinds = ["tv", "player", "soundbar", "unknown"] as const;
@@ -30,12 +34,6 @@ export const playbackStatuses = ["playing", "paused", "buffering", "stopped"] as
 export type Kind = (typeof kinds)[number];
 export type Access = (typeof accessModes)[number];
 export type Power = (typeof powers)[number];
-
-/** Where a device answers: an IP address, never a name, and a port. */
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Ports of a device beside its control port, by the platform's own word for each (`installer`, `console`, `wake`). */
 export type Ports = Readonly<Record<string, number>>;
@@ -56,6 +54,17 @@ export interface Facts {
   readonly access: Access | null;
   /** What else the platform wants to know when it connects; nobody else reads it. */
   readonly traits: Readonly<Record<string, string>>;
+}
+
+/** Who answered at an address. */
+export interface Identified extends Facts {
+  /** The control port, where it is another than the one that was asked. */
+  readonly answersOn?: number;
+  /**
+   * The identity is not the hardware's own, which could not be learned now, but stands for it: a later word of the same
+   * device, at the same address, may put the real one in its place.
+   */
+  readonly provisional?: true;
 }
 
 /** A device as a platform sees it: the facts, and where it answers. */
@@ -120,14 +129,35 @@ export interface Developer {
   console: Console;
 }
 
+/** What a caller gives to pair with: what the device shows, or the name and password that were set on it. */
+export interface PairingAnswer {
+  readonly pin?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** How a device that may be asleep is called. */
+export interface Waking {
+  /** It has just not answered: asking it first would only lose time. */
+  readonly silent: boolean;
+  /** How long it is called, in milliseconds, until it answers. */
+  readonly withinMs: number;
+}
+
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
 
 /**
- * One device, ready to be driven. Made without any traffic; keeps its sockets between calls. A method that is absent is
- * a capability this very device lacks. Every failure is a ZapdError whose message is a predicate.
+ * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
+ * them between calls. A method that is absent is a capability this very device lacks. Every failure is a ZapdError whose
+ * message is a predicate. `device_unreachable` means that nothing of what was asked has reached the device, so that it may
+ * be woken and asked again; `pairing_required`, that it lets nobody in before `pair`.
  */
 export interface Connection {
+  /**
+   * What the device does now. A device that pushes costs no call while what it pushed is fresh; never an answer from
+   * before the last command of this connection.
+   */
   state?(signal: AbortSignal): Promise<PlatformState>;
   apps?(signal: AbortSignal): Promise<PlatformApp[]>;
   launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
@@ -137,32 +167,18 @@ export interface Connection {
   /** Types text, by code point. `msPerCharacter` is what one takes at most, so that a deadline can be set. */
   text?: { readonly msPerCharacter: number; type(text: string, signal: AbortSignal): Promise<void> };
   /** Turns the device on from any state and waits until it answers. */
-  powerOn?(signal: AbortSignal): Promise<void>;
+  powerOn?(signal: AbortSignal, waking: Waking): Promise<void>;
+  /**
+   * Makes the device let us in: asks it, waits for its user (60 s), and ends when what it gave is kept. Only this may make
+   * it show a prompt. Fails with `pairing_failed`, whose message says whether it was denied, ran out or was busy.
+   */
+  pair?(given: PairingAnswer, signal: AbortSignal): Promise<void>;
   dev?: Developer;
   /** Capabilities that the device has but its settings withhold now. */
   withheld?: ReadonlySet<Capability>;
+  /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
 }
-
-/** An answer to a search over SSDP: its headers (names in lower case) and who sent it. */
-export interface SsdpAnswer {
-  readonly headers: ReadonlyMap<string, string>;
-  readonly source: string;
-}
-
-/** A service announced over mDNS. */
-export interface MdnsService {
-  readonly name: string;
-  readonly type: string;
-  readonly addresses: readonly string[];
-  readonly port: number;
-  readonly txt: Readonly<Record<string, string>>;
-}
-
-/** What a platform asks the network, and how it reads an answer: where to look closer, or `null` for "not ours". */
-export type Finder =
-  | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Address | null }
-  | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Address | null };
 
 /** What the daemon gives to a platform. */
 export interface Surroundings {
@@ -172,9 +188,31 @@ export interface Surroundings {
   isOwnDoor(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
+  /** What a host announces over mDNS as a service of a type (`_example._tcp`), asked for now; `null` when it says nothing soon. */
+  announced(type: string, host: string, signal: AbortSignal): Promise<MdnsService | null>;
+  debug(message: string): void;
+}
+
+/** What lets us in at a device: the key that it gave us, the password that its user set, the certificate that it showed. */
+export type Credentials = Readonly<Record<string, string>>;
+
+/** Where a platform keeps the credentials of one device, in a file of the user alone. Their values appear nowhere else. */
+export interface CredentialKeeper {
+  read(): Credentials | null;
+  /** On disk when it returns. */
+  keep(credentials: Credentials): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** What the daemon gives to a connection beside that. */
+export interface DeviceSurroundings extends Surroundings {
+  readonly credentials: CredentialKeeper;
   /** What a connection learned on the way about its device (a new access mode, a new name). */
   learned(facts: Facts): void;
-  debug(message: string): void;
+  /** The device spoke by itself: it answers, and has this power, where it said so (`off`: it is on its way to be). */
+  heard(power: Power | null): void;
+  /** The device hung up or fell silent while nobody asked. */
+  fellSilent(): void;
 }
 
 /** One brand or family of devices. */
@@ -187,6 +225,6 @@ export interface Platform {
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */
-  identify(address: Address, surroundings: Surroundings, signal: AbortSignal): Promise<Facts>;
-  connect(target: Target, surroundings: Surroundings): Connection;
+  identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
+  connect(target: Target, surroundings: DeviceSurroundings): Connection;
 }

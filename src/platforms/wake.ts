@@ -1,5 +1,48 @@
 /** Wake-on-LAN: the magic packet is six bytes of 0xff and sixteen times the hardware address, over UDP. */
 import type dgram from "node:dgram";
+import { ZapdError } from "../errors.ts";
+import { isIPv4 } from "../ip.ts";
+import { rest } from "../rest.ts";
+import type { Surroundings, Target } from "./platform.ts";
+
+const callEvery = 1_000;
+
+/** How a device is called until it answers. */
+export interface Call {
+  readonly target: Target;
+  readonly surroundings: Surroundings;
+  /** How long it is called, in milliseconds. */
+  readonly withinMs: number;
+  /** Whether it answers now, found out within `ms`. */
+  answers(ms: number): Promise<boolean>;
+  /** What a person can do when it does not wake. */
+  readonly hint: string;
+}
+
+/**
+ * Sends magic packets to every known hardware address, on every interface and straight to the device, until it answers.
+ * Fails with `device_unreachable`.
+ */
+export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<void> {
+  const { target, surroundings, withinMs, hint } = call;
+  if (target.macs.length === 0) {
+    const problem = "does not answer, and no network address of its hardware is known to wake it by";
+    throw new ZapdError("device_unreachable", problem, { hint });
+  }
+  const until = performance.now() + withinMs;
+  const straight = isIPv4(target.host) ? [target.host] : [];
+  const destinations = [...new Set(["255.255.255.255", ...surroundings.broadcasts(), ...straight])];
+  for (let left = withinMs; left > 0; left = until - performance.now()) {
+    surroundings.debug(`magic packets for ${target.macs.join(", ")} to ${destinations.join(", ")}`);
+    await sendMagicPackets(target.macs, destinations, target.ports["wake"] ?? 9);
+    const start = performance.now();
+    const within = Math.min(callEvery, Math.max(1, until - start));
+    if (await call.answers(within)) return;
+    await rest(Math.max(0, within - (performance.now() - start)), signal);
+  }
+  const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;
+  throw new ZapdError("device_unreachable", problem, { hint });
+}
 
 /** The magic packet for a hardware address written `aa:bb:cc:dd:ee:ff`. */
 export function magicPacket(mac: string): Uint8Array {

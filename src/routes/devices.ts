@@ -25,9 +25,15 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
     const entry = control.find(id);
     const device = control.describe(entry);
     await registry.remove(entry.id);
-    control.forget(entry.id);
+    await control.forget(entry.id);
     await catalog.forget(entry.id);
     return device;
+  });
+
+  route(app, "pair", async ({ id, body, signal }) => {
+    const entry = control.find(id);
+    await control.pair(entry, body, signal);
+    return control.acted(entry, "pair", {});
   });
 
   route(app, "getState", async ({ id, signal }) => {

@@ -109,6 +109,8 @@ export async function setStage(): Promise<Stage> {
 /** What a cue makes a set do: `Bedroom sleeps`. */
 const doings: Readonly<Record<string, (set: RokuSimulator) => unknown>> = {
   sleeps: (set) => set.sleep("deep"),
+  "is unplugged": (set) => set.stop(),
+  "is plugged in": (set) => set.start(),
   wakes: (set) => set.wake(),
   "is in standby": (set) => set.sleep("standby"),
   "plays a film": (set) => set.play({ title: "Heidi", durationMs: 1_880_000 }),

@@ -40,7 +40,10 @@ function identityContract(bench: Bench): void {
       for (const finder of platform.finders) {
         if (finder.over === "ssdp")
           expect(finder.read({ headers: new Map([["st", "upnp:rootdevice"]]), source: "192.0.2.1" })).toBeNull();
-        else expect(finder.read({ name: "x", type: "_other._tcp", addresses: [], port: 1, txt: {} })).toBeNull();
+        else
+          expect(
+            finder.read({ name: "x", type: "_other._tcp", addresses: [], port: 1, txt: {}, source: "192.0.2.1" }),
+          ).toBeNull();
       }
     });
   });

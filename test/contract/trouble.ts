@@ -1,6 +1,7 @@
 /** Sets that sleep, hang up, fall silent, or are not the one that is meant. */
 import { describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
+import { calling } from "../support/surroundings.ts";
 import { type Bench, failure, has, never } from "./bench.ts";
 
 export function troubleContract(bench: Bench): void {
@@ -11,14 +12,14 @@ export function troubleContract(bench: Bench): void {
       const { set, connection } = await line();
       await set.sleep("standby");
       expect((await has(connection.state)(never)).power).toBe("standby");
-      await has(connection.powerOn)(never);
+      await has(connection.powerOn)(never, calling);
       expect(set.awake).toBe(true);
       expect((await has(connection.state)(never)).power).toBe("on");
     }, 15_000);
 
     test("a set that is on stays on", async () => {
       const { set, connection } = await line();
-      await has(connection.powerOn)(never);
+      await has(connection.powerOn)(never, calling);
       expect(set.awake).toBe(true);
     });
 
@@ -27,7 +28,7 @@ export function troubleContract(bench: Bench): void {
       await has(connection.state)(never);
       await set.sleep("deep");
       expect((await failure(has(connection.state)(never))).code).toBe("device_unreachable");
-      await has(connection.powerOn)(never);
+      await has(connection.powerOn)(never, calling);
       expect(set.awake).toBe(true);
       await has(connection.keys).press("home", never);
       expect(set.pressed.at(-1)).toBeDefined();
@@ -37,7 +38,7 @@ export function troubleContract(bench: Bench): void {
       const { set, connection } = await direct();
       await set.stop();
       const caller = new AbortController();
-      const waking = has(connection.powerOn)(caller.signal).then(
+      const waking = has(connection.powerOn)(caller.signal, calling).then(
         () => "woken",
         () => "ended",
       );
@@ -66,7 +67,7 @@ export function troubleContract(bench: Bench): void {
         () => has(connection.launch)(app.platformId, {}, never),
         () => has(connection.stop)(never),
         () => has(connection.state)(never),
-        () => has(connection.powerOn)(never),
+        () => has(connection.powerOn)(never, calling),
       ];
       for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
       expect([other.pressed, other.typed, other.inFront]).toEqual([[], "", null]);

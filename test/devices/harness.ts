@@ -6,10 +6,11 @@ import { type Config, configOf } from "../../src/config/schema.ts";
 import { Actions } from "../../src/devices/actions.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { Control } from "../../src/devices/control.ts";
+import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { createLog } from "../../src/log.ts";
-import type { Connection, Facts, Platform, Surroundings, Target } from "../../src/platforms/platform.ts";
+import type { Connection, DeviceSurroundings, Facts, Platform, Target } from "../../src/platforms/platform.ts";
 import { FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
@@ -19,6 +20,9 @@ export interface House {
   readonly folder: string;
   readonly registry: Registry;
   readonly catalog: Catalog;
+  readonly credentials: Credentials;
+  /** Secrets that logs and answers were told to keep out. */
+  readonly hidden: readonly string[];
   readonly control: Control;
   readonly actions: Actions;
   readonly set: FakeSet;
@@ -26,7 +30,7 @@ export interface House {
   /** Devices that did not answer, by name. */
   readonly lost: string[];
   /** Connections made so far. */
-  readonly connected: { readonly target: Target; readonly surroundings: Surroundings }[];
+  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
@@ -45,6 +49,9 @@ export async function openHouse(
   };
   const registry = await Registry.open({ path: join(folder, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
+  const hidden: string[] = [];
+  const hide = (secret: string) => void hidden.push(secret);
+  const credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide });
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
@@ -55,13 +62,13 @@ export async function openHouse(
   });
   const lost: string[] = [];
   const control = new Control({
-    ...{ registry, catalog, platforms: [platform], surroundings: surroundingsOf() },
+    ...{ registry, catalog, credentials, platforms: [platform], surroundings: surroundingsOf() },
     log: createLog({ level: "error", format: "text", colour: false, write: () => {} }),
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
   });
   const house: House = {
-    ...{ folder, registry, catalog, control, set, platform, lost, connected },
+    ...{ folder, registry, catalog, credentials, hidden, control, set, platform, lost, connected },
     actions: new Actions(control, catalog),
     config: defaultConfig(),
     async add(identity, more) {

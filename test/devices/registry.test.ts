@@ -198,7 +198,7 @@ describe("ports, contact and removal", () => {
     expect(statSync(path).ino).toBe(ino);
     await registry.close();
     registry = await open();
-    expect(registry.contact(id)).toEqual({ status: "unknown", last_seen });
+    expect(registry.contact(id)).toEqual({ status: "unknown", last_seen, power: null });
   });
 
   test("a removed device is gone, now and after a restart, and removing it again fails", async () => {

@@ -66,6 +66,9 @@ const living = { id: "Living Room" };
 const bedroom = { id: "Bedroom" };
 const bench = { id: "Workbench" };
 
+/** Operations whose example is not for the sets of this house. */
+const otherwise: ReadonlySet<string> = new Set(["install", "addDevice", "pair"]);
+
 describe("what works", () => {
   test("devices and their state", async () => {
     expect(await ask("listDevices")).toHaveLength(3);
@@ -103,8 +106,8 @@ describe("what works", () => {
     const { id } = (await ask("getDevice", living)) as { id: string };
     for (const [name, { method, path }] of Object.entries(operations)) {
       const place = ["paths", `/v1${path.replace(":id", "{id}")}`, method] as const;
-      // Nobody lives at the address that is shown, and a form has no example.
-      if (at(...place)["requestBody"] === undefined || name === "install" || name === "addDevice") continue;
+      // Nobody lives at the address that is shown, a form has no example, and this set pairs with nobody.
+      if (at(...place)["requestBody"] === undefined || otherwise.has(name)) continue;
       const { example } = at(...place, "requestBody", "content", "application/json");
       const answered = await ask(name as Name, { id, body: example });
       expect([name, typeof answered, answered]).toEqual([name, "object", answered]);

@@ -138,9 +138,9 @@ describe("complete", () => {
         }
       }
     }
-    // No operation answers these: no route does, or no platform yet.
+    // No operation answers this: it is for routes that do not take the method.
     const unreached = Object.keys(codes).filter((code) => !reached.has(code));
-    expect(unreached).toEqual(["method_not_allowed", "pairing_required", "pairing_failed"]);
+    expect(unreached).toEqual(["method_not_allowed"]);
   });
 
   test("the patch of the config lists every dotted key", () => {

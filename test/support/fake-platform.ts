@@ -4,12 +4,13 @@ import { ZapdError } from "../../src/errors.ts";
 import type {
   Address,
   Connection,
+  DeviceSurroundings,
   Facts,
   Finder,
+  Identified,
   Key,
   Platform,
   PlatformState,
-  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 
@@ -26,8 +27,8 @@ export interface FakeOptions {
   readonly name?: string;
   readonly finders?: readonly Finder[];
   readonly defaultPort?: number;
-  identify?(address: Address, signal: AbortSignal): Promise<Facts>;
-  connect?(target: Target, surroundings: Surroundings): Connection;
+  identify?(address: Address, signal: AbortSignal): Promise<Identified>;
+  connect?(target: Target, surroundings: DeviceSurroundings): Connection;
 }
 
 export function fakePlatform(options: FakeOptions = {}): Platform {

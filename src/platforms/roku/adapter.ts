@@ -2,7 +2,7 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { DeviceHttp } from "../http.ts";
-import type { Capability, Connection, Key, Platform, PlatformState, Surroundings, Target } from "../platform.ts";
+import type { Capability, Connection, DeviceSurroundings, Key, Platform, PlatformState, Target } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
@@ -37,7 +37,7 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
   disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on"],
 };
 
-function connectRoku(target: Target, surroundings: Surroundings): Connection {
+function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
   const ecp = new Ecp(target, surroundings);
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
   const names = new Set(
@@ -63,7 +63,8 @@ function connectRoku(target: Target, surroundings: Surroundings): Connection {
       developer?.close();
     },
   };
-  if (names.has("power-on")) connection.powerOn = (signal) => powerOn(ecp, target, surroundings, signal);
+  if (names.has("power-on"))
+    connection.powerOn = (signal, waking) => powerOn(ecp, target, surroundings, signal, waking);
   if (developer) connection.dev = developer.dev;
   return connection;
 }

@@ -4,7 +4,7 @@
  */
 import { ZapdError } from "../../errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
-import type { Facts, Power, Surroundings, Target } from "../platform.ts";
+import type { DeviceSurroundings, Facts, Power, Target } from "../platform.ts";
 import { accessHint, paths } from "./paths.ts";
 
 /** What to do when another device has taken the address; by it this failure is told from mere silence. */
@@ -18,9 +18,9 @@ export type DeviceInfo = Facts & { readonly power: Power };
 export class Ecp {
   readonly http: DeviceHttp;
   readonly #target: Target;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: DeviceSurroundings;
 
-  constructor(target: Target, surroundings: Surroundings) {
+  constructor(target: Target, surroundings: DeviceSurroundings) {
     this.#target = target;
     this.#surroundings = surroundings;
     this.http = new DeviceHttp({

@@ -1,15 +1,12 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
 import { ZapdError } from "../../errors.ts";
-import { isIPv4 } from "../../ip.ts";
 import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
-import type { Surroundings, Target } from "../platform.ts";
-import { sendMagicPackets } from "../wake.ts";
+import type { Surroundings, Target, Waking } from "../platform.ts";
+import { callUntilAwake } from "../wake.ts";
 import { type Ecp, elsewhereHint } from "./ecp.ts";
 import { paths } from "./paths.ts";
 
-const answersWithin = 30_000;
-const askEvery = 1_000;
 /** One field implementation polls 8 times, 1 s apart, and repeats the key once at about 5 s. */
 const onWithin = 8_000;
 const pressAgainAfter = 5_000;
@@ -26,9 +23,11 @@ export async function powerOn(
   target: Target,
   surroundings: Surroundings,
   signal: AbortSignal,
+  { silent, withinMs }: Waking,
 ): Promise<void> {
-  if (!(await answers(ecp, firstAsk, signal))) {
-    await wake(ecp, target, surroundings, signal);
+  if (silent || !(await answers(ecp, firstAsk, signal))) {
+    const call = { target, surroundings, withinMs, hint: sleepHint, answers: (ms: number) => answers(ecp, ms, signal) };
+    await callUntilAwake(call, signal);
     if ((await ecp.info(signal))?.power === "on") return;
   }
   const pressed = performance.now();
@@ -52,33 +51,6 @@ async function press(ecp: Ecp, signal: AbortSignal): Promise<void> {
   if ((await ecp.command(paths.key("PowerOn"), "turn on", signal)) >= 400) {
     throw new ZapdError("unsupported_key", "has no power-on key");
   }
-}
-
-/** Sends magic packets until the set answers. */
-async function wake(ecp: Ecp, target: Target, surroundings: Surroundings, signal: AbortSignal): Promise<void> {
-  if (target.macs.length === 0) {
-    throw new ZapdError(
-      "device_unreachable",
-      "does not answer, and no network address of its hardware is known to wake it by",
-      { hint: sleepHint },
-    );
-  }
-  const until = performance.now() + answersWithin;
-  const destinations = [
-    ...new Set(["255.255.255.255", ...surroundings.broadcasts(), ...(isIPv4(target.host) ? [target.host] : [])]),
-  ];
-  while (performance.now() < until) {
-    surroundings.debug(`magic packets for ${target.macs.join(", ")} to ${destinations.join(", ")}`);
-    await sendMagicPackets(target.macs, destinations, target.ports["wake"] ?? 9);
-    const start = performance.now();
-    if (await answers(ecp, askEvery, signal)) return;
-    await rest(Math.max(0, askEvery - (performance.now() - start)), signal);
-  }
-  throw new ZapdError(
-    "device_unreachable",
-    `did not wake within ${answersWithin / 1000} s of being called by magic packets`,
-    { hint: sleepHint },
-  );
 }
 
 /** Whether the set answers; another set at its address is an error, not an answer. */

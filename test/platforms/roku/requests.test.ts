@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ZapdError } from "../../../src/errors.ts";
-import type { Surroundings, Target } from "../../../src/platforms/platform.ts";
+import type { DeviceSurroundings, Target } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp } from "../../../src/platforms/roku/ecp.ts";
 import { paths } from "../../../src/platforms/roku/paths.ts";
@@ -14,7 +14,7 @@ const serial = "X1";
 const info = `<device-info><serial-number>${serial}</serial-number><is-tv>true</is-tv></device-info>`;
 let set: HttpDevice;
 let target: Target;
-let surroundings: Surroundings;
+let surroundings: DeviceSurroundings;
 
 beforeAll(async () => {
   set = await startHttpDevice(({ target }) => {

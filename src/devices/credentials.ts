@@ -1,0 +1,79 @@
+/** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
+import type { CredentialKeeper, Credentials as Kept } from "../platforms/platform.ts";
+import { object, recordOf, text } from "../shape.ts";
+import { Store } from "./store.ts";
+
+const longest = 4_096;
+/** What may be read by anyone who looks over a shoulder; every other value is a secret. */
+const open: ReadonlySet<string> = new Set(["user", "certificate"]);
+
+interface Content {
+  readonly credentials: Readonly<Record<string, Kept>>;
+}
+
+const isContent = object<Content>({ credentials: recordOf(recordOf(text(longest))) });
+
+export interface CredentialsOptions {
+  readonly path: string;
+  damaged(problem: string): void;
+  /** Told every secret, so that it is kept out of logs and answers. */
+  hide(secret: string): void;
+}
+
+export class Credentials {
+  readonly #store: Store<Content>;
+  readonly #hide: (secret: string) => void;
+
+  private constructor(store: Store<Content>, hide: (secret: string) => void) {
+    this.#store = store;
+    this.#hide = hide;
+    for (const kept of Object.values(store.value.credentials)) this.#hideAll(kept);
+  }
+
+  static async open({ path, damaged, hide }: CredentialsOptions): Promise<Credentials> {
+    const parse = (content: unknown): Content => {
+      if (!isContent(content)) throw new Error("it does not hold credentials as zapd writes them");
+      return { credentials: content.credentials };
+    };
+    const store = await Store.open<Content>({
+      ...{ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty: { credentials: {} } },
+    });
+    return new Credentials(store, hide);
+  }
+
+  /** Where a platform keeps those of one device. */
+  keeper(id: string): CredentialKeeper {
+    return {
+      read: () => {
+        const { credentials } = this.#store.value;
+        return Object.hasOwn(credentials, id) ? (credentials[id] ?? null) : null;
+      },
+      keep: (kept) => {
+        // Hidden before it is on disk: a failure to write it must not show it either.
+        this.#hideAll(kept);
+        return this.#change(id, kept);
+      },
+      drop: () => this.#change(id, null),
+    };
+  }
+
+  async forget(id: string): Promise<void> {
+    await this.#change(id, null);
+  }
+
+  settled(): Promise<void> {
+    return this.#store.settled();
+  }
+
+  #change(id: string, kept: Kept | null): Promise<void> {
+    return this.#store.update((content) => {
+      const { [id]: before, ...others } = content.credentials;
+      if (before === undefined && kept === null) return { next: content, result: undefined };
+      return { next: { credentials: kept === null ? others : { ...others, [id]: { ...kept } } }, result: undefined };
+    });
+  }
+
+  #hideAll(kept: Kept): void {
+    for (const [name, value] of Object.entries(kept)) if (!open.has(name)) this.#hide(value);
+  }
+}

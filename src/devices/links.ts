@@ -1,0 +1,111 @@
+/** The connection to each device: made when it is first wanted, kept while what it was made from stays the same. */
+import { ZapdError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import {
+  type Capability,
+  type Connection,
+  capabilities,
+  type DeviceSurroundings,
+  type Platform,
+  type Surroundings,
+} from "../platforms/platform.ts";
+import type { Credentials } from "./credentials.ts";
+import { type Entry, targetOf } from "./entry.ts";
+import type { Registry } from "./registry.ts";
+
+export interface LinksDependencies {
+  readonly registry: Registry;
+  readonly credentials: Credentials;
+  readonly platforms: readonly Platform[];
+  readonly surroundings: Surroundings;
+  readonly log: Log;
+}
+
+interface Linked {
+  /** What the registry held when the connection was last asked for. */
+  entry: Entry;
+  /** What the connection was made from. */
+  readonly key: string;
+  readonly connection: Connection;
+  readonly capabilities: readonly Capability[];
+}
+
+export class Links {
+  readonly #deps: LinksDependencies;
+  readonly #links = new Map<string, Linked>();
+
+  constructor(deps: LinksDependencies) {
+    this.#deps = deps;
+  }
+
+  platform(entry: Entry): Platform {
+    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    if (platform) return platform;
+    const problem = `${entry.name} is on a platform that this zapd does not know, "${entry.platform}"`;
+    throw new ZapdError("unsupported_operation", problem);
+  }
+
+  connection(entry: Entry): Connection {
+    return this.#linked(entry).connection;
+  }
+
+  /** What works on a device now; nothing where its platform is not known. */
+  capabilities(entry: Entry): readonly Capability[] {
+    return this.#deps.platforms.some((one) => one.name === entry.platform) ? this.#linked(entry).capabilities : [];
+  }
+
+  forget(id: string): void {
+    this.#links.get(id)?.connection.close();
+    this.#links.delete(id);
+  }
+
+  close(): void {
+    for (const id of [...this.#links.keys()]) this.forget(id);
+  }
+
+  #linked(entry: Entry): Linked {
+    // The caller's entry may be older than what is known by now: it must not bring a past address back.
+    const now = this.#deps.registry.get(entry.id) ?? entry;
+    const linked = this.#links.get(entry.id);
+    if (linked?.entry === now) return linked;
+    const key = keyOf(now);
+    if (linked?.key === key) {
+      linked.entry = now;
+      return linked;
+    }
+    linked?.connection.close();
+    const connection = this.platform(now).connect(targetOf(now), this.#surroundingsOf(now));
+    const made = { entry: now, key, connection, capabilities: capabilitiesOf(connection) };
+    this.#links.set(entry.id, made);
+    return made;
+  }
+
+  #surroundingsOf({ id, name }: Entry): DeviceSurroundings {
+    const { registry, credentials, surroundings, log } = this.#deps;
+    return {
+      ...surroundings,
+      credentials: credentials.keeper(id),
+      learned: (facts) => {
+        registry
+          .learn(id, facts)
+          .catch((error: unknown) => log.warn(`${name}: what it told could not be kept: ${String(error)}`));
+      },
+      heard: (power) => {
+        if (registry.get(id)) registry.noteContact(id, power !== "off", power ?? undefined);
+      },
+      fellSilent: () => {
+        if (registry.get(id)) registry.noteContact(id, false);
+      },
+    };
+  }
+}
+
+/** A new name or software version is no reason to hang up. */
+function keyOf({ identity, kind, macs, access, traits, host, port, ports }: Entry): string {
+  return JSON.stringify([identity, kind, macs, access, traits, host, port, ports]);
+}
+
+function capabilitiesOf(connection: Connection): readonly Capability[] {
+  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
+  return capabilities.filter((one) => methods[one] !== undefined && !connection.withheld?.has(one));
+}

@@ -1,0 +1,22 @@
+/** Off is a state, not an error: what the last word of a device and its silence say together. */
+import type { State } from "../api.ts";
+import { ZapdError } from "../errors.ts";
+import type { Power } from "../platforms/platform.ts";
+
+/** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+export function saysOff(power: Power | null): boolean {
+  return power === "off" || power === "standby";
+}
+
+/** Whether a failure is that nobody answered. */
+export function isSilent(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
+}
+
+/** The state of a device that is off. */
+export function offState(): State {
+  return {
+    ...{ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null },
+    observed_at: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,34 @@
+/** How devices are found: what a platform asks the network, and what it reads from the answers. */
+
+/** Where a device answers: an IP address, never a name, and a port. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where a device may be, and what the answer that named the place said of it; only its own platform reads that. */
+export interface Lead extends Address {
+  readonly said?: Readonly<Record<string, string>>;
+}
+
+/** An answer to a search over SSDP: its headers (names in lower case) and who sent it. */
+export interface SsdpAnswer {
+  readonly headers: ReadonlyMap<string, string>;
+  readonly source: string;
+}
+
+/** A service announced over mDNS. */
+export interface MdnsService {
+  readonly name: string;
+  readonly type: string;
+  /** Who sent it; what it says of other hosts is not to be trusted. */
+  readonly source: string;
+  readonly addresses: readonly string[];
+  readonly port: number;
+  readonly txt: Readonly<Record<string, string>>;
+}
+
+/** What a platform asks the network, and how it reads an answer: where to look closer, or `null` for "not ours". */
+export type Finder =
+  | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Lead | null }
+  | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };

@@ -1,0 +1,175 @@
+/** Off is a state, and a command to a device that is asleep wakes it. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Entry } from "../../src/devices/entry.ts";
+import { ZapdError } from "../../src/errors.ts";
+import type { Connection, Waking } from "../../src/platforms/platform.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+/** What the set does when it is called; by default it wakes. */
+let wakes: (waking: Waking, signal: AbortSignal) => Promise<void>;
+const silent = () => new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
+
+beforeEach(async () => {
+  house = await openHouse((set): Connection => {
+    const names = ["home", "power", "power-on", "power-off"] as const;
+    const powerOn = async (signal: AbortSignal, waking: Waking) => {
+      set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.withinMs / 1000)}`);
+      await wakes(waking, signal);
+    };
+    return { ...set.connection(names), powerOn };
+  });
+  wakes = async () => {
+    house.set.failure = undefined;
+  };
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+const press = (key: string) => house.actions.key(tv, key, never);
+const fallAsleep = async (power: "standby" | "off" = "standby") => {
+  house.set.state = { ...house.set.state, power };
+  await house.control.state(tv, never);
+  house.set.failure = silent();
+  house.set.done.length = 0;
+};
+
+describe("the state of a silent device", () => {
+  test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
+    await fallAsleep();
+    const { observed_at, ...state } = await house.control.state(tv, never);
+    expect(state).toEqual({ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null });
+    expect(Date.parse(observed_at)).toBeGreaterThan(Date.now() - 5_000);
+    expect(house.control.describe(tv).status).toBe("offline");
+    // It is where it was: nobody needs to look for it.
+    expect(house.lost).toEqual([]);
+  });
+
+  test("is a failure when its last word was that it is on, or none", async () => {
+    house.set.failure = silent();
+    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    house.set.failure = undefined;
+    house.set.state = { ...house.set.state, power: "on" };
+    await house.control.state(tv, never);
+    house.set.failure = silent();
+    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    expect(house.lost).toEqual(["TV", "TV"]);
+  });
+
+  test("is off after it took power-off, and after it said by itself that it goes off", async () => {
+    await press("power-off");
+    house.set.failure = silent();
+    expect((await house.control.state(tv, never)).power).toBe("off");
+    house.set.failure = undefined;
+    await press("power-on");
+    house.set.failure = silent();
+    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    house.connected[0]?.surroundings.heard("off");
+    expect((await house.control.state(tv, never)).power).toBe("off");
+  });
+
+  test("is not off for a word that is older than a command it took", async () => {
+    house.set.state = { ...house.set.state, power: "standby" };
+    await house.control.state(tv, never);
+    await press("home");
+    house.set.failure = silent();
+    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+  });
+
+  test("is known after a restart", async () => {
+    await fallAsleep("off");
+    await house.registry.close();
+    const { Registry } = await import("../../src/devices/registry.ts");
+    const again = await Registry.open({ path: `${house.folder}/devices.json`, damaged: () => {} });
+    expect(again.contact(tv.id)).toMatchObject({ status: "unknown", power: "off" });
+  });
+});
+
+describe("a command to a device that is asleep", () => {
+  test("wakes it, and then runs", async () => {
+    await fallAsleep();
+    await press("home");
+    expect(house.set.done).toEqual(["called silent 30", "home"]);
+    expect(house.control.describe(tv).status).toBe("online");
+    house.set.failure = silent();
+    house.set.done.length = 0;
+    // Its last word is that it is on: it may as well be unplugged, and is called only as long as one answer may take.
+    wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake"));
+    expect(await failure(press("home"))).toBe("device_unreachable: TV did not answer while pressing home");
+    expect(house.set.done).toEqual(["called silent 5"]);
+  });
+
+  test("fails with how waking failed", async () => {
+    await fallAsleep();
+    wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
+    expect(await failure(press("home"))).toBe("device_unreachable: TV did not wake within 30 s while waking it");
+    expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
+  test("power-off and leaving the app have nothing to do there; power turns it on, once", async () => {
+    await fallAsleep();
+    await press("power-off");
+    expect(await house.actions.stop(tv, never)).toBeNull();
+    expect(house.set.done).toEqual([]);
+    await press("power");
+    expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
+  test("power-on calls it once, and does not call again when that was in vain", async () => {
+    await fallAsleep();
+    wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
+    await failure(press("power-on"));
+    expect(house.set.done).toEqual(["called asked 30"]);
+  });
+
+  test("a sequence wakes it before its first key, and is not begun again when a later one finds it silent", async () => {
+    await fallAsleep();
+    await house.actions.sequence(tv, ["home", "home"], 0, never);
+    expect(house.set.done).toEqual(["called silent 30", "home", "home"]);
+    house.set.done.length = 0;
+    const running = failure(house.actions.sequence(tv, ["home", "home", "home"], 50, never));
+    await Bun.sleep(20);
+    house.set.failure = silent();
+    expect(await running).toContain("1 of 3 keys were sent");
+    expect(house.set.done).toEqual(["home"]);
+  });
+
+  test("a caller who hangs up while it is woken ends that", async () => {
+    await fallAsleep();
+    const caller = new AbortController();
+    let ended = false;
+    wakes = (_waking, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          ended = true;
+          reject(signal.reason);
+        });
+      });
+    const pressing = house.actions.key(tv, "home", caller.signal).catch((reason: unknown) => reason);
+    await Bun.sleep(10);
+    caller.abort("gone");
+    expect(await pressing).toBe("gone");
+    expect(ended).toBe(true);
+  });
+
+  test("a read wakes nobody", async () => {
+    await fallAsleep();
+    await house.control.state(tv, never);
+    await failure(house.actions.refresh(tv, false, never));
+    expect(house.set.done).toEqual([]);
+  });
+});
+
+test("a platform that does not let go at its deadline does not hold the queue", async () => {
+  const task = { doing: "hanging", within: 20, work: () => new Promise<never>(() => {}) };
+  const hanging = failure(house.control.command(tv, task, { signal: never }));
+  await press("home");
+  expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
+  expect(house.set.done).toEqual(["home"]);
+}, 10_000);
