@@ -53,26 +53,7 @@ export class Wire {
 
   /** Connects; fails with `device_unreachable`. */
   static async open(address: Address, signal: AbortSignal): Promise<Wire> {
-    // Loaded with the first call: the daemon listens before it needs sockets of its own.
-    const { connect } = await import("node:net");
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: address.host, port: address.port, noDelay: true });
-      const done = (error?: ZapdError) => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", aborted);
-        socket.removeAllListeners();
-        if (!error) return resolve(new Wire(socket, address));
-        socket.on("error", () => {});
-        socket.destroy();
-        reject(error);
-      };
-      const aborted = () => done(tooLate(signal, "device_unreachable"));
-      const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
-      socket.once("error", (error) => done(unreachable(address, reasons[systemCode(error)] ?? "it cannot be reached")));
-      socket.once("connect", () => done());
-      if (signal.aborted) aborted();
-      else signal.addEventListener("abort", aborted, { once: true });
-    });
+    return new Wire(await connectSocket(address, false, signal), address);
   }
 
   /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the wire then. */
@@ -145,6 +126,38 @@ export class Wire {
       this.#settle?.(error as ZapdError);
     }
   }
+}
+
+/**
+ * A TCP connection to a device, with TLS if wanted: whatever certificate it shows, for a device signs its own. Fails with
+ * `device_unreachable`.
+ */
+export async function connectSocket(address: Address, tls: boolean, signal: AbortSignal): Promise<net.Socket> {
+  // Loaded with the first call: the daemon listens before it needs sockets of its own.
+  const { connect } = await import("node:net");
+  const place = { host: address.host, port: address.port };
+  const secure = tls ? (await import("node:tls")).connect : undefined;
+  return new Promise((resolve, reject) => {
+    // Sets of before 2018 speak nothing newer than TLS 1.0 or 1.1 (smart-tvs.md 1.3); what they show is compared, not trusted.
+    const socket: net.Socket =
+      secure?.({ ...place, rejectUnauthorized: false, minVersion: "TLSv1" }) ?? connect({ ...place, noDelay: true });
+    const done = (error?: ZapdError) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+      socket.removeAllListeners();
+      if (!error) return resolve(socket);
+      socket.on("error", () => {});
+      socket.destroy();
+      reject(error);
+    };
+    const aborted = () => done(tooLate(signal, "device_unreachable"));
+    const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
+    socket.once("error", (error) => done(unreachable(address, reasons[systemCode(error)] ?? "it cannot be reached")));
+    socket.once("close", () => done(unreachable(address, "it hung up")));
+    socket.once(tls ? "secureConnect" : "connect", () => done());
+    if (signal.aborted) aborted();
+    else signal.addEventListener("abort", aborted, { once: true });
+  });
 }
 
 const reasons: Record<string, string> = {
