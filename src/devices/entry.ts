@@ -122,7 +122,7 @@ export function newEntry(devices: readonly Entry[], id: string, { platform, fact
       serial: null,
       macs: [],
       software_version: null,
-      access: null,
+      access: facts.needsPairing ? "unpaired" : null,
       traits: {},
     },
     ...{ host: address.host, port: address.port, ports: {}, added_at: now, last_seen: now },
@@ -144,7 +144,7 @@ export function withFacts(entry: Entry, facts: Facts, devices: readonly Entry[])
     macs: facts.macs.length > 0 ? [...facts.macs] : entry.macs,
     software_version: cut(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
-    traits: Object.keys(facts.traits).length > 0 ? { ...facts.traits } : entry.traits,
+    traits: { ...entry.traits, ...facts.traits },
   };
 }
 

@@ -42,6 +42,8 @@ export interface WebSocketLine {
   readonly open: boolean;
   send(text: string): void;
   ping(): void;
+  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
+  isRead(ms: number): Promise<boolean>;
   /** Says goodbye, and hangs up within a second whatever the device does. */
   close(): void;
   /** Hangs up at once. */
@@ -136,6 +138,8 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
   let isOpen = true;
   let isClosing = false;
   let heardAt = performance.now();
+  const readers = new Map<string, () => void>();
+  let pings = 0;
   const end = (why: LineEnd) => {
     if (!isOpen) return;
     isOpen = false;
@@ -155,6 +159,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
           return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
         if (frame.kind === "text") options.onText(frame.text);
         else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
+        else readers.get(Buffer.from(frame.bytes).toString())?.();
       }
     } catch (error) {
       end({ code: null, reason: error instanceof ZapdError ? error.message : String(error) });
@@ -175,6 +180,19 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
     },
     send: (text) => send(opcodes.text, new TextEncoder().encode(text)),
     ping: () => send(opcodes.ping, new Uint8Array()),
+    isRead(ms) {
+      const mark = String(++pings);
+      return new Promise((resolve) => {
+        const settle = (isRead: boolean) => {
+          clearTimeout(timer);
+          readers.delete(mark);
+          resolve(isRead);
+        };
+        const timer = setTimeout(() => settle(false), ms);
+        readers.set(mark, () => settle(true));
+        send(opcodes.ping, Buffer.from(mark));
+      });
+    },
     close() {
       if (!isOpen || isClosing) return;
       send(opcodes.close, Uint8Array.of(0x03, 0xe8));

@@ -1,11 +1,14 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
-import type { Archive, Connection, Facts, Platform, Ports, Target } from "../../src/platforms/platform.ts";
+import type { Archive, Connection, Credentials, Facts, Platform, Ports, Target } from "../../src/platforms/platform.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
 /** A simulated device, as this suite sees it: in words that every platform has. */
+/** Standby still answers; in deep sleep nothing does. */
+export type Sleep = "standby" | "deep";
+
 export interface SimulatedSet {
   readonly identity: string;
   readonly host: string;
@@ -18,8 +21,9 @@ export interface SimulatedSet {
   /** The platform's id of the app in front; `null` is home. */
   readonly inFront: string | null;
   readonly awake: boolean;
-  /** Standby still answers; in deep sleep nothing does. */
-  sleep(kind: "standby" | "deep"): Promise<void>;
+  sleep(kind: Sleep): Promise<void>;
+  /** Opens a field that takes text, where there must be one. */
+  readyForText?(): Promise<void> | void;
   /** Writes a line on the developer console. */
   say(line: string): void;
   stop(): Promise<void>;
@@ -27,8 +31,14 @@ export interface SimulatedSet {
 
 export interface Contract {
   readonly platform: Platform;
-  /** Starts a set; two of one `name` are the same set. */
-  startSet(name: string): Promise<SimulatedSet>;
+  /** Starts a set, and says how it is to fall asleep; two of one `name` are the same set. */
+  startSet(name: string, asleep: Sleep): Promise<SimulatedSet>;
+  /** What a search's answer says of a set, for platforms that tell more there. */
+  said?(set: SimulatedSet): Readonly<Record<string, string>>;
+  /** For platforms that pair: what each set has given to us already. */
+  readonly credentials?: Credentials;
+  /** Text goes to the set in one message. */
+  readonly typesAtOnce?: boolean;
   /** An app that each set has, and an id in the platform's form that none has. */
   readonly app: { readonly platformId: string; readonly name: string };
   readonly unknownApp: string;
@@ -56,9 +66,9 @@ export interface Line {
 }
 
 export interface Bench extends Contract {
-  start(name?: string): Promise<SimulatedSet>;
+  start(name?: string, asleep?: Sleep): Promise<SimulatedSet>;
   /** A set called One, and a connection to it through a relay; `timeout` is what one answer may take. */
-  line(timeout?: number): Promise<Line>;
+  line(timeout?: number, asleep?: Sleep): Promise<Line>;
   /** A set and a connection to it past the relay; `again` makes another one. */
   direct(): Promise<{ set: SimulatedSet; connection: Connection; again(): Connection }>;
   /** Does this after the test. */
@@ -73,27 +83,50 @@ export function createBench(contract: Contract): Bench {
   });
   const after = (cleanup: () => unknown) => void cleanups.push(cleanup);
 
-  async function start(name = "One"): Promise<SimulatedSet> {
-    const set = await contract.startSet(name);
+  async function start(name = "One", asleep: Sleep = "deep"): Promise<SimulatedSet> {
+    const set = await contract.startSet(name, asleep);
     after(() => set.stop());
     return set;
   }
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
     const learned: Facts[] = [];
-    const surroundings = surroundingsOf({ timeout, learned: (facts) => learned.push(facts) });
-    const facts = await platform.identify({ host: set.host, port: set.port }, surroundings, never);
+    const { credentials } = contract;
+    const surroundings = surroundingsOf({
+      ...{ timeout, learned: (one: Facts) => learned.push(one) },
+      ...(credentials && { credentials }),
+    });
+    const said = contract.said?.(set);
+    const lead = { host: set.host, port: set.port, ...(said && { said }) };
+    const identified = await platform.identify(lead, surroundings, never);
+    const facts = identified.needsPairing ? await oncePaired(identified, set) : identified;
     const target = { ...facts, host: set.host, port, ports: set.ports };
     const connection = platform.connect(target, surroundings);
     after(() => connection.close());
     return { facts, target, connection, learned };
   }
 
+  /** What is known of a set that tells the most to those it knows. */
+  async function oncePaired(facts: Facts, set: SimulatedSet): Promise<Facts> {
+    let told = facts;
+    const learned = ({ macs, access, traits }: Facts) => {
+      told = { ...told, macs, access, traits: { ...told.traits, ...traits } };
+    };
+    const surroundings = surroundingsOf({
+      learned,
+      ...(contract.credentials && { credentials: contract.credentials }),
+    });
+    const connection = platform.connect({ ...facts, host: set.host, port: set.port, ports: set.ports }, surroundings);
+    await has(connection.state)(never);
+    connection.close();
+    return told;
+  }
+
   return {
     ...contract,
     ...{ start, after },
-    async line(timeout = 1_500) {
-      const set = await start();
+    async line(timeout = 1_500, asleep: Sleep = "deep") {
+      const set = await start("One", asleep);
       const relay = await startRelay(set.host, set.port);
       after(() => relay.stop());
       return { set, relay, ...(await connect(set, relay.port, timeout)) };

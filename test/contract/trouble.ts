@@ -9,7 +9,7 @@ export function troubleContract(bench: Bench): void {
 
   describe.concurrent(`platform ${platform.name}: power`, () => {
     test("a set in standby says so, and is turned on", async () => {
-      const { set, connection } = await line();
+      const { set, connection } = await line(1_500, "standby");
       await set.sleep("standby");
       expect((await has(connection.state)(never)).power).toBe("standby");
       await has(connection.powerOn)(never, calling);

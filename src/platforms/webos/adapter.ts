@@ -1,0 +1,155 @@
+/** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
+import { ZapdError } from "../../errors.ts";
+import type { Link } from "../link.ts";
+import type { Capability, Connection, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
+import { launchApp, stopApp } from "./apps.ts";
+import { linkTo, type Ready } from "./connection.ts";
+import { doorsOf, enter, plainPort, readSearchAnswer, securePort } from "./doors.ts";
+import { identifyWebos, knownFacts } from "./identity.ts";
+import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
+import { askToPair } from "./pairing.ts";
+import { powerOff, powerOn } from "./power.ts";
+import { isWebosAppId, readInputs, uris } from "./protocol.ts";
+
+export const webos: Platform = {
+  name: "webos",
+  defaultPort: securePort,
+  ports: { plain: plainPort, wake: 9 },
+  finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  isAppId: isWebosAppId,
+  identify: identifyWebos,
+  connect: connectWebos,
+};
+
+/** What works once the set lets us in; waking it needs nobody's leave. */
+const pairedOnly: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+
+function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
+  const link = linkTo(target, surroundings);
+  const canWake = target.macs.length > 0;
+  const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
+  const names = keysOf(inputs, canWake);
+  const command = <T>(signal: AbortSignal, work: (ready: Ready) => Promise<T>) =>
+    awake(link, target, surroundings, signal, work);
+  const connection: Connection = {
+    async state(signal) {
+      const ready = await link.use(signal);
+      await ready.state.refresh(signal);
+      const { app } = ready.state;
+      if (app !== null && ready.title(app) === null) await ready.apps(signal).catch(() => []);
+      return ready.state.describe((id) => ready.title(id));
+    },
+    apps: async (signal) => (await link.use(signal)).apps(signal),
+    launch: (id, params, signal) => command(signal, (ready) => launchApp(ready, id, params, signal)),
+    stop: (signal) => command(signal, (ready) => stopApp(ready, signal)),
+    keys: {
+      names,
+      press: (key, signal) =>
+        key === "power-off" || key === "power"
+          ? press(link, target, surroundings, key, signal)
+          : command(signal, (ready) => pressOn(ready, key, signal)),
+    },
+    text: { msPerCharacter: 50, type: (text, signal) => command(signal, (ready) => type(ready, text, signal)) },
+    async pair(_given, signal) {
+      const doors = doorsOf(target, target.ports, target.traits["door"]);
+      const { session, hello } = await enter(doors, surroundings, signal, target.identity);
+      await askToPair(session, surroundings.credentials, signal);
+      // What was open before knows the key of before.
+      link.drop();
+      surroundings.learned(await knownFacts(session, hello, target, signal));
+      session.close();
+    },
+    withheld: new Set(target.access === "full" ? [] : pairedOnly),
+    close: () => link.close(),
+  };
+  if (canWake) connection.powerOn = (signal, waking) => powerOn(link, target, surroundings, signal, waking);
+  return connection;
+}
+
+/** Runs a command on a set that is on; one in a standby that still answers is turned on first. */
+async function awake<T>(
+  link: Link<Ready>,
+  target: Target,
+  surroundings: DeviceSurroundings,
+  signal: AbortSignal,
+  work: (ready: Ready) => Promise<T>,
+): Promise<T> {
+  let ready = await link.use(signal, { eager: true });
+  await ready.proveAlive(signal);
+  const { power } = ready.state;
+  if (power === "standby" || power === "off") {
+    if (target.macs.length === 0)
+      throw new ZapdError(
+        "device_refused",
+        "is in standby, and no network address of its hardware is known to wake it by",
+        {
+          hint: "Turn it on with its own remote; zapd learns its address while it is on",
+        },
+      );
+    await powerOn(link, target, surroundings, signal, { silent: false, withinMs: 30_000 });
+    ready = await link.use(signal, { eager: true });
+  }
+  const now = ready;
+  return now.busy(() => work(now));
+}
+
+async function press(
+  link: Link<Ready>,
+  target: Target,
+  surroundings: DeviceSurroundings,
+  key: "power" | "power-off",
+  signal: AbortSignal,
+): Promise<void> {
+  const ready = await link.use(signal, { eager: true });
+  await ready.proveAlive(signal);
+  await ready.state.refresh(signal);
+  const isOff = ready.state.power === "standby" || ready.state.power === "off";
+  // Told to turn off, a set in standby turns on (2.5).
+  if (key === "power-off" && isOff) return;
+  if (!isOff) return powerOff(link, ready, surroundings, signal);
+  if (target.macs.length === 0) return ready.pointer.press("POWER", signal);
+  return powerOn(link, target, surroundings, signal, { silent: false, withinMs: 30_000 });
+}
+
+async function pressOn(ready: Ready, key: Key, signal: AbortSignal): Promise<void> {
+  const { state } = ready;
+  if (key === "power-on") return;
+  if (key === "mute") {
+    await state.refresh(signal);
+    return void (await ready.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
+  }
+  if (key === "play" || key === "pause" || key === "play-pause") {
+    await state.refresh(signal);
+    const status = state.playback?.status;
+    // A set that does not say what it plays gets one after the other.
+    const plays = status === undefined ? ready.lastMedia === "play" : status === "playing";
+    const wanted = key === "play-pause" ? (plays ? "pause" : "play") : key;
+    ready.lastMedia = wanted;
+    // Where the set says what it plays, a key for what it does already is not sent.
+    if (status === (wanted === "play" ? "playing" : "paused")) return;
+    return void (await ready.request(`ssap://media.controls/${wanted}`, {}, signal));
+  }
+  if (key.startsWith("input-") && key !== "input-tuner") {
+    const inputId = inputIdOf(key, readInputs(await ready.session.request(uris.inputs, {}, signal)));
+    if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
+    return void (await ready.request(uris.switchInput, { inputId }, signal));
+  }
+  const sent = webosKeys[key];
+  if (!sent) throw new ZapdError("unsupported_key", `has no ${key} key`);
+  state.commanded();
+  if ("button" in sent) return ready.pointer.press(sent.button, signal).finally(() => state.commanded());
+  await ready.request(sent.uri, sent.payload ?? {}, signal).catch((error: unknown) => {
+    if (error instanceof ZapdError && error.code === "unsupported_operation")
+      throw new ZapdError("unsupported_key", `has no ${key} key`, { cause: error });
+    throw error;
+  });
+}
+
+async function type(ready: Ready, text: string, signal: AbortSignal): Promise<void> {
+  if (ready.focus === false) {
+    throw new ZapdError("device_refused", "shows no field that takes text", {
+      hint: "Open one on the TV first, such as the search of an app, then try again",
+    });
+  }
+  await ready.request(uris.insertText, { text, replace: 0 }, signal);
+}

@@ -1,0 +1,151 @@
+/**
+ * By which port a set is reached (smart-tvs.md 2.2): wss on 3001, which firmware of 2022 on wants and sets of before 2018
+ * lack, or ws on 3000. What worked is remembered; on any failure of one the other is tried.
+ */
+import { ZapdError } from "../../errors.ts";
+import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
+import { type Payload, text } from "./protocol.ts";
+import { type Door, WebosSession } from "./session.ts";
+
+export const securePort = 3_001;
+export const plainPort = 3_000;
+
+/** A door that has not opened after this does not keep the next one from being tried beside it. */
+const headStart = 600;
+
+/** What a set says in its hello (2.3). */
+export interface Hello {
+  readonly uuid: string;
+  readonly software: string | null;
+}
+
+/** The doors of a set, the likeliest first. `remembered` is what the traits of a device hold. */
+export function doorsOf({ host, port }: Address, ports: Ports, remembered?: string): Door[] {
+  const plain = ports["plain"] ?? plainPort;
+  const door = (at: number, tls: boolean): Door => ({ host, port: at, tls });
+  const usual = port === plain ? [door(port, false), door(securePort, true)] : [door(port, true), door(plain, false)];
+  // A port that somebody gave may be of either kind.
+  const given = port === securePort || port === plainPort ? [] : [door(port, !usual[0]?.tls)];
+  const all = [...usual, ...given];
+  const known = all.filter((one) => wordOf(one) === remembered);
+  return [...known, ...all.filter((one) => !known.includes(one))];
+}
+
+/** A door in the word that the traits of a device keep. */
+export function wordOf({ port, tls }: Door): string {
+  return `${tls ? "wss" : "ws"}:${port}`;
+}
+
+/**
+ * Opens a session by whichever door lets us in, and has the set say who it is. `wanted` is the identity it must have.
+ * Fails with `device_unreachable` when no door opens, or when another set lives there.
+ */
+export async function enter(
+  doors: readonly Door[],
+  surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">,
+  signal: AbortSignal,
+  wanted?: string,
+): Promise<{ session: WebosSession; hello: Hello }> {
+  const won = new AbortController();
+  const within = AbortSignal.any([signal, won.signal]);
+  const failures: unknown[] = [];
+  let before: Promise<unknown> = Promise.resolve();
+  const tries = doors.map(async (door, at) => {
+    const failed = before;
+    const turn = at === 0 ? Promise.resolve() : Promise.race([failed, wait(headStart * at, within)]);
+    const mine = turn.then(() => greet(door, surroundings, within));
+    before = mine.catch(() => {});
+    try {
+      return await mine;
+    } catch (error) {
+      failures.push(error);
+      surroundings.debug(`${wordOf(door)} at ${door.host}: ${error instanceof Error ? error.message : String(error)}`);
+      throw error;
+    }
+  });
+  try {
+    const entered = await Promise.any(tries);
+    if (wanted !== undefined && entered.hello.uuid !== wanted) {
+      entered.session.destroy();
+      throw elsewhere(doors[0]?.host ?? "");
+    }
+    for (const one of tries)
+      void one.then(
+        ({ session }) => session !== entered.session && session.destroy(),
+        () => {},
+      );
+    return entered;
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw error instanceof AggregateError ? tellingMost(failures) : error;
+  } finally {
+    won.abort(new ZapdError("device_error", "was reached by another door"));
+  }
+}
+
+async function greet(
+  door: Door,
+  surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
+  signal: AbortSignal,
+): Promise<{ session: WebosSession; hello: Hello }> {
+  const late = AbortSignal.timeout(surroundings.requestTimeout());
+  const within = AbortSignal.any([signal, late]);
+  let session: WebosSession | undefined;
+  try {
+    session = await WebosSession.open(door, surroundings, within);
+    const hello = readHello(await session.hello(within));
+    if (!hello) throw new ZapdError("device_error", "is no LG TV: it did not say who it is");
+    return { session, hello };
+  } catch (error) {
+    session?.destroy();
+    if (signal.aborted) throw signal.reason;
+    throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
+  }
+}
+
+function readHello(said: Payload): Hello | null {
+  const uuid = text(said["deviceUUID"])?.toLowerCase();
+  return uuid ? { uuid, software: text(said["deviceOSReleaseVersion"]) ?? text(said["deviceOSVersion"]) } : null;
+}
+
+/** Of the failures of all doors, one that found a set says more than one that found nothing. */
+function tellingMost(failures: readonly unknown[]): unknown {
+  const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");
+  return spoke ?? failures[0];
+}
+
+function elsewhere(host: string): ZapdError {
+  const problem = `is not at ${host} any more: another device answers there`;
+  return new ZapdError("device_unreachable", problem, { hint: "Find it at its new address: zapd discover" });
+}
+
+/** Ends after a time, or with the signal; never fails. */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}
+
+/** The search's answer (2.1): the set is at the sender, whatever the LOCATION says, of which only the port and path of the description are used. */
+export function readSearchAnswer(answer: { headers: ReadonlyMap<string, string>; source: string }): Lead | null {
+  const target = "urn:lge-com:service:webos-second-screen:1";
+  const st = answer.headers.get("st") ?? "";
+  const usn = answer.headers.get("usn") ?? "";
+  if (st !== target && !usn.endsWith(target)) return null;
+  const location = answer.headers.get("location") ?? "";
+  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
+  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
+  if (location.length > 2_048 || !URL.canParse(location) || literal !== answer.source) return null;
+  const url = new URL(location);
+  if (url.hostname !== answer.source || url.port === "0") return null;
+  const said = { port: url.port === "" ? "80" : url.port, path: url.pathname + url.search };
+  return { host: answer.source, port: securePort, said };
+}

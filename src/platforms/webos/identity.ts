@@ -1,0 +1,73 @@
+/** Who an LG set says it is (smart-tvs.md 2.1, 2.3), without registering: nothing is shown on it. */
+import { bodyText, DeviceHttp } from "../http.ts";
+import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
+import { child, childText, readXml } from "../xml.ts";
+import { doorsOf, enter, type Hello, wordOf } from "./doors.ts";
+import { readInputs, readMacs, text, uris } from "./protocol.ts";
+import type { WebosSession } from "./session.ts";
+
+export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+  const { session, hello } = await enter(doorsOf(lead, {}), surroundings, signal);
+  try {
+    const [model, name] = await Promise.all([modelOf(session, signal), nameOf(lead, surroundings, signal)]);
+    return {
+      ...factsOf(hello, { model, name, macs: [], door: wordOf(session.door) }),
+      // The port that is remembered is the one a search or a person gave; by which door the set was entered is a trait.
+      needsPairing: true,
+    };
+  } finally {
+    session.close();
+  }
+}
+
+/** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. */
+export async function knownFacts(
+  session: WebosSession,
+  hello: Hello,
+  target: Target,
+  signal: AbortSignal,
+): Promise<Facts> {
+  const [macs, inputs] = await Promise.all([
+    session.request(uris.network, {}, signal).then(readMacs, () => []),
+    session.request(uris.inputs, {}, signal).then(readInputs, () => []),
+  ]);
+  const model = target.model;
+  const facts = factsOf(hello, { model, name: null, macs, door: wordOf(session.door) });
+  return { ...facts, traits: { ...facts.traits, inputs: inputs.join(" ") }, access: "full" };
+}
+
+function factsOf(
+  { uuid, software }: Hello,
+  { model, name, macs, door }: { model: string | null; name: string | null; macs: string[]; door: string },
+): Facts {
+  return {
+    ...{ identity: uuid, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
+    ...{ softwareVersion: software, access: null, traits: { door } },
+  };
+}
+
+/** Newer firmware answers this before registration only (2.3). */
+async function modelOf(session: WebosSession, signal: AbortSignal): Promise<string | null> {
+  return session.request(uris.systemInfo, {}, signal).then(
+    (said) => text(said["modelName"]),
+    () => null,
+  );
+}
+
+/** The name that its user gave it stands in the description alone, at a port that changes (2.1). */
+async function nameOf({ host, said }: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<string | null> {
+  const port = Number(said?.["port"]);
+  const path = said?.["path"];
+  if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return null;
+  const http = new DeviceHttp({ address: { host, port }, surroundings });
+  try {
+    const answer = await http.read(path, signal);
+    return answer.status === 200
+      ? (childText(child(readXml(bodyText(answer)), "device"), "friendlyName") ?? null)
+      : null;
+  } catch {
+    return null;
+  } finally {
+    http.close();
+  }
+}

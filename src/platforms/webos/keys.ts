@@ -1,0 +1,59 @@
+/** The keys of an LG set (smart-tvs.md 8). */
+import type { Key } from "../platform.ts";
+import type { Payload } from "./protocol.ts";
+
+/** A button of the pointer socket, or a request. */
+export type Press = { readonly button: string } | { readonly uri: string; readonly payload?: Payload };
+
+const control = (name: string): Press => ({ uri: `ssap://media.controls/${name}` });
+
+/** Keys that are one message each; the others look at the set first (adapter.ts). */
+export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
+  home: { button: "HOME" },
+  back: { button: "BACK" },
+  up: { button: "UP" },
+  down: { button: "DOWN" },
+  left: { button: "LEFT" },
+  right: { button: "RIGHT" },
+  select: { button: "ENTER" },
+  play: control("play"),
+  pause: control("pause"),
+  stop: control("stop"),
+  rewind: control("rewind"),
+  "fast-forward": control("fastForward"),
+  // Marked as unverified in the table.
+  replay: { button: "GOTOPREV" },
+  skip: { button: "GOTONEXT" },
+  "volume-up": { uri: "ssap://audio/volumeUp" },
+  "volume-down": { uri: "ssap://audio/volumeDown" },
+  "channel-up": { uri: "ssap://tv/channelUp" },
+  "channel-down": { uri: "ssap://tv/channelDown" },
+  info: { button: "INFO" },
+  options: { button: "QMENU" },
+  "input-tuner": { uri: "ssap://system.launcher/launch", payload: { id: "com.webos.app.livetv" } },
+};
+
+/** Keys that look at the set first. */
+export const lookingKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
+
+/** The key of each input that a set may have, by how its id begins. */
+const inputKeys: ReadonlyMap<Key, RegExp> = new Map([
+  ["input-hdmi1", /^HDMI_1$/],
+  ["input-hdmi2", /^HDMI_2$/],
+  ["input-hdmi3", /^HDMI_3$/],
+  ["input-hdmi4", /^HDMI_4$/],
+  ["input-av", /^(AV|COMP|SCART)/],
+]);
+
+/** The id of the input that a key stands for, among those of the set. */
+export function inputIdOf(key: Key, inputs: readonly string[]): string | undefined {
+  const pattern = inputKeys.get(key);
+  return pattern && inputs.find((id) => pattern.test(id));
+}
+
+/** The keys of a set that has these inputs; one that has not been asked yet may have any. */
+export function keysOf(inputs: readonly string[], canWake: boolean): ReadonlySet<Key> {
+  const all = [...(Object.keys(webosKeys) as Key[]), ...lookingKeys, ...inputKeys.keys()];
+  const had = all.filter((key) => inputs.length === 0 || !inputKeys.has(key) || inputIdOf(key, inputs) !== undefined);
+  return new Set<Key>([...had, ...(canWake ? ["power-on" as const] : [])]);
+}

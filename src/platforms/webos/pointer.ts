@@ -1,0 +1,74 @@
+/** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
+import { ZapdError } from "../../errors.ts";
+import type { DeviceSurroundings, Target } from "../platform.ts";
+import { openWebSocket, type WebSocketLine } from "../websocket.ts";
+import { text, uris } from "./protocol.ts";
+import type { WebosSession } from "./session.ts";
+
+const readWithin = 700;
+
+export class Pointer {
+  readonly #session: WebosSession;
+  readonly #target: Target;
+  readonly #surroundings: DeviceSurroundings;
+  #line: WebSocketLine | undefined;
+  #opening: Promise<WebSocketLine> | undefined;
+  #closed = false;
+  #answersPings = true;
+
+  constructor(session: WebosSession, target: Target, surroundings: DeviceSurroundings) {
+    this.#session = session;
+    this.#target = target;
+    this.#surroundings = surroundings;
+  }
+
+  /** Presses a button. The set says nothing to it, not even whether it has one of that name; that it read it is known by a ping. */
+  async press(button: string, signal: AbortSignal): Promise<void> {
+    const line = this.#line?.open ? this.#line : await this.#open(signal);
+    line.send(`type:button\nname:${button}\n\n`);
+    if (!this.#answersPings || (await line.isRead(readWithin))) return;
+    if (!line.open) throw new ZapdError("device_error", "hung up as the key was pressed");
+    // One that never answers them is not waited for again.
+    this.#answersPings = false;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#line?.destroy();
+    this.#line = undefined;
+  }
+
+  #open(signal: AbortSignal): Promise<WebSocketLine> {
+    this.#opening ??= this.#connect(signal).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #connect(signal: AbortSignal): Promise<WebSocketLine> {
+    const path = text((await this.#session.request(uris.pointer, {}, signal))["socketPath"]) ?? "";
+    const url = URL.canParse(path) ? new URL(path) : null;
+    // Never to a third address, whatever the set says (SECURITY.md T6).
+    if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== this.#target.host)
+      throw new ZapdError("device_error", "gave an address for its buttons that is not its own");
+    const tls = url.protocol === "wss:";
+    const port = url.port === "" ? (tls ? 443 : 80) : Number(url.port);
+    const line = await openWebSocket(
+      {
+        ...{ address: { host: this.#target.host, port }, path: url.pathname + url.search, tls },
+        ...{ surroundings: this.#surroundings, onText() {}, onEnd() {} },
+      },
+      signal,
+    );
+    if (tls && this.#session.fingerprint !== null && line.fingerprint !== this.#session.fingerprint) {
+      line.destroy();
+      throw new ZapdError("device_error", "showed another certificate for its buttons");
+    }
+    if (this.#closed) {
+      line.destroy();
+      throw new ZapdError("device_unreachable", "hung up");
+    }
+    this.#line = line;
+    return line;
+  }
+}

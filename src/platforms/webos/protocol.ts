@@ -1,0 +1,208 @@
+/** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
+import type { PlatformApp, Playback, Power } from "../platform.ts";
+import { webosServices } from "./services.ts";
+
+export type Payload = Readonly<Record<string, unknown>>;
+
+/** URIs by what they are for (2.4). */
+export const uris = {
+  systemInfo: "ssap://system/getSystemInfo",
+  power: "ssap://com.webos.service.tvpower/power/getPowerState",
+  volume: "ssap://audio/getVolume",
+  status: "ssap://audio/getStatus",
+  app: "ssap://com.webos.applicationManager/getForegroundAppInfo",
+  media: "ssap://com.webos.media/getForegroundAppInfo",
+  keyboard: "ssap://com.webos.service.ime/registerRemoteKeyboard",
+  insertText: "ssap://com.webos.service.ime/insertText",
+  launchPoints: "ssap://com.webos.applicationManager/listLaunchPoints",
+  launch: "ssap://system.launcher/launch",
+  open: "ssap://system.launcher/open",
+  close: "ssap://system.launcher/close",
+  network: "ssap://com.webos.service.connectionmanager/getinfo",
+  pointer: "ssap://com.webos.service.networkinput/getPointerInputSocket",
+  turnOff: "ssap://system/turnOff",
+  setMute: "ssap://audio/setMute",
+  inputs: "ssap://tv/getExternalInputList",
+  switchInput: "ssap://tv/switchInput",
+} as const;
+
+/** Where the screen alone is turned on: sets before webOS 5 have the second (2.4). */
+export const screenOn = [
+  "ssap://com.webos.service.tvpower/power/turnOnScreen",
+  "ssap://com.webos.service.tv.power/turnOnScreen",
+] as const;
+
+/**
+ * All that zapd will ever ask for: a key keeps the permissions it was granted, and one that is missing would mean to pair
+ * anew (2.3). Unsigned: firmware of 2026 refuses the signed manifest that open clients copied from one another (0.1).
+ */
+export const manifest = {
+  manifestVersion: 1,
+  appVersion: "1.1",
+  permissions: [
+    ...["LAUNCH", "LAUNCH_WEBAPP", "APP_TO_APP", "CLOSE", "CONTROL_AUDIO", "CONTROL_DISPLAY", "CONTROL_POWER"],
+    ...["CONTROL_TV_SCREEN", "CONTROL_INPUT_TV", "CONTROL_INPUT_MEDIA_PLAYBACK", "CONTROL_INPUT_JOYSTICK"],
+    ...["CONTROL_INPUT_TEXT", "CONTROL_MOUSE_AND_KEYBOARD", "READ_INSTALLED_APPS", "READ_RUNNING_APPS"],
+    ...["READ_APP_STATUS", "READ_INPUT_DEVICE_LIST", "READ_NETWORK_STATE", "READ_POWER_STATE"],
+    ...["READ_CURRENT_CHANNEL", "READ_TV_CHANNEL_LIST", "READ_SETTINGS", "READ_COUNTRY_INFO"],
+    "WRITE_NOTIFICATION_TOAST",
+  ],
+} as const;
+
+/** The payload of `register` (2.3, step 3). */
+export function registration(key: string | null): Payload {
+  return { forcePairing: false, pairingType: "PROMPT", ...(key !== null && { "client-key": key }), manifest };
+}
+
+export function isPayload(value: unknown): value is Payload {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
+}
+
+/** `getPowerState` (2.4); `null` for a state that is not known. `leaving`: it is on its way to be off. */
+export function readPower(payload: Payload): {
+  power: Power | null;
+  screensaver: boolean;
+  screen: boolean;
+  leaving: boolean;
+} {
+  const state = text(payload["state"]) ?? "";
+  const processing = text(payload["processing"]) ?? "";
+  const known = new Map<string, Power>([
+    ...(["Active", "Screen Off", "Screen Saver"] as const).map((one) => [one, "on"] as const),
+    ["Active Standby", "standby"],
+    ...(["Suspend", "Power Off"] as const).map((one) => [one, "off"] as const),
+  ]);
+  // It says so for a second, and is silent from then on (2.5).
+  const leaving = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(processing);
+  const power = known.get(state) ?? null;
+  return {
+    power: leaving && power === "on" ? "off" : power,
+    screensaver: state === "Screen Saver",
+    screen: state !== "Screen Off",
+    leaving,
+  };
+}
+
+/** Volume in both shapes (2.4), 0 to 100; no level where a soundbar keeps it to itself (2.5). */
+export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
+  const nested = payload["volumeStatus"];
+  const from = isPayload(nested) ? nested : payload;
+  const level = from["volume"];
+  const most = from["maxVolume"] ?? from["volumeMax"];
+  const muted = [from["muteStatus"], from["muted"], from["mute"]].find((one) => typeof one === "boolean");
+  return {
+    level:
+      typeof level === "number" && level >= 0 ? scaled(level, typeof most === "number" && most > 0 ? most : 100) : null,
+    muted: typeof muted === "boolean" ? muted : null,
+  };
+}
+
+function scaled(level: number, most: number): number {
+  return Math.min(100, Math.round((level * 100) / most));
+}
+
+/** Apps that stand for the home screen and for what lies over it. */
+const homes: ReadonlySet<string> = new Set([
+  ...["", "com.webos.app.home", "com.webos.app.homelauncher", "com.webos.app.screensaver"],
+]);
+
+/** The input that an app id stands for (2.4), in the word of its key. */
+export function inputOf(appId: string): string | null {
+  if (appId === "com.webos.app.livetv") return "tuner";
+  if (/^com\.webos\.app\.(externalinput\.)?(av|component|scart)\d*$/.test(appId)) return "av";
+  return /^com\.webos\.app\.(hdmi[1-4])$/.exec(appId)?.[1] ?? null;
+}
+
+/** `getForegroundAppInfo`: the id of the app that is shown, or `null` for home. */
+export function readApp(payload: Payload): string | null {
+  const id = text(payload["appId"]) ?? "";
+  return homes.has(id) ? null : id;
+}
+
+export function appOf(platformId: string, title: string | null): PlatformApp {
+  const input = inputOf(platformId);
+  const id = input ?? webosServices.get(platformId);
+  return {
+    platformId,
+    name: title ?? (input === null ? platformId : input === "tuner" ? "Live TV" : input.toUpperCase()),
+    type: input === null ? "app" : input === "tuner" ? "tuner" : "input",
+    version: null,
+    ...(id !== undefined && { id }),
+  };
+}
+
+/** `listLaunchPoints` (2.4): each app once, those of the home screen left out. */
+export function readLaunchPoints(payload: Payload): PlatformApp[] {
+  const points = Array.isArray(payload["launchPoints"]) ? payload["launchPoints"] : [];
+  const apps = new Map<string, PlatformApp>();
+  for (const point of points.slice(0, 2_000)) {
+    const id = isPayload(point) ? text(point["id"]) : null;
+    if (id === null || !isPayload(point) || !isWebosAppId(id) || homes.has(id) || apps.has(id)) continue;
+    apps.set(id, appOf(id, text(point["title"])));
+  }
+  return [...apps.values()];
+}
+
+const statuses = new Map<string, Playback["status"]>([
+  ...([
+    ["playing", "playing"],
+    ["paused", "paused"],
+    ["buffering", "buffering"],
+    ["loading", "buffering"],
+  ] as const),
+  ...([
+    ["loaded", "stopped"],
+    ["stopped", "stopped"],
+    ["unloaded", "stopped"],
+  ] as const),
+]);
+
+/** `com.webos.media/getForegroundAppInfo` (2.4). A set tells neither position nor title. */
+export function readMedia(payload: Payload): Playback | null {
+  const [first] = Array.isArray(payload["foregroundAppInfo"]) ? payload["foregroundAppInfo"] : [];
+  const status = isPayload(first) ? statuses.get(text(first["playState"])?.toLowerCase() ?? "") : undefined;
+  return status === undefined ? null : { status, position_ms: null, duration_ms: null, live: null, title: null };
+}
+
+/** `connectionmanager/getinfo`: wired first, as sets are woken by the address in use, and both are tried. */
+export function readMacs(payload: Payload): string[] {
+  const macs = ["wiredInfo", "wifiInfo"].flatMap((name) => {
+    const info = payload[name];
+    const mac = isPayload(info) ? text(info["macAddress"])?.toLowerCase().replaceAll("-", ":") : undefined;
+    return mac !== undefined && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? [mac] : [];
+  });
+  return [...new Set(macs)];
+}
+
+/** `getExternalInputList`: the ids of the inputs (`HDMI_1`). */
+export function readInputs(payload: Payload): string[] {
+  const devices = Array.isArray(payload["devices"]) ? payload["devices"] : [];
+  const ids = devices.slice(0, 32).map((one) => (isPayload(one) ? text(one["id"]) : null));
+  return ids.filter((id) => id !== null && /^[A-Za-z0-9_-]{1,32}$/.test(id)) as string[];
+}
+
+/** Whether a text could be the id of a webOS app: reverse domain names, and short ids that only LG's own table has. */
+export function isWebosAppId(text: string): boolean {
+  return /^[a-z0-9][\w-]*(\.[\w-]+)+$/i.test(text) ? text.length <= 128 : webosServices.has(text);
+}
+
+/** A deep link in LG's words (2.4): YouTube takes an address, everyone else an id. */
+export function linkOf(platformId: string, given: Readonly<Record<string, string>>): Payload {
+  const { content_id, contentId = content_id, target, media_type: _type, ...rest } = given;
+  const isYouTube = platformId.startsWith("youtube.");
+  const address = target ?? (isYouTube && contentId !== undefined ? youTubeOf(contentId) : undefined);
+  const params = { ...rest, ...(address !== undefined && { contentTarget: address }) };
+  return {
+    id: platformId,
+    ...(contentId !== undefined && !isYouTube && { contentId }),
+    ...(Object.keys(params).length > 0 && { params }),
+  };
+}
+
+function youTubeOf(id: string): string {
+  return URL.canParse(id) ? id : `https://www.youtube.com/tv?v=${encodeURIComponent(id)}`;
+}

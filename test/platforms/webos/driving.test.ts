@@ -1,0 +1,142 @@
+/** Keys, apps, text and power of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2.4, 2.5, 8). */
+import { describe, expect, test } from "bun:test";
+import { until } from "../../support/http-device.ts";
+import { calling } from "../../support/surroundings.ts";
+import { failure, line, never, press, state, tidy } from "./harness.ts";
+
+tidy();
+
+describe("keys, apps and text", () => {
+  test("play and pause do what they say, however often", async () => {
+    const one = await line({ firmware: "2023" });
+    one.set.open("netflix");
+    one.set.play("playing");
+    await state(one);
+    for (const [name, status] of [
+      ["pause", "paused"],
+      ["pause", "paused"],
+      ["play", "playing"],
+      ["play", "playing"],
+      ["play-pause", "paused"],
+      ["play-pause", "playing"],
+    ] as const) {
+      await press(one, name);
+      expect([name, one.set.state.playback]).toEqual([name, status]);
+    }
+  });
+
+  test("a deep link goes along, in the set's own words", async () => {
+    const one = await line();
+    const launch = (id: string, params: Record<string, string>) => one.connection.launch?.(id, params, never);
+    expect(await launch("netflix", { content_id: "m=80100172" })).toBe(true);
+    expect(await launch("youtube.leanback.v4", { content_id: "dQw4w9WgXcQ" })).toBe(true);
+    expect(one.set.received.launches).toMatchObject([
+      { id: "netflix", contentId: "m=80100172" },
+      { id: "youtube.leanback.v4", params: { contentTarget: "https://www.youtube.com/tv?v=dQw4w9WgXcQ" } },
+    ]);
+  });
+
+  test("text without a field for it is a clear refusal, and nothing is typed", async () => {
+    const one = await line();
+    one.set.focus(false);
+    const type = (text: string) => one.connection.text?.type(text, never) ?? expect.unreachable();
+    const { code, message } = await failure(type("hello"));
+    expect([code, message]).toEqual(["device_refused", "shows no field that takes text"]);
+    one.set.focus(true);
+    await until("it was told", () =>
+      type("hi").then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(one.set.text).toBe("hi");
+  });
+
+  test("an input is left by going home, an app by closing it", async () => {
+    const one = await line();
+    one.set.open("com.webos.app.hdmi1");
+    expect(await one.connection.stop?.(never)).toMatchObject({ id: "hdmi1" });
+    one.set.open("netflix");
+    expect(await one.connection.stop?.(never)).toMatchObject({ id: "netflix" });
+    expect(await one.connection.stop?.(never)).toBeNull();
+  });
+
+  test("keys are those of the inputs that the set has", async () => {
+    const one = await line();
+    expect(one.connection.keys?.names.has("input-hdmi4")).toBe(true);
+    await state(one);
+    const names = one.renew().keys?.names;
+    expect([names?.has("input-hdmi3"), names?.has("input-hdmi4"), names?.has("input-av")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe("power", () => {
+  test("off: said by the set, its half-open socket left alone, woken by a packet, and driven again", async () => {
+    const one = await line({ socketsCloseMs: 60_000 });
+    await state(one);
+    one.renew();
+    await press(one, "power-off");
+    expect(one.set.state.power).toBe("standby");
+    expect(one.heard).toContain("off");
+    const tries = one.set.received.requests.length;
+    await Bun.sleep(1_500);
+    // Nobody asked: nobody is called.
+    expect(one.set.received.requests.length).toBe(tries);
+    expect((await failure(state(one))).code).toBe("device_unreachable");
+    await one.connection.powerOn?.(never, calling);
+    expect(one.set.state.power).toBe("on");
+    await press(one, "home");
+  }, 20_000);
+
+  test("turned off by its own remote, it says so", async () => {
+    const one = await line();
+    await state(one);
+    one.set.press("POWER");
+    await until("it is heard", () => one.heard.includes("off"));
+  });
+
+  test("power-off leaves a set in standby in standby, and power turns it on", async () => {
+    const one = await line({ standby: "active-standby" });
+    await state(one);
+    one.renew();
+    await one.set.powerOff();
+    await until("it is in standby", async () => (await state(one)).power === "standby");
+    await press(one, "power-off");
+    expect(one.set.state.power).toBe("standby");
+    await press(one, "power");
+    expect(one.set.state.power).toBe("on");
+  }, 15_000);
+
+  test("a command to a set in a standby that answers turns it on first", async () => {
+    const one = await line({ standby: "active-standby" });
+    await state(one);
+    one.renew();
+    await one.set.powerOff();
+    await until("it is in standby", async () => (await state(one)).power === "standby");
+    expect(await one.connection.launch?.("netflix", {}, never)).toBe(true);
+  }, 15_000);
+
+  test("a socket that is open and silent is found out by a command, which has not been sent then", async () => {
+    const one = await line({ socketsCloseMs: 60_000, portsCloseMs: 60_000 });
+    await state(one);
+    // As the power cut does: the set says nothing of it.
+    const silent = one.set.received.requests.length;
+    await one.set.powerOff();
+    await Bun.sleep(2_100);
+    expect((await failure(press(one, "home"))).code).toBe("device_unreachable");
+    expect(one.set.received.requests.slice(silent).some(({ uri }) => uri.includes("Pointer"))).toBe(false);
+  }, 15_000);
+});
+
+test("closing leaves no socket open", async () => {
+  const one = await line();
+  await state(one);
+  await press(one, "up");
+  expect(one.set.state.connections.open).toBeGreaterThan(0);
+  one.connection.close();
+  await until("all are closed", () => one.set.state.connections.open === 0);
+});

@@ -1,0 +1,158 @@
+/** Doors, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
+import { describe, expect, test } from "bun:test";
+import { webos } from "../../../src/platforms/webos/adapter.ts";
+import { createCertificate } from "../../../src/simulators/webos.ts";
+import { until } from "../../support/http-device.ts";
+import { surroundingsOf } from "../../support/surroundings.ts";
+import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
+
+tidy();
+
+describe("doors", () => {
+  test.each([
+    ["a set of 2015 has the plain one alone", { firmware: "2015", securePort: null }],
+    ["a set of 2023 has the secure one, and resets the other", { firmware: "2023" }],
+    ["a set of 2026 has the secure one", { firmware: "2026", plainPort: null }],
+  ] as const)("%s", async (_what, options) => {
+    const one = await line(options);
+    expect(one.facts).toMatchObject({ identity: one.set.uuid, manufacturer: "LG", kind: "tv" });
+    expect((await state(one)).power).toBe("on");
+    expect(one.facts.traits["door"]).toStartWith(options.firmware === "2015" ? "ws:" : "wss:");
+  });
+
+  test("when the one that worked is closed, the other is tried", async () => {
+    const set = await startWebos({ name: "Mover" });
+    cleanups.push(() => set.stop());
+    const plain = set.ports.plain ?? 0;
+    const surroundings = surroundingsOf({ credentials: { key } });
+    const facts = await webos.identify({ host: set.host, port: plain }, surroundings, never);
+    // It is remembered by a door that is not there any more, on a port that refuses.
+    const target = { ...facts, host: set.host, port: 1, ports: { plain }, traits: { door: "wss:1" } };
+    const connection = webos.connect(target, surroundings);
+    cleanups.push(() => connection.close());
+    expect((await connection.state?.(never))?.power).toBe("on");
+  });
+});
+
+describe("pairing", () => {
+  test("accepted: the key and the certificate are kept, and all works; the request asks for all there is, unsigned", async () => {
+    const one = await line({ clientKeys: {} }, null);
+    expect((await failure(state(one))).code).toBe("pairing_required");
+    expect(one.learned.at(-1)?.access).toBe("unpaired");
+    expect(one.set.received.prompts).toEqual([]);
+    await one.connection.pair?.({}, never);
+    expect(one.set.received.prompts.length).toBe(1);
+    expect(one.set.received.prompts[0]?.permissions).toContain("CONTROL_MOUSE_AND_KEYBOARD");
+    const certificate = one.set.fingerprint.replaceAll(":", "").toLowerCase();
+    expect(one.kept()).toEqual({ key: [...one.set.clientKeys.keys()][0] ?? "", certificate });
+    expect(one.learned.at(-1)).toMatchObject({ access: "full", macs: [one.set.mac, one.set.wifiMac] });
+    one.renew();
+    expect((await state(one)).power).toBe("on");
+    await press(one, "home");
+    expect(one.set.received.prompts.length).toBe(1);
+  });
+
+  test.each(["403 User denied access", "403 cancelled"])("denied (%s): says so, and keeps nothing", async (denial) => {
+    const one = await line({ clientKeys: {}, prompt: "deny", denial }, null);
+    const { code, message, hint } = await failure(one.connection.pair?.({}, never) ?? expect.unreachable());
+    expect([code, message]).toEqual(["pairing_failed", "was denied: somebody refused the request on it"]);
+    expect(hint).toContain("zapd pair");
+    expect(one.kept()).toBeNull();
+  });
+
+  test("busy with another's request: says so", async () => {
+    const one = await line({ clientKeys: {}, prompt: "wait" }, null);
+    const caller = new AbortController();
+    const first = one.connection.pair?.({}, caller.signal).catch((reason: unknown) => reason);
+    await until("it asks", () => one.set.state.prompting);
+    expect((await failure(one.connection.pair?.({}, never) ?? expect.unreachable())).message).toStartWith("is busy");
+    caller.abort("gone");
+    expect(await first).toBe("gone");
+    await until("the request is gone from the screen", () => !one.set.state.prompting);
+  });
+
+  test("a set that refuses the signed manifest of others pairs at once", async () => {
+    const one = await line({ clientKeys: {}, firmware: "2026" }, null);
+    await one.connection.pair?.({}, never);
+    expect(one.kept()?.["key"]).toBeDefined();
+  });
+
+  test("a set that forgot its key is asked nothing: its prompt goes at once, and zapd says what to do", async () => {
+    const one = await line({ prompt: "wait" });
+    one.set.forgetKeys();
+    for (let round = 0; round < 3; round++) {
+      const { code, hint } = await failure(state(one));
+      expect([code, hint]).toEqual(["pairing_required", expect.stringContaining("zapd pair")]);
+    }
+    // One was shown, for no one could know; it is gone, and none came after it.
+    await until("it is gone", () => one.set.received.prompts.every(({ answer }) => answer === "gone"));
+    expect(one.set.received.prompts.length).toBe(1);
+    expect(one.kept()).toBeNull();
+    expect(one.learned.at(-1)?.access).toBe("unpaired");
+  });
+
+  test("a set with another certificate than at its pairing is not told the key", async () => {
+    const one = await line({ certificate: createCertificate() }, { key, certificate: "00".repeat(32) });
+    const { code, message } = await failure(state(one));
+    expect(code).toBe("pairing_required");
+    expect(message).toContain("certificate");
+    expect(message).not.toContain(key);
+  });
+
+  test("what works is what the set's settings and the pairing allow", async () => {
+    const one = await line({ clientKeys: {} }, null);
+    expect([...(one.connection.withheld ?? [])].sort()).toEqual(["apps", "keys", "launch", "state", "stop", "text"]);
+    await one.connection.pair?.({}, never);
+    expect(one.renew().withheld?.size).toBe(0);
+    expect(one.connection.powerOn).toBeDefined();
+  });
+});
+
+describe("state", () => {
+  test.each(["2018", "2021", "2023"] as const)(
+    "volume, mute, app, input and playback as they are pushed (%s)",
+    async (firmware) => {
+      const one = await line({ firmware });
+      await state(one);
+      const asked = one.set.received.requests.length;
+      one.set.setVolume(42);
+      one.set.setMuted(true);
+      one.set.open("netflix");
+      one.set.play("playing");
+      await until(
+        "it was pushed",
+        async () => (await state(one)).volume?.muted === true && (await state(one)).app !== null,
+      );
+      const now = await state(one);
+      expect(now).toMatchObject({ power: "on", volume: { level: 42, muted: true }, input: null });
+      expect(now.app).toMatchObject({ platformId: "netflix", id: "netflix", name: "Netflix", type: "app" });
+      if (firmware === "2023") expect(now.playback?.status).toBe("playing");
+      // Nothing was asked for any of it, but the names of the apps, once.
+      const questions = one.set.received.requests.slice(asked).map(({ uri }) => uri);
+      expect(questions.filter((uri) => !uri.endsWith("/listLaunchPoints"))).toEqual([]);
+      one.set.open("com.webos.app.hdmi2");
+      await until("the input was pushed", async () => (await state(one)).input === "hdmi2");
+      expect((await state(one)).app).toMatchObject({ type: "input", id: "hdmi2" });
+    },
+  );
+
+  test("a soundbar that keeps its volume to itself has none", async () => {
+    const one = await line({ soundOutput: "external_arc" });
+    expect((await state(one)).volume).toMatchObject({ level: null });
+    await press(one, "volume-up");
+  });
+
+  test("webOS 2 does not tell its power, and is on by what it shows", async () => {
+    const one = await line({ firmware: "2015", securePort: null });
+    expect(await state(one)).toMatchObject({ power: "on", screensaver: null });
+  });
+
+  test("after a command it is asked for, not taken from what was pushed before", async () => {
+    const one = await line();
+    await state(one);
+    await press(one, "mute");
+    expect((await state(one)).volume?.muted).toBe(true);
+    await press(one, "mute");
+    expect((await state(one)).volume?.muted).toBe(false);
+  });
+});
