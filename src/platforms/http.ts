@@ -26,7 +26,14 @@ const descriptionBytes = 256 * 1024;
 /** Asks for one document. */
 export type Read = (path: string, options?: ReadOptions) => Promise<Answer>;
 
-export interface ReadOptions {
+/** What an exchange carries beside its path. */
+export interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** With it a read is a POST: a question that is asked in a body. */
+  readonly body?: string;
+}
+
+export interface ReadOptions extends Sent {
   readonly maxBytes?: number;
   /** Whether the device must have proven who it is, as for a command: what it says then decides what is done to it. */
   readonly proven?: boolean;
@@ -72,9 +79,12 @@ export class DeviceHttp {
     }
   }
 
-  /** One command, sent at most once. */
-  async command(path: string, signal: AbortSignal): Promise<Answer> {
-    const exchange = { method: "POST", path, wanted: "head", maxBytes: descriptionBytes } as const;
+  /** One command, sent at most once; without a body it is decided by the head of its answer. */
+  async command(path: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer> {
+    const exchange: Exchange =
+      sent.body === undefined
+        ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
+        : readOf(path, sent);
     return this.#inTime(signal, async (within) => this.#carry(await this.#proven(within), exchange, within));
   }
 
@@ -215,8 +225,14 @@ function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;
 }
 
-function readOf(path: string, options: ReadOptions = {}): Exchange {
-  return { method: "GET", path, wanted: "all", maxBytes: options.maxBytes ?? descriptionBytes };
+function readOf(path: string, { maxBytes = descriptionBytes, headers, body }: ReadOptions = {}): Exchange {
+  const common = { path, wanted: "all", maxBytes, ...(headers && { headers }) } as const;
+  if (body === undefined) return { ...common, method: "GET" };
+  const bytes = new TextEncoder().encode(body);
+  const once = async function* () {
+    yield bytes;
+  };
+  return { ...common, method: "POST", body: { bytes: bytes.length, chunks: once } };
 }
 
 function closedOnUs(error: ZapdError): boolean {

@@ -1,7 +1,16 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
-import type { Archive, Connection, Credentials, Facts, Platform, Ports, Target } from "../../src/platforms/platform.ts";
+import type {
+  Archive,
+  Connection,
+  Credentials,
+  Facts,
+  Key,
+  Platform,
+  Ports,
+  Target,
+} from "../../src/platforms/platform.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
@@ -22,6 +31,8 @@ export interface SimulatedSet {
   readonly inFront: string | null;
   readonly awake: boolean;
   sleep(kind: Sleep): Promise<void>;
+  /** Brings the set where a key has an effect, where it must be somewhere. */
+  readyForKey?(key: Key): Promise<void>;
   /** Opens a field that takes text, where there must be one. */
   readyForText?(): Promise<void> | void;
   /** Writes a line on the developer console. */
@@ -37,6 +48,10 @@ export interface Contract {
   said?(set: SimulatedSet): Readonly<Record<string, string>>;
   /** For platforms that pair: what each set has given to us already. */
   readonly credentials?: Credentials;
+  /** A connection learns more of a set than those are told who only ask who it is. */
+  readonly learnsMore?: boolean;
+  /** There is on and off, and nothing between. */
+  readonly noStandby?: boolean;
   /** Text goes to the set in one message. */
   readonly typesAtOnce?: boolean;
   /** An app that each set has, and an id in the platform's form that none has. */
@@ -99,7 +114,7 @@ export function createBench(contract: Contract): Bench {
     const said = contract.said?.(set);
     const lead = { host: set.host, port: set.port, ...(said && { said }) };
     const identified = await platform.identify(lead, surroundings, never);
-    const facts = identified.needsPairing ? await oncePaired(identified, set) : identified;
+    const facts = contract.learnsMore ? await onceConnected(identified, set) : identified;
     const target = { ...facts, host: set.host, port, ports: set.ports };
     const connection = platform.connect(target, surroundings);
     after(() => connection.close());
@@ -107,10 +122,10 @@ export function createBench(contract: Contract): Bench {
   }
 
   /** What is known of a set that tells the most to those it knows. */
-  async function oncePaired(facts: Facts, set: SimulatedSet): Promise<Facts> {
+  async function onceConnected(facts: Facts, set: SimulatedSet): Promise<Facts> {
     let told = facts;
     const learned = ({ macs, access, traits }: Facts) => {
-      told = { ...told, macs, access, traits: { ...told.traits, ...traits } };
+      told = { ...told, macs, access: access ?? told.access, traits: { ...told.traits, ...traits } };
     };
     const surroundings = surroundingsOf({
       learned,

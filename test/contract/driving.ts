@@ -70,6 +70,7 @@ export function drivingContract(bench: Bench): void {
       const last: readonly Key[] = ["power-off", "power", "power-on"];
       const order = keys.filter((key) => !last.includes(key) && names.has(key));
       for (const [at, key] of order.entries()) {
+        await set.readyForKey?.(key);
         await press(key, never);
         expect([key, set.pressed.length]).toEqual([key, at + 1]);
       }

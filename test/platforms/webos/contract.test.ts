@@ -43,5 +43,6 @@ platformContract({
   app: { platformId: "netflix", name: "Netflix" },
   unknownApp: "com.example.nothing",
   credentials: { key },
+  learnsMore: true,
   typesAtOnce: true,
 });

@@ -1,0 +1,212 @@
+/** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
+import { ZapdError } from "../../errors.ts";
+import type { Confirmed, PlatformApp } from "../platform.ts";
+import type { KodiDevice } from "./device.ts";
+import { dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
+import {
+  addonOf,
+  channelPrefix,
+  favouritePrefix,
+  homeWindow,
+  isDialog,
+  isJson,
+  type Json,
+  listOf,
+  readAddon,
+  readFavourite,
+  text,
+} from "./protocol.ts";
+import { codeOf } from "./rpc.ts";
+import { readPlayer, windowOf } from "./state.ts";
+
+/** Most add-ons are libraries: only those that provide something are listed (7.2). */
+const contents = ["video", "audio", "image", "executable"] as const;
+const seenWithin = 6_000;
+const goneWithin = 5_000;
+
+export async function listApps(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp[]> {
+  const asked = contents.map((content) =>
+    device.read("Addons.GetAddons", { content, enabled: true, properties: ["name", "version", "enabled"] }, signal),
+  );
+  const [favourites, ...addons] = await Promise.all([readFavourites(device, signal), ...asked]);
+  const apps = new Map<string, PlatformApp>();
+  for (const addon of addons.flatMap((one) => listOf(one, "addons"))) {
+    const app = readAddon(addon);
+    if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
+  }
+  for (const favourite of favourites) {
+    const app = readFavourite(favourite);
+    if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
+  }
+  for (const { platformId, name } of apps.values()) device.pushed.name(platformId, name);
+  return [...apps.values()];
+}
+
+async function readFavourites(device: KodiDevice, signal: AbortSignal): Promise<Json[]> {
+  const properties = ["path", "window", "windowparameter"];
+  return listOf(await device.read("Favourites.GetFavourites", { properties }, signal), "favourites");
+}
+
+export async function launchApp(
+  device: KodiDevice,
+  id: string,
+  params: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Confirmed> {
+  await refuseIfDialog(device, signal);
+  if (id.startsWith(favouritePrefix)) return openFavourite(device, id.slice(favouritePrefix.length), signal);
+  if (id.startsWith(channelPrefix)) return openChannel(device, Number(id.slice(channelPrefix.length)), signal);
+  return /[:/\\]/.test(id) ? openFile(device, id, signal) : runAddon(device, id, params, signal);
+}
+
+async function runAddon(
+  device: KodiDevice,
+  addonid: string,
+  params: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Confirmed> {
+  const given = Object.keys(params).length > 0 ? { params } : {};
+  // Kodi takes the id of an add-on that it lacks, or that is disabled, without a word.
+  const details = await device
+    .read("Addons.GetAddonDetails", { addonid, properties: ["enabled", "name"] }, signal)
+    .catch((error: unknown) => {
+      throw codeOf(error) === -32_602 || codeOf(error) === -32_100 ? notInstalled(addonid) : error;
+    });
+  const addon = isJson(details["addon"]) ? details["addon"] : {};
+  if (addon["enabled"] === false)
+    throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
+      hint: "In Kodi: Settings > Add-ons > My add-ons, and enable it",
+    });
+  const name = text(addon["name"]);
+  if (name !== null) device.pushed.name(addonid, name);
+  await device.command("Addons.ExecuteAddon", { addonid, ...given, wait: false }, signal);
+  // Only a plug-in opens a folder that can be seen; what a script does is its own affair.
+  if (!addonid.startsWith("plugin.")) return null;
+  const isShown = async () => {
+    const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
+    return (
+      labels["Container.PluginName"] === addonid ||
+      addonOf((await readPlayer(device, signal))?.path ?? null) === addonid
+    );
+  };
+  if (await seen(isShown, seenWithin, signal)) return true;
+  const window = await windowOf(device, signal);
+  if (isDialog(window)) throw dialogOpen(window);
+  return false;
+}
+
+async function openFavourite(device: KodiDevice, title: string, signal: AbortSignal): Promise<Confirmed> {
+  const found = (await readFavourites(device, signal)).find((one) => text(one["title"])?.trim() === title);
+  if (!found) throw notInstalled(`favourite "${title}"`);
+  const path = text(found["path"]) ?? "";
+  if (found["type"] === "media") return openFile(device, path, signal);
+  if (found["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
+  if (found["type"] !== "window")
+    throw new ZapdError("device_refused", "has a favourite of that name that no remote can open");
+  const parameters = text(found["windowparameter"]);
+  await device.command(
+    "GUI.ActivateWindow",
+    { window: found["window"], ...(parameters && { parameters: [parameters] }) },
+    signal,
+  );
+  const addon = addonOf(parameters);
+  const isShown = async () => {
+    const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
+    const { id } = await windowOf(device, signal);
+    return addon === null ? id !== homeWindow : labels["Container.PluginName"] === addon;
+  };
+  return seen(isShown, seenWithin, signal);
+}
+
+/** An unknown channel without a tuner kills Kodi 20.1: the channels are read first. */
+async function openChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<Confirmed> {
+  const groups = await Promise.all(
+    ["alltv", "allradio"].map((channelgroupid) =>
+      device.read("PVR.GetChannels", { channelgroupid }, signal).catch((): Json => ({})),
+    ),
+  );
+  const channels = groups.flatMap((one) => listOf(one, "channels", 20_000));
+  if (!channels.some((one) => one["channelid"] === channelid)) throw notInstalled(`channel ${channelid}`);
+  return open(device, { channelid }, signal, async () => (await readPlayer(device, signal))?.live === true);
+}
+
+function openFile(device: KodiDevice, file: string, signal: AbortSignal): Promise<Confirmed> {
+  const before = performance.now();
+  return open(device, { file }, signal, async () => {
+    const playing = await readPlayer(device, signal);
+    return playing !== null && playing.at > before && isOf(playing.path, file);
+  });
+}
+
+/** Whether what plays is what was asked for: an add-on's path becomes another when it is resolved. */
+function isOf(path: string | null, file: string): boolean {
+  const addon = addonOf(file);
+  return (
+    path === null ||
+    path === file ||
+    (addon !== null && addonOf(path) === addon) ||
+    path.endsWith(file.split(/[\\/]/).at(-1) ?? file)
+  );
+}
+
+async function open(
+  device: KodiDevice,
+  item: Json,
+  signal: AbortSignal,
+  isPlaying: () => Promise<boolean>,
+): Promise<Confirmed> {
+  await device.command("Player.Open", { item }, signal).catch((error: unknown) => {
+    if (codeOf(error) === -32_602) throw new ZapdError("app_not_found", "cannot find what it was to play");
+    throw error;
+  });
+  let begun = false;
+  const started = async () => {
+    begun = await isPlaying();
+    return begun || isDialog(await windowOf(device, signal));
+  };
+  if (await seen(started, seenWithin, signal)) {
+    if (!begun) throw dialogOpen(await windowOf(device, signal));
+    // What cannot be fetched plays for a moment, and then a dialog says so.
+    if (await seen(async () => !(await isPlaying()), 400, signal)) {
+      throw new ZapdError("device_refused", "began to play it, and stopped at once: it cannot be played there");
+    }
+    return true;
+  }
+  return false;
+}
+
+/** Stops what plays; with nothing playing, leaves the folder of an add-on. Answers with what was left. */
+export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp | null> {
+  const playing = await readPlayer(device, signal);
+  if (playing) {
+    await stopPlayers(device, signal);
+    const addon = addonOf(playing.path);
+    return addon === null ? null : device.pushed.app(addon);
+  }
+  const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
+  const addon = text(labels["Container.PluginName"]);
+  if (addon === null || (await windowOf(device, signal)).id === homeWindow) return null;
+  await goHome(device, signal);
+  return device.pushed.app(addon);
+}
+
+export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<void> {
+  for (const playerid of await device.players(signal)) await device.command("Player.Stop", { playerid }, signal);
+  if (await seen(async () => (await device.players(signal)).length === 0, goneWithin, signal)) return;
+  const window = await windowOf(device, signal);
+  throw isDialog(window) ? dialogOpen(window) : new ZapdError("device_error", "took the command, but goes on playing");
+}
+
+export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
+  await refuseIfDialog(device, signal);
+  await device.command("Input.Home", {}, signal);
+  if (await seen(async () => (await windowOf(device, signal)).id === homeWindow, 3_000, signal)) return;
+  const window = await windowOf(device, signal);
+  throw isDialog(window)
+    ? dialogOpen(window)
+    : new ZapdError("device_error", "took the key, but does not show its home screen");
+}
+
+function notInstalled(what: string): ZapdError {
+  return new ZapdError("app_not_found", `has no ${what}`, { hint: "See what it has: zapd refresh, then zapd apps" });
+}

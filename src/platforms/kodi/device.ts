@@ -1,0 +1,169 @@
+/** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
+import { ZapdError } from "../../errors.ts";
+import { Link } from "../link.ts";
+import type { DeviceSurroundings, Facts, Target } from "../platform.ts";
+import { isJson, type Json, readMac, text } from "./protocol.ts";
+import { PushedState } from "./pushed.ts";
+import { HttpRpc } from "./rpc.ts";
+import { KodiSession } from "./session.ts";
+
+export const httpType = "_xbmc-jsonrpc-h._tcp";
+/** A Kodi without push is not asked for it with every call. */
+const pushAgainAfter = 60_000;
+
+export class KodiDevice {
+  readonly target: Target;
+  readonly pushed = new PushedState();
+  readonly #surroundings: DeviceSurroundings;
+  readonly #http: HttpRpc | null;
+  readonly #link: Link<KodiSession>;
+  #noPushUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(target: Target, surroundings: DeviceSurroundings) {
+    this.target = target;
+    this.#surroundings = surroundings;
+    const { credentials } = surroundings;
+    const { host, port, ports, traits } = target;
+    const overHttp = traits["transport"] !== "websocket";
+    const prove = (ask: (method: string, params: Json) => Promise<Json>) => this.#prove(ask);
+    this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, credentials, prove }) : null;
+    const at = { host, port: overHttp ? (ports["websocket"] ?? 9_090) : port };
+    this.#link = new Link<KodiSession>({
+      debug: (message) => surroundings.debug(`${host}: ${message}`),
+      onEnd: () => {
+        this.pushed.forget();
+        surroundings.fellSilent();
+      },
+      open: async (signal, _unasked, ended) => {
+        const session = await KodiSession.open(at, surroundings, signal);
+        try {
+          session.follow((method, data) => this.#told(session, method, data), ended);
+          await this.#prove(async (method, params) => {
+            const result = await session.call(method, params, signal);
+            return isJson(result) ? result : {};
+          });
+          return session;
+        } catch (error) {
+          session.close();
+          throw error;
+        }
+      },
+    });
+  }
+
+  /** Whether what happens is pushed to us now. */
+  get isFollowed(): boolean {
+    return this.#link.current !== undefined;
+  }
+
+  /** A question that is answered by an object. */
+  async read(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    const result = await this.#ask(method, params, signal);
+    return isJson(result) ? result : {};
+  }
+
+  /** The players that are active; after a stop one still answers zeros, so this is asked first (7.2). */
+  async players(signal: AbortSignal): Promise<number[]> {
+    const result = await this.#ask("Player.GetActivePlayers", {}, signal);
+    const players = Array.isArray(result) ? result.filter(isJson) : [];
+    return players.flatMap(({ playerid, type }) =>
+      typeof playerid === "number" && type !== "picture" ? [playerid] : [],
+    );
+  }
+
+  /** A command, after which nothing is true any more that was said before. */
+  async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
+    this.pushed.commanded();
+    try {
+      const http = this.#http;
+      if (http) return await this.#noting(() => http.command(method, params, signal));
+      return await (await this.#link.use(signal, { eager: true })).call(method, params, signal);
+    } finally {
+      this.pushed.commanded();
+    }
+  }
+
+  /** Has what happens pushed from now on, where that can be; nobody waits for it. */
+  follow(): void {
+    if (this.isFollowed || performance.now() < this.#noPushUntil || !this.#http) return;
+    this.#noPushUntil = performance.now() + 1_000;
+    this.#link.use(AbortSignal.timeout(10_000)).catch((error: unknown) => {
+      this.#noPushUntil = performance.now() + pushAgainAfter;
+      this.#surroundings.debug(
+        `${this.target.host}: nothing is pushed: ${error instanceof Error ? error.message : ""}`,
+      );
+    });
+  }
+
+  /** It goes off, and is left alone. */
+  leave(): void {
+    this.pushed.forget();
+    this.#surroundings.heard("off");
+    this.#link.drop();
+  }
+
+  close(): void {
+    this.#http?.close();
+    this.#link.close();
+  }
+
+  async #ask(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
+    const http = this.#http;
+    if (http) return this.#noting(() => http.read(method, params, signal));
+    return (await this.#link.use(signal)).call(method, params, signal);
+  }
+
+  #told(session: KodiSession, method: string, data: Json): void {
+    if (method === "System.OnQuit" || method === "System.OnSleep" || method === "System.OnRestart") {
+      session.leaving = true;
+      return this.leave();
+    }
+    this.#surroundings.heard("on");
+    this.pushed.take(method, data);
+  }
+
+  /** What a refusal or a login says of the access goes into the registry. */
+  async #noting<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      const result = await work();
+      if (this.target.access !== "full") this.#learned({ access: "full" });
+      return result;
+    } catch (error) {
+      if (error instanceof ZapdError && error.code === "pairing_required" && this.target.access !== "unpaired")
+        this.#learned({ access: "unpaired" });
+      throw error;
+    }
+  }
+
+  /**
+   * A Kodi does not tell its own id to those who ask. It is the one that is meant by its hardware address, where both are
+   * known, or by its name; a Kodi of another name announces the id over mDNS, or is taken for another.
+   */
+  async #prove(ask: (method: string, params: Json) => Promise<Json>): Promise<void> {
+    const { target } = this;
+    const labels = await ask("XBMC.GetInfoLabels", { labels: ["System.FriendlyName", "Network.MacAddress"] });
+    const name = text(labels["System.FriendlyName"]);
+    const mac = readMac(labels["Network.MacAddress"]);
+    const known = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
+    const isOurs = known ?? (name === target.name || target.name === null || (await this.#announcesItself(target)));
+    if (!isOurs) {
+      throw new ZapdError("device_unreachable", `is not at ${target.host} any more: another device answers there`, {
+        hint: "Find it at its new address: zapd discover",
+      });
+    }
+    const macs = mac !== null && !target.macs.includes(mac) ? [mac, ...target.macs] : target.macs;
+    if (macs !== target.macs || (name !== null && name !== target.name)) this.#learned({ name, macs });
+  }
+
+  async #announcesItself({ host, identity }: Target): Promise<boolean> {
+    const signal = AbortSignal.timeout(3_000);
+    const service = await this.#surroundings.announced(httpType, host, signal);
+    return service !== null && service.txt["uuid"]?.toLowerCase() === identity;
+  }
+
+  #learned(facts: Partial<Pick<Facts, "name" | "macs" | "access">>): void {
+    const { identity, kind } = this.target;
+    const unsaid = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null };
+    this.#surroundings.learned({ ...unsaid, identity, kind, macs: [], traits: {}, access: null, ...facts });
+  }
+}

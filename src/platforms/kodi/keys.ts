@@ -1,0 +1,108 @@
+/** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
+import { ZapdError } from "../../errors.ts";
+import type { Key } from "../platform.ts";
+import { goHome, stopPlayers } from "./apps.ts";
+import type { KodiDevice } from "./device.ts";
+import { seen } from "./dialogs.ts";
+import { isJson, type Json } from "./protocol.ts";
+import { readPlayer } from "./state.ts";
+
+type Press = (device: KodiDevice, signal: AbortSignal) => Promise<unknown>;
+
+const send =
+  (method: string, params: Json = {}): Press =>
+  (device, signal) =>
+    device.command(method, params, signal);
+
+/** A command to the player that is active: never one of a fixed id, as plug-in videos play as player 0. */
+const toPlayer =
+  (method: string, params: Json): Press =>
+  async (device, signal) => {
+    const [playerid] = await device.players(signal);
+    if (playerid === undefined)
+      throw new ZapdError("device_refused", "plays nothing", {
+        hint: "Play something first, such as with zapd launch",
+      });
+    return device.command(method, { playerid, ...params }, signal);
+  };
+
+/** `ExecuteAction pause` toggles; this does what it says, however often (7.3). */
+const setPlaying =
+  (play: boolean | "toggle"): Press =>
+  async (device, signal) => {
+    const result = await toPlayer("Player.PlayPause", { play })(device, signal);
+    const speed = isJson(result) ? result["speed"] : undefined;
+    if (play === "toggle" || typeof speed !== "number" || (speed !== 0) === play) return;
+    // The answer may be from before it took hold.
+    const holds = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
+    if (!(await seen(holds, 2_000, signal)))
+      throw new ZapdError("device_error", `took the key, but ${play ? "does not play" : "plays on"}`);
+  };
+
+/** It says OK to channel keys without a tuner, too (9). */
+const changeChannel =
+  (action: string): Press =>
+  async (device, signal) => {
+    if ((await readPlayer(device, signal))?.live !== true)
+      throw new ZapdError("device_refused", "shows no channel", { hint: "Open one first: zapd key input-tuner" });
+    return device.command("Input.ExecuteAction", { action }, signal);
+  };
+
+const openTuner: Press = async (device, signal) => {
+  const { available } = await device
+    .read("PVR.GetProperties", { properties: ["available"] }, signal)
+    .catch((): Json => ({}));
+  if (available !== true) throw new ZapdError("unsupported_key", "has no tuner");
+  await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
+  if (!(await seen(async () => (await readPlayer(device, signal))?.live === true, 6_000, signal)))
+    throw new ZapdError("device_error", "took the key, but plays no channel");
+};
+
+const ways = [
+  ["canshutdown", "System.Shutdown"],
+  ["cansuspend", "System.Suspend"],
+  ["canhibernate", "System.Hibernate"],
+] as const;
+
+const turnOff: Press = async (device, signal) => {
+  const can = await device.read("System.GetProperties", { properties: ways.map(([name]) => name) }, signal);
+  const way = ways.find(([name]) => can[name] === true);
+  if (!way)
+    throw new ZapdError("device_refused", "may not turn off the machine that it runs on", {
+      hint: "The system under Kodi must allow it: on Linux by polkit or systemd-logind; Kodi itself would only end, and could not be called back",
+    });
+  await device.command(way[1], {}, signal).catch((error: unknown) => {
+    // It may be gone before it has answered.
+    if (!(error instanceof ZapdError) || error.code !== "device_error" || !/hung up|closed|broke/.test(error.message))
+      throw error;
+  });
+  device.leave();
+};
+
+export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
+  home: goHome,
+  back: send("Input.Back"),
+  up: send("Input.Up"),
+  down: send("Input.Down"),
+  left: send("Input.Left"),
+  right: send("Input.Right"),
+  select: send("Input.Select"),
+  play: setPlaying(true),
+  pause: setPlaying(false),
+  "play-pause": setPlaying("toggle"),
+  stop: stopPlayers,
+  rewind: toPlayer("Player.SetSpeed", { speed: "decrement" }),
+  "fast-forward": toPlayer("Player.SetSpeed", { speed: "increment" }),
+  replay: toPlayer("Player.Seek", { value: { seconds: -10 } }),
+  skip: toPlayer("Player.Seek", { value: { seconds: 10 } }),
+  "volume-up": send("Application.SetVolume", { volume: "increment" }),
+  "volume-down": send("Application.SetVolume", { volume: "decrement" }),
+  mute: send("Application.SetMute", { mute: "toggle" }),
+  power: turnOff,
+  "power-off": turnOff,
+  "channel-up": changeChannel("channelup"),
+  "channel-down": changeChannel("channeldown"),
+  "input-tuner": openTuner,
+  info: send("Input.Info"),
+  options: send("Input.ContextMenu"),
+};

@@ -1,0 +1,177 @@
+/** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
+import type { PlatformApp, Playback } from "../platform.ts";
+import { kodiServices } from "./services.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
+}
+
+/** A list of objects under a name; Kodi leaves out one that is empty. */
+export function listOf(result: Json, name: string, most = 2_000): Json[] {
+  const list = result[name];
+  return Array.isArray(list) ? list.slice(0, most).filter(isJson) : [];
+}
+
+/** `{hours, minutes, seconds, milliseconds}` in milliseconds; they have been seen negative (7.2). */
+export function readTime(value: unknown): number | null {
+  if (!isJson(value)) return null;
+  const part = (name: string) => (typeof value[name] === "number" ? (value[name] as number) : 0);
+  const ms = ((part("hours") * 60 + part("minutes")) * 60 + part("seconds")) * 1_000 + part("milliseconds");
+  return Math.max(0, Math.round(ms));
+}
+
+/** What plays, as it was at a moment; its position goes on with its speed. */
+export interface Playing {
+  readonly playerId: number;
+  readonly speed: number;
+  readonly positionMs: number | null;
+  readonly durationMs: number | null;
+  readonly live: boolean | null;
+  readonly title: string | null;
+  /** What is played; `plugin://…` names the add-on. */
+  readonly path: string | null;
+  /** On the monotonic clock. */
+  readonly at: number;
+}
+
+/** `Player.GetProperties`, `Player.GetItem` and the label of what is played (7.2). */
+export function readPlaying(playerId: number, properties: Json, item: Json, path: string | null): Playing {
+  const duration = readTime(properties["totaltime"]);
+  const live = properties["live"] === true;
+  const hasEnd = duration !== null && duration > 0;
+  return {
+    playerId,
+    speed: typeof properties["speed"] === "number" ? properties["speed"] : 0,
+    // Live television answers zeros for both.
+    positionMs: live && !hasEnd ? null : readTime(properties["time"]),
+    durationMs: hasEnd ? duration : null,
+    live: typeof properties["live"] === "boolean" ? live : null,
+    title: titleOf(item),
+    path: path ?? text(item["file"]),
+    at: performance.now(),
+  };
+}
+
+/** Files often have their title in the label alone; a channel has neither, but a name. */
+function titleOf(item: Json): string | null {
+  return text(item["title"]) ?? text(item["label"]) ?? text(item["channel"]);
+}
+
+/** What plays, now. */
+export function describePlayback(playing: Playing, now = performance.now()): Playback {
+  const { speed, positionMs, durationMs, at } = playing;
+  const position = positionMs === null ? null : Math.round(positionMs + speed * (now - at));
+  return {
+    status: speed === 0 ? "paused" : "playing",
+    position_ms: position === null ? null : Math.max(0, Math.min(position, durationMs ?? position)),
+    duration_ms: durationMs,
+    live: playing.live,
+    title: playing.title,
+  };
+}
+
+/** The add-on that a path belongs to: `plugin://plugin.video.x/…`. */
+export function addonOf(path: string | null): string | null {
+  return /^plugin:\/\/([a-z0-9][\w.-]{0,127})(?:\/|$)/i.exec(path ?? "")?.[1] ?? null;
+}
+
+export const favouritePrefix = "favourite:";
+export const channelPrefix = "channel:";
+
+export function appOf(id: string, name: string | null): PlatformApp {
+  const service = kodiServices.get(id);
+  return {
+    platformId: id,
+    name: name ?? id,
+    type: "app",
+    version: null,
+    ...(service !== undefined && { id: service }),
+  };
+}
+
+export function readAddon(addon: Json): PlatformApp | null {
+  const id = text(addon["addonid"]);
+  if (id === null || !/^[a-z0-9][\w.-]{0,127}$/i.test(id) || addon["enabled"] === false) return null;
+  return {
+    ...appOf(id, text(addon["name"])?.replace(/\[\/?(B|I|COLOR[^\]]*|UPPERCASE|LIGHT)\]/gi, "") ?? null),
+    version: text(addon["version"]),
+  };
+}
+
+/** A favourite is known by its title alone. */
+export function readFavourite(favourite: Json): PlatformApp | null {
+  const title = text(favourite["title"])?.trim();
+  if (!title || title.length > 100) return null;
+  return { ...appOf(`${favouritePrefix}${title}`, title), platformId: `${favouritePrefix}${title}` };
+}
+
+/** Whether a text is something that Kodi can be told to open: an add-on, a favourite, a channel, a path or an address. */
+export function isKodiAppId(text: string): boolean {
+  if (text.length > 1_024 || /\p{Cc}/u.test(text)) return false;
+  if (/^favourite:\S.{0,99}$/.test(text) || /^channel:\d{1,9}$/.test(text)) return true;
+  // Relative paths would be looked for in Kodi's own folder, and ".." leads out of any.
+  if (/(^|[/\\])\.\.([/\\]|$)/.test(text)) return false;
+  return addonId.test(text) || address.test(text) || /^(\/|[A-Za-z]:[/\\])\S/.test(text);
+}
+
+const addonId =
+  /^(plugin|script|service|context|game|weather|webinterface|resource|screensaver|program|executable)\.[\w.-]{1,120}$/i;
+const schemes = [
+  "plugin",
+  "smb",
+  "nfs",
+  "https?",
+  "rtsp",
+  "rtmp",
+  "ftps?",
+  "sftp",
+  "davs?",
+  "upnp",
+  "pvr",
+  "special",
+  "videodb",
+  "musicdb",
+  "udp",
+  "rtp",
+  "mms",
+];
+const address = new RegExp(`^(${schemes.join("|")}):[/][/]\\S+$`, "i");
+
+/** Windows that take everything that is sent until they are answered (7.3), by their ids. */
+const dialogs: ReadonlySet<number> = new Set([
+  ...[10_100, 10_103, 10_106, 10_109, 10_111, 10_126, 10_128, 10_129, 10_130, 10_131, 10_132, 10_134, 10_135],
+  ...[10_138, 10_140, 10_146, 10_147, 10_150, 12_000, 12_001, 12_002, 12_003],
+]);
+const keyboards: ReadonlySet<number> = new Set([10_103, 10_109]);
+export const homeWindow = 10_000;
+
+/** The window in front (`GUI.GetProperties`). */
+export interface Window {
+  readonly id: number;
+  readonly label: string;
+}
+
+export function readWindow(result: Json): Window {
+  const window = isJson(result["currentwindow"]) ? result["currentwindow"] : {};
+  return { id: typeof window["id"] === "number" ? window["id"] : 0, label: text(window["label"]) ?? "" };
+}
+
+export function isDialog({ id }: Window): boolean {
+  return dialogs.has(id);
+}
+
+export function takesText({ id }: Window): boolean {
+  return keyboards.has(id);
+}
+
+/** A hardware address, once Kodi knows it: it says that it is busy until then (7.2). */
+export function readMac(value: unknown): string | null {
+  const mac = text(value)?.toLowerCase().replaceAll("-", ":") ?? "";
+  return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? mac : null;
+}

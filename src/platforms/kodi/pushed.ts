@@ -1,0 +1,108 @@
+/** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
+import type { PlatformApp, PlatformState } from "../platform.ts";
+import { addonOf, appOf, describePlayback, isJson, type Json, type Playing, readTime } from "./protocol.ts";
+
+/** The window in front is not pushed: what was read or heard is good for this long. */
+const freshFor = 1_000;
+
+export interface Reading {
+  readonly playing: Playing | null;
+  readonly volume: { readonly level: number | null; readonly muted: boolean | null };
+  readonly screensaver: boolean | null;
+  /** The add-on whose folder is open. */
+  readonly folder: string | null;
+}
+
+export class PushedState {
+  #reading: Reading | null = null;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #commandAt = Number.NEGATIVE_INFINITY;
+  readonly #names = new Map<string, string>();
+
+  /** What is known well enough to be told without asking, or `null`. */
+  get fresh(): Reading | null {
+    return performance.now() - this.#heardAt < freshFor ? this.#reading : null;
+  }
+
+  /** A whole reading, begun at `since`: one from before the last command, or from before a notification, is worth nothing. */
+  read(reading: Reading, since: number): void {
+    if (since <= this.#commandAt) return;
+    this.#reading = reading;
+    this.#heardAt = performance.now();
+  }
+
+  /** From now on what was said before is old. */
+  commanded(): void {
+    this.#commandAt = performance.now();
+    this.forget();
+  }
+
+  forget(): void {
+    this.#reading = null;
+  }
+
+  name(id: string, name: string): void {
+    this.#names.set(id, name);
+  }
+
+  /** A notification: what it says itself is taken, and what it only hints at has to be read. */
+  take(method: string, data: Json): void {
+    const reading = this.#reading;
+    // What is being read now may be from before it.
+    if (!reading) return this.commanded();
+    this.#heardAt = performance.now();
+    const player = isJson(data["player"]) ? data["player"] : {};
+    const speed = player["speed"];
+    const { playing } = reading;
+    switch (method) {
+      case "Application.OnVolumeChanged": {
+        const { volume, muted } = data;
+        const level = typeof volume === "number" ? Math.round(volume) : reading.volume.level;
+        this.#reading = {
+          ...reading,
+          volume: { level, muted: typeof muted === "boolean" ? muted : reading.volume.muted },
+        };
+        return;
+      }
+      case "GUI.OnScreensaverActivated":
+      case "GUI.OnScreensaverDeactivated":
+        this.#reading = { ...reading, screensaver: method.endsWith("Activated") && !method.endsWith("Deactivated") };
+        return;
+      case "Player.OnPause":
+      case "Player.OnResume":
+      case "Player.OnSpeedChanged": {
+        // Opening a file while another plays resumes the old one first: only what is known to play changes its speed.
+        if (!playing || typeof speed !== "number") return this.commanded();
+        const { position_ms } = describePlayback(playing);
+        this.#reading = { ...reading, playing: { ...playing, speed, positionMs: position_ms, at: performance.now() } };
+        return;
+      }
+      case "Player.OnSeek": {
+        const positionMs = readTime(player["time"]);
+        if (!playing || positionMs === null) return this.commanded();
+        this.#reading = { ...reading, playing: { ...playing, positionMs, at: performance.now() } };
+        return;
+      }
+      default:
+        // OnPlay, OnStop, OnAVStart …: several come for one start, and what plays is read once, by who asks next.
+        if (method.startsWith("Player.") || method.startsWith("GUI.")) this.commanded();
+    }
+  }
+
+  describe({ playing, volume, screensaver, folder }: Reading): PlatformState {
+    const addon = playing ? addonOf(playing.path) : folder;
+    return {
+      power: "on",
+      app: addon === null ? null : this.app(addon),
+      screensaver,
+      playback: playing && describePlayback(playing),
+      volume,
+      input: null,
+    };
+  }
+
+  /** An add-on by the name that it was listed with. */
+  app(id: string): PlatformApp {
+    return appOf(id, this.#names.get(id) ?? null);
+  }
+}

@@ -1,0 +1,70 @@
+/** Reading what a Kodi does (players.md 7.2): each part may fail alone. */
+import type { PlatformState } from "../platform.ts";
+import type { KodiDevice } from "./device.ts";
+import { isJson, type Json, type Playing, readPlaying, readWindow, text, type Window } from "./protocol.ts";
+import type { Reading } from "./pushed.ts";
+
+export async function readState(device: KodiDevice, signal: AbortSignal): Promise<PlatformState> {
+  device.follow();
+  const known = device.isFollowed ? device.pushed.fresh : null;
+  if (known) return device.pushed.describe(known);
+  const since = performance.now();
+  const reading = await readAll(device, signal);
+  device.pushed.read(reading, since);
+  return device.pushed.describe(reading);
+}
+
+async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading> {
+  const volume = device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal);
+  const [application, playing, booleans, labels] = await Promise.allSettled([
+    volume,
+    readPlayer(device, signal),
+    device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
+    device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal),
+  ]);
+  // A Kodi that does not answer one of them answers none: nothing is told of what is not there.
+  if (application.status === "rejected" && (playing.status === "rejected" || unreachable(application.reason)))
+    throw application.reason;
+  const saying = settledValue(booleans)["System.ScreenSaverActive"];
+  const { volume: level, muted } = settledValue(application);
+  return {
+    playing: playing.status === "fulfilled" ? playing.value : null,
+    volume: {
+      level: typeof level === "number" ? Math.round(level) : null,
+      muted: typeof muted === "boolean" ? muted : null,
+    },
+    screensaver: typeof saying === "boolean" ? saying : null,
+    folder: text(settledValue(labels)["Container.PluginName"]),
+  };
+}
+
+function unreachable(reason: unknown): boolean {
+  return isJson(reason) && reason["code"] !== "device_refused" && reason["code"] !== "device_error";
+}
+
+function settledValue(settled: PromiseSettledResult<Json>): Json {
+  return settled.status === "fulfilled" ? settled.value : {};
+}
+
+export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promise<Playing | null> {
+  const [playerid] = await device.players(signal);
+  if (playerid === undefined) return null;
+  const [properties, item, labels] = await Promise.all([
+    device.read("Player.GetProperties", { playerid, properties: ["speed", "time", "totaltime", "live"] }, signal),
+    device
+      .read("Player.GetItem", { playerid, properties: ["title", "file", "channel"] }, signal)
+      .catch((): Json => ({})),
+    device.read("XBMC.GetInfoLabels", { labels: ["Player.Filenameandpath"] }, signal).catch((): Json => ({})),
+  ]);
+  return readPlaying(
+    playerid,
+    properties,
+    isJson(item["item"]) ? item["item"] : {},
+    text(labels["Player.Filenameandpath"]),
+  );
+}
+
+/** The window in front. */
+export async function windowOf(device: KodiDevice, signal: AbortSignal): Promise<Window> {
+  return readWindow(await device.read("GUI.GetProperties", { properties: ["currentwindow"] }, signal));
+}
