@@ -106,7 +106,8 @@ export class Arrivals {
     const platform = this.#deps.platforms.find((one) => one.name === before.platform);
     const { surroundings } = this.#deps;
     const facts = await platform?.identify(before, surroundings, AbortSignal.timeout(oldAddressMs)).catch(() => null);
-    return facts?.identity === before.identity;
+    // One that cannot say who it is, and is of the same platform, is taken to be who it was.
+    return facts?.identity === before.identity || facts?.provisional === true;
   }
 }
 

@@ -25,6 +25,7 @@ interface Found {
 export async function browseMdns(browse: MdnsBrowse): Promise<void> {
   if (browse.types.length === 0 || browse.interfaces.length === 0) return;
   const { Bonjour } = await import("bonjour-service");
+  const browsers: { update(): void }[] = [];
   const instances = browse.interfaces.map((one) => {
     const trouble = (error: unknown) =>
       browse.onTrouble(`${one.name} (${one.address}) could not be asked over mDNS: ${String(error)}`);
@@ -32,14 +33,21 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
     for (const type of browse.types) {
       const browser = bonjour.find(wordsOf(type), (found: Found) => browse.onService(serviceOf(found, type)));
       browse.window.onJoin(() => browser.update());
+      browsers.push(browser);
     }
     return bonjour;
   });
+  const again = setInterval(() => {
+    for (const browser of browsers) browser.update();
+  }, againAfter);
   await browse.window.over;
+  clearInterval(again);
   for (const bonjour of instances) bonjour.destroy();
 }
 
-const askedFor = 1_500;
+/** Who has just told somebody else of a service says it again only after a second (RFC 6762, 6). */
+const againAfter = 1_050;
+const askedFor = 1_600;
 
 /** What one host announces as a service of a type, asked for on every interface; `null` when it says nothing soon. */
 export async function askMdns(
@@ -51,20 +59,25 @@ export async function askMdns(
   if (interfaces.length === 0) return null;
   const { Bonjour } = await import("bonjour-service");
   const instances = interfaces.map((one) => new Bonjour(optionsFor(one), () => {}));
+  let again: ReturnType<typeof setTimeout> | undefined;
   try {
     return await new Promise((resolve) => {
       const timer = setTimeout(() => resolve(null), askedFor);
       signal.addEventListener("abort", () => resolve(null), { once: true, signal: AbortSignal.timeout(askedFor) });
-      for (const bonjour of instances) {
+      const browsers = instances.map((bonjour) =>
         bonjour.find(wordsOf(type), (found: Found) => {
           const service = serviceOf(found, type);
           if (service.source !== host) return;
           clearTimeout(timer);
           resolve(service);
-        });
-      }
+        }),
+      );
+      again = setTimeout(() => {
+        for (const browser of browsers) browser.update();
+      }, againAfter);
     });
   } finally {
+    clearTimeout(again);
     for (const bonjour of instances) bonjour.destroy();
   }
 }

@@ -24,7 +24,8 @@ export class KodiDevice {
     this.#surroundings = surroundings;
     const { credentials } = surroundings;
     const { host, port, ports, traits } = target;
-    const overHttp = traits["transport"] !== "websocket";
+    // What was found at another port says nothing of this one.
+    const overHttp = traits["transport"] !== `websocket:${port}`;
     const prove = (ask: (method: string, params: Json) => Promise<Json>) => this.#prove(ask);
     this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, credentials, prove }) : null;
     const at = { host, port: overHttp ? (ports["websocket"] ?? 9_090) : port };

@@ -2,25 +2,31 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import type { KodiDevice } from "./device.ts";
-import { isDialog, type Window } from "./protocol.ts";
+import { busyWindow, isDialog, type Window } from "./protocol.ts";
 import { windowOf } from "./state.ts";
 
 const lookEvery = 100;
 
+/** It shows that it is busy, and takes nothing, while it opens something; then it is over by itself. */
+const busyFor = 5_000;
+
 /** Fails when a dialog is open, with its name. */
 export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  const window = await windowOf(device, signal);
+  let window = await windowOf(device, signal);
+  const isOver = async () => {
+    window = await windowOf(device, signal);
+    return window.id !== busyWindow;
+  };
+  if (window.id === busyWindow) await seen(isOver, busyFor, signal);
   if (isDialog(window)) throw dialogOpen(window);
 }
 
-export function dialogOpen({ label }: Window): ZapdError {
-  return new ZapdError(
-    "device_refused",
-    `has a dialog open${label === "" ? "" : ` (${label})`}, which takes all that is sent`,
-    {
-      hint: "Answer it with zapd key select, or close it with zapd key back",
-    },
-  );
+export function dialogOpen({ id, label }: Window): ZapdError {
+  if (id === busyWindow)
+    return new ZapdError("device_busy", "is busy, and takes nothing", { hint: "Try again in a moment" });
+  return new ZapdError("device_refused", `has a dialog open (${label || id}), which takes all that is sent`, {
+    hint: "Answer it with zapd key select, or close it with zapd key back",
+  });
 }
 
 /** Looks until something holds, for `ms` at most. */

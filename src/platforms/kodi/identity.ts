@@ -78,7 +78,7 @@ async function overSocket(lead: Lead, surroundings: Surroundings, signal: AbortS
       const result = await session.call(method, params, within);
       return isJson(result) ? result : {};
     };
-    return { ...(await factsBy(ask, lead, null)), access: "full", traits: { transport: "websocket" } };
+    return { ...(await factsBy(ask, lead, null)), access: "full", traits: { transport: `websocket:${lead.port}` } };
   } finally {
     session.close();
   }

@@ -150,6 +150,7 @@ const dialogs: ReadonlySet<number> = new Set([
 ]);
 const keyboards: ReadonlySet<number> = new Set([10_103, 10_109]);
 export const homeWindow = 10_000;
+export const busyWindow = 10_138;
 
 /** The window in front (`GUI.GetProperties`). */
 export interface Window {

@@ -1,0 +1,196 @@
+/** A real Kodi through the daemon's public API (protocols/players.md 13): found by mDNS, and held against its own words. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { refuse, succeed } from "../../blackbox/checked.ts";
+import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
+import { until } from "../../support/http-device.ts";
+import { type RealKodi, startRealKodi, whyNoKodi } from "../../support/real-kodi.ts";
+
+const missing = whyNoKodi();
+if (missing !== null) process.stderr.write(`skipped: a real Kodi through the daemon: ${missing}\n`);
+
+let real: RealKodi;
+let daemon: TestDaemon;
+const id = "Twin Kodi";
+const pressed = (key: string) => succeed(daemon, "key", { id, body: { key } });
+const state = async () => (await succeed(daemon, "getState", { id })).state;
+/** What Kodi itself says of its player. */
+const own = async () => {
+  const [active] = (await real.call("Player.GetActivePlayers")) as { playerid: number }[];
+  if (!active) return null;
+  const properties = ["speed", "time"];
+  const said = await real.call("Player.GetProperties", { playerid: active.playerid, properties });
+  const { speed, time } = said as { speed: number; time: { minutes: number; seconds: number; milliseconds: number } };
+  return { speed, ms: (time.minutes * 60 + time.seconds) * 1_000 + time.milliseconds };
+};
+const window = async () => {
+  const said = await real.call("GUI.GetProperties", { properties: ["currentwindow"] });
+  return (said as { currentwindow: { id: number } }).currentwindow.id;
+};
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  real = await startRealKodi({ name: id });
+  daemon = await startTestDaemon({
+    config: {
+      discovery: { interfaces: [real.interfaceName], timeout_ms: 2_500 },
+      devices: { request_timeout_ms: 4_000 },
+    },
+  });
+}, 90_000);
+
+afterAll(async () => {
+  await daemon?.dispose();
+  await real?.stop();
+}, 30_000);
+
+describe.skipIf(missing !== null)("a real Kodi", () => {
+  test("is found by mDNS, once though two services announce it, and is who it says", async () => {
+    const { devices } = await succeed(daemon, "discover");
+    expect(devices).toMatchObject([
+      { name: id, platform: "kodi", kind: "player", host: real.host, port: 8_080, access: "full" },
+    ]);
+    expect(devices[0]?.software_version).toMatch(/^\d+\.\d+$/);
+    expect((await succeed(daemon, "discover")).devices.length).toBe(1);
+    const added = await succeed(daemon, "addDevice", { body: { host: real.host } });
+    expect(added.id).toBe(devices[0]?.id ?? "");
+  }, 30_000);
+
+  test("plays, pauses, seeks and stops; positions advance, and all is as Kodi itself says", async () => {
+    const launched = await succeed(daemon, "launch", { id, body: { app: real.clips.video } });
+    expect(launched.confirmed).toBe(true);
+    const first = (await state()).playback;
+    expect(first).toMatchObject({ status: "playing", live: false });
+    expect(Math.abs((first?.duration_ms ?? 0) - 120_000)).toBeLessThan(2_000);
+    await until(
+      "it advances",
+      async () => ((await state()).playback?.position_ms ?? 0) > (first?.position_ms ?? 0) + 800,
+    );
+    const [ours, theirs] = [(await state()).playback?.position_ms ?? 0, (await own())?.ms ?? 0];
+    expect(Math.abs(ours - theirs)).toBeLessThan(1_500);
+    for (const key of ["pause", "pause"]) {
+      await pressed(key);
+      expect([(await state()).playback?.status, (await own())?.speed]).toEqual(["paused", 0]);
+    }
+    const held = (await state()).playback?.position_ms ?? 0;
+    await pressed("skip");
+    await until("it is ten seconds on", async () => ((await own())?.ms ?? 0) > held + 7_000);
+    expect(Math.abs(((await state()).playback?.position_ms ?? 0) - ((await own())?.ms ?? 0))).toBeLessThan(1_500);
+    await pressed("replay");
+    for (const key of ["play", "play"]) {
+      await pressed(key);
+      expect([(await state()).playback?.status, (await own())?.speed]).toEqual(["playing", 1]);
+    }
+    await pressed("play-pause");
+    expect((await own())?.speed).toBe(0);
+    await pressed("fast-forward").catch(() => {});
+    await succeed(daemon, "stop", { id });
+    expect([(await state()).playback, await own()]).toEqual([null, null]);
+    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  }, 60_000);
+
+  test("volume and mute are as Kodi says, pushed", async () => {
+    await real.call("Application.SetVolume", { volume: 40 });
+    await until("it is heard", async () => (await state()).volume?.level === 40);
+    await pressed("volume-up");
+    const said = (await real.call("Application.GetProperties", { properties: ["volume"] })) as { volume: number };
+    expect((await state()).volume?.level).toBe(said.volume);
+    expect(said.volume).toBeGreaterThan(40);
+    await pressed("mute");
+    expect((await state()).volume?.muted).toBe(true);
+    await pressed("mute");
+    expect((await state()).volume?.muted).toBe(false);
+  }, 20_000);
+
+  test("lists add-ons and favourites, no libraries, and launches one of its add-ons", async () => {
+    const { apps } = await succeed(daemon, "refresh", { id });
+    const ids = apps.map((app) => app.platform_id);
+    expect(ids).toContain(real.plugin);
+    expect(ids).toContain(real.script);
+    expect(ids.filter((one) => /^(xbmc\.|metadata\.|resource\.|skin\.|repository\.)/.test(one))).toEqual([]);
+    expect((await succeed(daemon, "launch", { id, body: { app: real.plugin } })).confirmed).toBe(true);
+    expect((await state()).app?.platform_id).toBe(real.plugin);
+    expect((await succeed(daemon, "stop", { id })).app?.platform_id).toBe(real.plugin);
+    await until("it is at home", async () => (await window()) === 10_000);
+    expect((await state()).app).toBeNull();
+    await refuse(daemon, "launch", { id, body: { app: "plugin.video.nothing" } }, "app_not_found");
+    await refuse(
+      daemon,
+      "launch",
+      { id, body: { app: "/nowhere/nothing.mp4" } },
+      "app_not_found",
+      "device_refused",
+      "device_error",
+    );
+  }, 40_000);
+
+  test.each(["yes-no", "ok", "context-menu", "select"])(
+    "with a dialog open (%s) nothing claims what did not happen",
+    async (dialog) => {
+      await succeed(daemon, "launch", { id, body: { app: real.clips.video } });
+      await real.call("Addons.ExecuteAddon", { addonid: real.script, params: [dialog], wait: false });
+      await until("the dialog is open", async () => ![10_000, 10_138, 12_005].includes(await window()));
+      const open = await window();
+      for (const [name, body] of [
+        ["launch", { app: real.plugin }],
+        ["key", { key: "home" }],
+      ] as const) {
+        const { error } = (
+          await daemon.api(
+            "POST",
+            `/devices/${encodeURIComponent(id)}/${name === "key" ? "remote/key" : "apps/launch"}`,
+            body,
+          )
+        ).body;
+        expect([name, error?.code, error?.hint ?? ""]).toEqual([
+          name,
+          "device_refused",
+          expect.stringContaining("zapd key"),
+        ]);
+        expect(await window()).toBe(open);
+      }
+      // Stopping either happens, or is refused; never the one and said to be the other.
+      const stopped = await daemon.api("POST", `/devices/${encodeURIComponent(id)}/apps/stop`);
+      expect(stopped.status === 200).toBe((await own()) === null);
+      await pressed("back");
+      await until("the dialog is gone", async () => (await window()) !== open);
+      await succeed(daemon, "stop", { id });
+    },
+    40_000,
+  );
+
+  test("takes text while a keyboard is open, and says so when none is", async () => {
+    await pressed("home");
+    await refuse(daemon, "key", { id, body: { key: "literal:nobody" } }, "device_refused");
+    await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["keyboard"], wait: false });
+    await until("the keyboard is open", async () => (await window()) === 10_103);
+    await pressed("literal:héllo wörld 📺");
+    await until("it is gone", async () => {
+      if ((await window()) === 10_103) await pressed("back");
+      return (await window()) !== 10_103;
+    });
+  }, 30_000);
+
+  test("sequences, in order and through the menus", async () => {
+    await pressed("home");
+    const keys = ["down", "up", "right", "left"];
+    expect((await succeed(daemon, "sequence", { id, body: { keys, delay_ms: 50 } })).sent).toBe(4);
+  }, 20_000);
+
+  test("quits and is off, stays in the registry, comes back, and its state is right within 5 s", async () => {
+    await state();
+    // What is pushed is followed from the first reading on, in the background.
+    await Bun.sleep(500);
+    await real.quit();
+    await until("it is off", async () => (await state()).power === "off");
+    expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
+    await real.start();
+    const started = performance.now();
+    await until(
+      "it is on",
+      async () => (await daemon.api("GET", `/devices/${encodeURIComponent(id)}/state`)).body.data?.state.power === "on",
+    );
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect((await succeed(daemon, "listDevices")).length).toBe(1);
+    expect(daemon.log()).not.toMatch(/error/i);
+  }, 90_000);
+});
