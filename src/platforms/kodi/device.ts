@@ -1,5 +1,6 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
 import { ZapdError } from "../../errors.ts";
+import { rest } from "../../rest.ts";
 import { Link } from "../link.ts";
 import type { DeviceSurroundings, Facts, Target } from "../platform.ts";
 import { isJson, type Json, readMac, text } from "./protocol.ts";
@@ -10,6 +11,13 @@ import { KodiSession } from "./session.ts";
 export const httpType = "_xbmc-jsonrpc-h._tcp";
 /** A Kodi without push is not asked for it with every call. */
 const pushAgainAfter = 60_000;
+/** It goes on answering for a moment after it said that it ends: what it says then is not news. */
+const leavesWithin = 3_000;
+const endsWithin = 30_000;
+const macLabel = "Network.MacAddress";
+/** It is busy with finding it out when it is asked for the first time, and now and then for long (7.2). */
+const macEvery = 2_000;
+const macRounds = 15;
 
 export class KodiDevice {
   readonly target: Target;
@@ -18,6 +26,10 @@ export class KodiDevice {
   readonly #http: HttpRpc | null;
   readonly #link: Link<KodiSession>;
   #noPushUntil = Number.NEGATIVE_INFINITY;
+  #leavingUntil = Number.NEGATIVE_INFINITY;
+  #hungUpAt = Number.NEGATIVE_INFINITY;
+  #askedMac = false;
+  readonly #closed = new AbortController();
 
   constructor(target: Target, surroundings: DeviceSurroundings) {
     this.target = target;
@@ -34,6 +46,7 @@ export class KodiDevice {
       onEnd: () => {
         this.pushed.forget();
         surroundings.fellSilent();
+        this.#hungUpAt = performance.now();
       },
       open: async (signal, _unasked, ended) => {
         const session = await KodiSession.open(at, surroundings, signal);
@@ -98,12 +111,14 @@ export class KodiDevice {
 
   /** It goes off, and is left alone. */
   leave(): void {
+    this.#leavingUntil = performance.now() + leavesWithin;
     this.pushed.forget();
     this.#surroundings.heard("off");
     this.#link.drop();
   }
 
   close(): void {
+    this.#closed.abort();
     this.#http?.close();
     this.#link.close();
   }
@@ -125,6 +140,7 @@ export class KodiDevice {
 
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
+    if (performance.now() < this.#leavingUntil) throw new ZapdError("device_unreachable", "is on its way off");
     try {
       const result = await work();
       if (this.target.access !== "full") this.#learned({ access: "full" });
@@ -132,28 +148,46 @@ export class KodiDevice {
     } catch (error) {
       if (error instanceof ZapdError && error.code === "pairing_required" && this.target.access !== "unpaired")
         this.#learned({ access: "unpaired" });
+      // It hung up without a word, as it does now and then when it ends, and nothing listens there any more.
+      const hungUp = performance.now() - this.#hungUpAt < endsWithin;
+      if (hungUp && error instanceof ZapdError && /refused/.test(error.message)) this.#surroundings.heard("off");
       throw error;
     }
   }
 
   /**
-   * A Kodi does not tell its own id to those who ask. It is the one that is meant by its hardware address, where both are
-   * known, or by its name; a Kodi of another name announces the id over mDNS, or is taken for another.
+   * A Kodi does not tell its own id to those who ask. It is the one that is meant by its name; one of another name, by its
+   * hardware's address, or by the id that it announces over mDNS, or it is taken for another.
    */
   async #prove(ask: (method: string, params: Json) => Promise<Json>): Promise<void> {
     const { target } = this;
-    const labels = await ask("XBMC.GetInfoLabels", { labels: ["System.FriendlyName", "Network.MacAddress"] });
-    const name = text(labels["System.FriendlyName"]);
-    const mac = readMac(labels["Network.MacAddress"]);
-    const known = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
-    const isOurs = known ?? (name === target.name || target.name === null || (await this.#announcesItself(target)));
-    if (!isOurs) {
-      throw new ZapdError("device_unreachable", `is not at ${target.host} any more: another device answers there`, {
-        hint: "Find it at its new address: zapd discover",
-      });
+    const name = text((await ask("XBMC.GetInfoLabels", { labels: ["System.FriendlyName"] }))["System.FriendlyName"]);
+    // Not asked beside the name: Kodi may take seconds to find it out (7.2).
+    const macOf = async () => readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
+    if (name !== target.name && target.name !== null) {
+      const mac = await macOf();
+      const known = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
+      if (!(known ?? (await this.#announcesItself(target)))) {
+        throw new ZapdError("device_unreachable", `is not at ${target.host} any more: another device answers there`, {
+          hint: "Find it at its new address: zapd discover",
+        });
+      }
     }
-    const macs = mac !== null && !target.macs.includes(mac) ? [mac, ...target.macs] : target.macs;
-    if (macs !== target.macs || (name !== null && name !== target.name)) this.#learned({ name, macs });
+    if (name !== null && name !== target.name) this.#learned({ name });
+    if (target.macs.length > 0 || this.#askedMac) return;
+    this.#askedMac = true;
+    this.#learnMac().catch(() => {});
+  }
+
+  /** The address to wake it by; nobody waits for it. */
+  async #learnMac(): Promise<void> {
+    for (let round = 0; round < macRounds; round++) {
+      await rest(macEvery, this.#closed.signal);
+      const mac = readMac(
+        (await this.read("XBMC.GetInfoLabels", { labels: [macLabel] }, this.#closed.signal))[macLabel],
+      );
+      if (mac !== null) return this.#learned({ macs: [mac] });
+    }
   }
 
   async #announcesItself({ host, identity }: Target): Promise<boolean> {
