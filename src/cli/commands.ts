@@ -63,7 +63,7 @@ export const commands: Readonly<Record<string, Command>> = {
       pin: { type: "string", value: "PIN", about: "what the device shows" },
       user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
     },
-    examples: ["zapd pair Bedroom", "zapd pair Cinema --user kodi"],
+    examples: ["zapd pair Bedroom", "zapd pair Cinema --user me"],
     load: async () => (await import("./pair.ts")).pair,
   },
   forget: {

@@ -8,6 +8,7 @@ import { isJson, type Json, readMac, text } from "./protocol.ts";
 import { HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
+const none = Promise.resolve(null);
 const askAgainAfter = 250;
 export const socketType = "_xbmc-jsonrpc._tcp";
 
@@ -27,16 +28,19 @@ function uuidOf(txt: Readonly<Record<string, string>>): string | null {
 export async function identifyKodi(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
   const { said = {} } = lead;
   // A Kodi with a web server is driven over that: its other service leads to it.
-  const announced = said["type"] === httpType ? null : await surroundings.announced(httpType, lead.host, signal);
+  // Asked beside the rest: it takes as long as nobody answers.
+  const asking =
+    said["type"] === httpType ? none : surroundings.announced(httpType, lead.host, signal).catch(() => null);
+  const announced = said["type"] === socketType ? await asking : null;
   if (said["type"] === socketType)
     return announced
       ? {
-          ...(await overHttp({ ...lead, port: announced.port }, surroundings, signal, announced)),
+          ...(await overHttp({ ...lead, port: announced.port }, surroundings, signal, asking)),
           answersOn: announced.port,
         }
       : overSocket(lead, surroundings, signal);
   try {
-    return await overHttp(lead, surroundings, signal, announced);
+    return await overHttp(lead, surroundings, signal, asking);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // A port that somebody gave may be that of the WebSocket.
@@ -51,7 +55,7 @@ async function overHttp(
   lead: Lead,
   surroundings: Surroundings,
   signal: AbortSignal,
-  announced: MdnsService | null,
+  asking: Promise<MdnsService | null>,
 ): Promise<Identified> {
   const rpc = new HttpRpc({ address: lead, surroundings, credentials: null });
   try {
@@ -59,9 +63,10 @@ async function overHttp(
       const result = await rpc.read(method, params, signal);
       return isJson(result) ? result : {};
     };
-    return { ...(await factsBy(ask, lead, announced)), access: "full" };
+    return { ...(await factsBy(ask, lead, asking)), access: "full" };
   } catch (error) {
     if (!(error instanceof ZapdError) || error.code !== "pairing_required") throw error;
+    const announced = await asking;
     // It tells nothing without its password, but its name, to all the network.
     const name = text(lead.said?.["name"]) ?? announced?.name ?? null;
     return { ...known(lead, announced, null), name, softwareVersion: null, macs: [], needsPairing: true };
@@ -78,7 +83,7 @@ async function overSocket(lead: Lead, surroundings: Surroundings, signal: AbortS
       const result = await session.call(method, params, within);
       return isJson(result) ? result : {};
     };
-    return { ...(await factsBy(ask, lead, null)), access: "full", traits: { transport: `websocket:${lead.port}` } };
+    return { ...(await factsBy(ask, lead, none)), access: "full", traits: { transport: `websocket:${lead.port}` } };
   } finally {
     session.close();
   }
@@ -87,7 +92,7 @@ async function overSocket(lead: Lead, surroundings: Surroundings, signal: AbortS
 async function factsBy(
   ask: (method: string, params: Json) => Promise<Json>,
   lead: Lead,
-  announced: MdnsService | null,
+  asking: Promise<MdnsService | null>,
 ): Promise<Identified> {
   const [application, labels] = await Promise.all([
     ask("Application.GetProperties", { properties: ["name", "version"] }),
@@ -97,7 +102,7 @@ async function factsBy(
   if (!isJson(version) || !("System.FriendlyName" in labels)) throw new ZapdError("device_error", "is no Kodi");
   const mac = readMac(labels["Network.MacAddress"]) ?? (await askedAgain(ask));
   return {
-    ...known(lead, announced, mac),
+    ...known(lead, await asking, mac),
     name: text(labels["System.FriendlyName"]),
     macs: mac === null ? [] : [mac],
     softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
