@@ -67,7 +67,8 @@ export async function askMdns(
       const browsers = instances.map((bonjour) =>
         bonjour.find(wordsOf(type), (found: Found) => {
           const service = serviceOf(found, type);
-          if (service.source !== host) return;
+          // What this machine announces has one sender for all its loopback addresses.
+          if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
           clearTimeout(timer);
           resolve(service);
         }),

@@ -15,9 +15,16 @@ export const socketType = "_xbmc-jsonrpc._tcp";
 /** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
 export function readService({ type, source, addresses, port, txt, name }: MdnsService): Lead | null {
   if (type !== httpType && type !== socketType) return null;
-  if (!/^[0-9.]+$/.test(source) || (addresses.length > 0 && !addresses.includes(source))) return null;
+  if (!/^[0-9.]+$/.test(source)) return null;
+  // What this very machine announces has one sender for all its loopback addresses.
+  const own = isLoopback(source) ? addresses.find(isLoopback) : undefined;
+  if (addresses.length > 0 && own === undefined && !addresses.includes(source)) return null;
   const uuid = uuidOf(txt);
-  return { host: source, port, said: { type, name, ...(uuid !== null && { uuid }) } };
+  return { host: own ?? source, port, said: { type, name, ...(uuid !== null && { uuid }) } };
+}
+
+function isLoopback(address: string): boolean {
+  return /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
 function uuidOf(txt: Readonly<Record<string, string>>): string | null {
