@@ -163,6 +163,8 @@ export class Control {
         },
         signal,
       );
+      // What it said when it let us in is to be seen by who asks next.
+      await this.#deps.registry.settled();
     } finally {
       this.#pairing.delete(entry.id);
       this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);

@@ -129,6 +129,11 @@ export class Registry {
     });
   }
 
+  /** Waits for what is being written. */
+  settled(): Promise<void> {
+    return this.#store.settled();
+  }
+
   async remove(id: string): Promise<Entry> {
     const removed = await this.#store.update((content) => {
       const result = known(content, id);

@@ -6,6 +6,8 @@ import { rest } from "../rest.ts";
 import type { Surroundings, Target } from "./platform.ts";
 
 const callEvery = 1_000;
+/** A set that refuses while it starts is asked again soon. */
+const askEvery = 200;
 
 /** How a device is called until it answers. */
 export interface Call {
@@ -35,10 +37,11 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
   for (let left = withinMs; left > 0; left = until - performance.now()) {
     surroundings.debug(`magic packets for ${target.macs.join(", ")} to ${destinations.join(", ")}`);
     await sendMagicPackets(target.macs, destinations, target.ports["wake"] ?? 9);
-    const start = performance.now();
-    const within = Math.min(callEvery, Math.max(1, until - start));
-    if (await call.answers(within)) return;
-    await rest(Math.max(0, within - (performance.now() - start)), signal);
+    const next = Math.min(until, performance.now() + callEvery);
+    for (let wait = next - performance.now(); wait > 0; wait = next - performance.now()) {
+      if (await call.answers(Math.max(1, wait))) return;
+      await rest(Math.max(0, Math.min(askEvery, next - performance.now())), signal);
+    }
   }
   const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;
   throw new ZapdError("device_unreachable", problem, { hint });
