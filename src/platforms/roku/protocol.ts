@@ -5,6 +5,7 @@
 import type { PlatformApp, PlatformState, Playback } from "../platform.ts";
 import { child, childrenOf, childText, type Element, readXml } from "../xml.ts";
 import { inputOf } from "./paths.ts";
+import { rokuServices } from "./services.ts";
 
 /** `/query/apps` (1.4). Menus and screensavers are not apps. */
 export function readApps(text: string): PlatformApp[] {
@@ -22,7 +23,9 @@ function appOf(element: Element, platformId: string): PlatformApp {
   const common = { platformId: platformId.slice(0, 128), name, version: element.attributes["version"] || null };
   if (platformId === "dev") return { ...common, type: "dev", id: "dev" };
   if (input !== null) return { ...common, type: input === "tuner" ? "tuner" : "input", id: input };
-  return { ...common, type: element.attributes["type"] === "tvin" ? "input" : "app" };
+  if (element.attributes["type"] === "tvin") return { ...common, type: "input" };
+  const service = rokuServices.get(platformId);
+  return { ...common, type: "app", ...(service !== undefined && { id: service }) };
 }
 
 /** Since OS 11 some sets call their home screen by this id, which `/query/apps` does not know (1.5). */

@@ -15,7 +15,7 @@ describe.skipIf(noCaptures !== null)(
         { platformId: "tvinput.hdmi3", name: "HDMI 3 (ARC)", version: "1.0.0", type: "input", id: "hdmi3" },
         { platformId: "tvinput.cvbs", name: "AV", version: "1.0.0", type: "input", id: "av" },
         { platformId: "tvinput.dtv", name: "Live TV", version: "1.0.0", type: "tuner", id: "tuner" },
-        { platformId: "12", name: "Netflix", version: "70.2523.1521026", type: "app" },
+        { platformId: "12", name: "Netflix", version: "70.2523.1521026", type: "app", id: "netflix" },
       ]);
       expect(apps.map((app) => app.name)).toContain("Kids & Family on The Roku Channel");
     });
@@ -110,7 +110,7 @@ describe("the active app", () => {
   test("an app, the first of two, an input, an app under a screensaver", () => {
     const netflix = '<app id="12" type="appl" version="8.1">Netflix</app>';
     expect(readActiveApp(`<active-app>${netflix}<app id="13">B</app></active-app>`)).toEqual({
-      app: { platformId: "12", name: "Netflix", type: "app", version: "8.1" },
+      app: { platformId: "12", name: "Netflix", type: "app", version: "8.1", id: "netflix" },
       screensaver: false,
     });
     const saver = '<screensaver id="55" type="ssvr" version="1">City</screensaver>';
