@@ -116,7 +116,7 @@ const onlyIn: readonly {
   readonly why: string;
 }[] = [
   {
-    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["composition", "simulators"] },
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo|demo-sets)\.ts$/, uses: ["composition", "simulators"] },
     why: "every other command talks to a daemon that runs",
   },
   {

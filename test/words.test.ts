@@ -25,7 +25,7 @@ describe("each word has its place", () => {
 
   test("no platform is named outside its folder, the list, its simulator and the demo", () => {
     expect(platforms.length).toBeGreaterThan(0);
-    const may = /^src\/(platforms\/index\.ts|simulators\/.*|cli\/demo\.ts)$/;
+    const may = /^src\/(platforms\/index\.ts|simulators\/.*|cli\/demo(-sets)?\.ts)$/;
     const said = sources.flatMap(({ path, code }) =>
       platforms
         .filter((name) => !may.test(path) && !path.startsWith(`src/platforms/${name}/`))

@@ -3,7 +3,9 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 
@@ -49,7 +51,11 @@ export async function setStage(): Promise<Stage> {
   const program = compiled ? `"${join(root, "dist/zapd")}"` : `"${process.execPath}" "${main}"`;
   writeFileSync(join(bin, "zapd"), `#!/bin/sh\nexec ${program} "$@"\n`);
   chmodSync(join(bin, "zapd"), 0o755);
-  for (const set of Object.values(sets)) await set.start();
+  // Not known at first: scripts add them by their addresses, $KITCHEN and $CINEMA.
+  const kitchen = createWebosSimulator({ name: "Kitchen", securePort: 0, plainPort: null, ssdp: false, promptMs: 50 });
+  const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, password: "popcorn" });
+  const others = [kitchen, cinema];
+  for (const set of [...Object.values(sets), ...others]) await set.start();
   const daemon = await startTestDaemon({
     // Searches of this daemon must not find the sets of tests that run beside this one.
     config: { dev: { vendor_password: password }, discovery: { timeout_ms: 100, interfaces: ["nowhere"] } },
@@ -62,6 +68,7 @@ export async function setStage(): Promise<Stage> {
     ...{ PATH: `${bin}:${process.env["PATH"]}`, HOME: folder, TZ: "UTC", LANG: "C.UTF-8", TMPDIR: backstage },
     ...{ ZAPD_CONFIG: daemon.configFile, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") },
     ...{ ZAPD_STATE_DIR: daemon.stateFolder },
+    ...{ KITCHEN: `127.0.0.1:${kitchen.ports.secure}`, CINEMA: `127.0.0.1:${cinema.port}` },
   });
 
   return {
@@ -100,7 +107,7 @@ export async function setStage(): Promise<Stage> {
       }),
     async dispose() {
       await daemon.dispose();
-      await Promise.all(Object.values(sets).map((set) => set.stop()));
+      await Promise.all([...Object.values(sets), ...others].map((set) => set.stop()));
       rmSync(backstage, { recursive: true, force: true });
     },
   };

@@ -63,14 +63,18 @@ function shows(answer: string, text: string): boolean {
 const tools = Bun.which("curl") !== null && Bun.which("zip") !== null;
 const title = "every command of the tour answers what the README says";
 
-test.skipIf(!tools)(tools ? title : `${title} (skipped: curl or zip is missing)`, async () => {
-  const all = steps();
-  expect(all.length).toBeGreaterThan(15);
-  for (const { command, answer } of all) {
-    const text = await run(command);
-    expect(shows(answer, text) ? "as the README says" : `${command}\n${text}`).toBe("as the README says");
-  }
-});
+test.skipIf(!tools)(
+  tools ? title : `${title} (skipped: curl or zip is missing)`,
+  async () => {
+    const all = steps();
+    expect(all.length).toBeGreaterThan(15);
+    for (const { command, answer } of all) {
+      const text = await run(command);
+      expect(shows(answer, text) ? "as the README says" : `${command}\n${text}`).toBe("as the README says");
+    }
+  },
+  30_000,
+);
 
 test("the demo introduces itself as the README shows", () => {
   const shown = /zapd 0\.1\.0 · demo:.*?API {5}/s.exec(readme)?.[0] ?? "";
