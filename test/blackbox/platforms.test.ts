@@ -1,0 +1,175 @@
+/** Sets of every platform behind one daemon: pairing, power and secrets as stories, and fifty sets of which half sleep. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { ask, refuse, succeed } from "./checked.ts";
+
+let daemon: TestDaemon;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
+const press = (id: string, key: string) => succeed(daemon, "key", { id, body: { key } });
+
+async function webos(name: string, options: object = {}): Promise<{ set: WebosSimulator; id: string }> {
+  const set = createWebosSimulator({
+    ...{ name, securePort: 0, plainPort: null, ssdp: false, promptMs: 50 },
+    ...{ bootMs: 300, socketsCloseMs: 400, portsCloseMs: 100, ...options },
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const { id } = await succeed(daemon, "addDevice", {
+    body: {
+      host: set.host,
+      port: set.ports.secure ?? set.ports.plain,
+      platform: "webos",
+      name,
+      ports: { wake: set.ports.wake },
+    },
+  });
+  return { set, id };
+}
+
+describe("an LG set", () => {
+  test("one story: unpaired, denied, accepted; turned off, silent, woken by the next command", async () => {
+    const { set, id } = await webos("Story", { socketsCloseMs: 30_000 });
+    expect((await succeed(daemon, "getDevice", { id })).access).toBe("unpaired");
+    const { hint } = await refuse(daemon, "launch", { id, body: { app: "netflix" } }, "pairing_required");
+    expect(hint).toContain("zapd pair");
+    set.setPrompting("deny");
+    expect((await refuse(daemon, "pair", { id }, "pairing_failed")).message).toContain("denied");
+    set.setPrompting("accept");
+    expect((await succeed(daemon, "pair", { id })).device.access).toBe("full");
+    expect(set.received.prompts.length).toBe(2);
+    expect((await state(id)).power).toBe("on");
+    await until("its addresses are known", async () =>
+      (await succeed(daemon, "getDevice", { id })).capabilities.includes("power_on"),
+    );
+    await press(id, "power-off");
+    expect((await state(id)).power).toBe("off");
+    expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
+    expect(set.state.power).toBe("standby");
+    // Nothing to do, and nothing that turns it on.
+    await press(id, "power-off");
+    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect(set.state.power).toBe("standby");
+    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+    expect(set.state).toMatchObject({ power: "on", activeApp: "netflix" });
+    expect((await state(id)).app?.id).toBe("netflix");
+    expect(set.received.prompts.length).toBe(2);
+  }, 40_000);
+
+  test("a sleeping set is left alone: nobody asks, nobody calls", async () => {
+    const { set, id } = await webos("Sleeper");
+    await succeed(daemon, "pair", { id });
+    await state(id);
+    await set.powerOff();
+    await until("it is off", async () => (await state(id)).power === "off");
+    const asked = set.received.requests.length;
+    await Bun.sleep(3_000);
+    expect(set.received.requests.length).toBe(asked);
+    // Many who ask at once are one attempt.
+    await Promise.all(Array.from({ length: 30 }, () => state(id)));
+    expect(set.received.requests.length - asked).toBeLessThanOrEqual(2);
+  }, 20_000);
+});
+
+test("secrets of two platforms are in their own file, for the user alone, and nowhere else", async () => {
+  const { set, id } = await webos("Keeper");
+  await succeed(daemon, "pair", { id });
+  const password = "canary-popcorn-77";
+  const cinema = createKodiSimulator({ name: "Vault", port: 0, tcpPort: 0, mdns: false, password });
+  await cinema.start();
+  cleanups.push(() => cinema.stop());
+  const added = await succeed(daemon, "addDevice", {
+    body: { host: cinema.host, port: cinema.port, platform: "kodi" },
+  });
+  expect(added.access).toBe("unpaired");
+  await refuse(daemon, "getState", { id: added.id }, "pairing_required");
+  await refuse(daemon, "pair", { id: added.id, body: { password: `${password}x` } }, "pairing_failed");
+  await succeed(daemon, "pair", { id: added.id, body: { pin: password } });
+  expect((await state(added.id)).power).toBe("on");
+  await press(added.id, "home");
+  await press(id, "home");
+  const [key = ""] = [...set.clientKeys.keys()];
+  const said = [daemon.log()];
+  for (const name of ["listDevices", "status", "health", "readConfig"] as const)
+    said.push(JSON.stringify((await ask(daemon, name)).body));
+  for (const one of [id, added.id])
+    for (const name of ["getDevice", "getState", "listApps"] as const)
+      said.push(JSON.stringify((await ask(daemon, name, { id: one })).body));
+  const files = readdirSync(daemon.stateFolder).filter((name) => statSync(join(daemon.stateFolder, name)).isFile());
+  for (const secret of [key, password]) {
+    expect(secret.length).toBeGreaterThan(8);
+    for (const text of said) expect(text).not.toContain(secret);
+    const holding = files.filter((name) => readFileSync(join(daemon.stateFolder, name), "utf8").includes(secret));
+    expect(holding).toEqual(["credentials.json"]);
+  }
+  expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
+}, 20_000);
+
+test("fifty sets of three platforms, half of them asleep: the list and the awake ones are as fast as ever", async () => {
+  const house = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  cleanups.push(() => house.dispose());
+  const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
+  const one = async (number: number) => {
+    const name = `Set ${number}`;
+    if (number % 3 === 0) {
+      const set = createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false });
+      await set.start();
+      const id = await add({ host: set.host, port: set.port, name, platform: "roku" });
+      return { id, sleep: () => set.sleep("deep"), stop: () => set.stop() };
+    }
+    if (number % 3 === 1) {
+      const set = createKodiSimulator({ name, port: 0, tcpPort: 0, mdns: false });
+      await set.start();
+      const ports = { websocket: set.ports.tcp ?? 0 };
+      const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });
+      return { id, sleep: async () => set.sleep(), stop: () => set.stop() };
+    }
+    const set = createWebosSimulator({
+      ...{ name, securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
+      ...{ socketsCloseMs: 100, portsCloseMs: 50 },
+    });
+    await set.start();
+    const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });
+    await succeed(house, "pair", { id });
+    return { id, sleep: () => set.powerOff(), stop: () => set.stop() };
+  };
+  const sets = await Promise.all(Array.from({ length: 50 }, (_, number) => one(number)));
+  cleanups.push(() => Promise.all(sets.map((set) => set.stop())));
+  await Promise.all(sets.map(({ id }) => succeed(house, "getState", { id })));
+  const timed = async (work: () => Promise<unknown>, times: number) => {
+    const took: number[] = [];
+    for (let round = 0; round < times; round++) {
+      const start = performance.now();
+      await work();
+      took.push(performance.now() - start);
+    }
+    return took.sort((one, other) => one - other)[Math.floor(times / 2)] ?? 0;
+  };
+  const awake = sets.filter((_set, at) => at % 2 === 0);
+  const drive = () =>
+    Promise.all(awake.slice(0, 5).map(({ id }) => succeed(house, "key", { id, body: { key: "down" } })));
+  await drive();
+  const before = { list: await timed(() => succeed(house, "listDevices"), 15), keys: await timed(drive, 15) };
+  await Promise.all(sets.filter((_set, at) => at % 2 === 1).map((set) => set.sleep()));
+  // Some are asked about while they sleep, as a dashboard does.
+  const asking = Promise.all(sets.map(({ id }) => house.api("GET", `/devices/${id}/state`)));
+  const after = { list: await timed(() => succeed(house, "listDevices"), 15), keys: await timed(drive, 15) };
+  for (const { status } of await asking) expect([200, 500]).toContain(status);
+  expect(after.list).toBeLessThan(before.list * 3 + 10);
+  expect(after.keys).toBeLessThan(before.keys * 3 + 30);
+  expect((await succeed(house, "listDevices")).length).toBe(50);
+}, 90_000);

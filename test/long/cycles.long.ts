@@ -1,0 +1,49 @@
+/** A set that goes off and is woken, a thousand times: memory and descriptors stay where they were (issue 4). */
+import { afterAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { accepted, ask } from "../blackbox/checked.ts";
+import { startTestDaemon } from "../support/daemon.ts";
+
+const cycles = Number(process.env["ZAPD_CYCLES"] ?? 1_000);
+const set = createWebosSimulator({
+  ...{ name: "Cycler", securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
+  ...{ bootMs: 5, socketsCloseMs: 5, portsCloseMs: 1 },
+});
+await set.start();
+const daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" } } });
+afterAll(async () => {
+  await daemon.dispose();
+  await set.stop();
+});
+
+const look = () => {
+  const status = readFileSync(`/proc/${daemon.process.pid}/status`, "utf8");
+  const kb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  return { mb: Math.round(kb / 1024), descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length };
+};
+
+test.skipIf(process.platform !== "linux")(
+  `${cycles} times off and on`,
+  async () => {
+    const body = { host: set.host, port: set.ports.secure, platform: "webos", ports: { wake: set.ports.wake } };
+    const { id } = accepted("addDevice", await ask(daemon, "addDevice", { body }));
+    accepted("pair", await ask(daemon, "pair", { id }));
+    accepted("getState", await ask(daemon, "getState", { id }));
+    const seen: { cycle: number; mb: number; descriptors: number }[] = [];
+    for (let cycle = 0; cycle < cycles; cycle++) {
+      accepted("key", await ask(daemon, "key", { id, body: { key: "power-off" } }));
+      accepted("key", await ask(daemon, "key", { id, body: { key: "home" } }));
+      expect(set.state.power).toBe("on");
+      if (cycle % Math.ceil(cycles / 10) === 0) seen.push({ cycle, ...look() });
+    }
+    const last = look();
+    process.stderr.write(
+      `off and on: ${seen.map((one) => `${one.cycle}: ${one.mb} MB, ${one.descriptors} fd`).join("; ")}; ${cycles}: ${last.mb} MB, ${last.descriptors} fd\n`,
+    );
+    const [, early = last] = seen;
+    expect(last.descriptors).toBeLessThanOrEqual(early.descriptors + 5);
+    expect(last.mb).toBeLessThanOrEqual(early.mb + 30);
+  },
+  2_400_000,
+);
