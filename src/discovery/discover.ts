@@ -5,6 +5,7 @@
 import type { Config } from "../config/config.ts";
 import { textOf, ZapdError } from "../errors.ts";
 import type { Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import { rest } from "../rest.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { addressOf, type Finding, Intake } from "./intake.ts";
 import { wantedInterfaces } from "./interfaces.ts";
@@ -16,6 +17,11 @@ import { ScanWindow } from "./window.ts";
 const graceMs = 2_000;
 /** A device that is missed starts a scan, but not more often than this. */
 const lookAgainEvery = 30_000;
+/**
+ * Milliseconds in which one platform's question at an address goes alone: what is a question of the one may be a request
+ * that changes something to a device of the other, and most answer at once.
+ */
+const headStartMs = 250;
 
 export interface DiscoveryDependencies<D> {
   readonly platforms: readonly Platform[];
@@ -85,19 +91,26 @@ export class Discovery<D> {
     // Who is there is known with the first that recognizes it; the others may wait long for a port that nobody has.
     const found = new AbortController();
     const signal = AbortSignal.any([this.#stopped.signal, found.signal]);
-    const tries = asked.map(async (one) => {
-      const at = { host: address, port: port ?? one.defaultPort };
-      if (this.#deps.surroundings.isOwnDoor(at)) throw invalidHost(host, "it is zapd itself");
-      const facts = await one.identify(at, this.#deps.surroundings, signal);
-      return { platform: one.name, address: addressOf(at, facts), facts };
-    });
+    const tries: Promise<Finding>[] = [];
     try {
+      const ask = (one: Platform) => {
+        const attempt = this.#recognize(one, { host: address, port: port ?? one.defaultPort }, signal);
+        tries.push(attempt);
+        return attempt.then(() => true);
+      };
+      await inTurn(asked, ask, this.#stopped.signal);
       return await Promise.any(tries);
     } catch (error) {
       throw error instanceof AggregateError ? tellingMost(error.errors) : error;
     } finally {
       found.abort(new ZapdError("device_error", "was recognized as another device"));
     }
+  }
+
+  async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<Finding> {
+    if (this.#deps.surroundings.isOwnDoor(at)) throw invalidHost(at.host, "it is zapd itself");
+    const facts = await platform.identify(at, this.#deps.surroundings, signal);
+    return { platform: platform.name, address: addressOf(at, facts), facts };
   }
 
   #background(): Promise<void> {
@@ -142,7 +155,7 @@ export class Discovery<D> {
         ...common,
         targets: [...new Set(of("ssdp").map(({ finder }) => finder.target))],
         onAnswer: (answer) => {
-          for (const { platform, finder } of of("ssdp")) intake.offer(platform, finder.read(answer));
+          for (const { platform, finder } of of("ssdp")) void intake.offer(platform, finder.read(answer));
         },
       }),
       browseMdns({
@@ -150,7 +163,7 @@ export class Discovery<D> {
         types: [...new Set(of("mdns").map(({ finder }) => finder.type))],
         onService: (service) => {
           for (const { platform, finder } of of("mdns"))
-            if (finder.type === service.type) intake.offer(platform, finder.read(service));
+            if (finder.type === service.type) void intake.offer(platform, finder.read(service));
         },
       }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
       // A name that resolves slowly must not hold the scan.
@@ -159,13 +172,14 @@ export class Discovery<D> {
     return intake.finish(graceMs);
   }
 
-  /** Asks a configured host on every platform's usual port, or on its own. */
+  /** Asks a configured host on every platform's usual port, where each may have a device, or whose its own port is. */
   async #ask(text: string, intake: Intake<D>): Promise<void> {
+    const { platforms } = this.#deps;
     try {
       const { host, port } = splitHost(text);
       const address = await resolveHost(host);
-      for (const platform of this.#deps.platforms)
-        intake.offer(platform, { host: address, port: port ?? platform.defaultPort });
+      if (port === null) for (const one of platforms) void intake.offer(one, { host: address, port: one.defaultPort });
+      else await inTurn(platforms, (one) => intake.offer(one, { host: address, port }), this.#stopped.signal);
     } catch (error) {
       this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
     }
@@ -173,6 +187,25 @@ export class Discovery<D> {
 
   #identify(platform: Platform, lead: Lead): Promise<Identified> {
     return platform.identify(lead, this.#deps.surroundings, this.#stopped.signal);
+  }
+}
+
+/** Asks one platform after the other until one has recognized its device; one that is slow does not hold the next up. */
+async function inTurn(
+  platforms: readonly Platform[],
+  ask: (platform: Platform) => Promise<boolean>,
+  stopped: AbortSignal,
+): Promise<void> {
+  let recognized = false;
+  for (const platform of platforms) {
+    const asked = ask(platform).then(
+      (taken) => {
+        recognized ||= taken;
+      },
+      () => {},
+    );
+    await Promise.race([asked, rest(headStartMs, stopped).catch(() => {})]);
+    if (recognized || stopped.aborted) return;
   }
 }
 

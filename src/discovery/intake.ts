@@ -41,20 +41,26 @@ export class Intake<D> {
     this.#deps = deps;
   }
 
-  offer(platform: Platform, lead: Lead | null): void {
-    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return;
+  /** Asks who is there, in its turn. Resolves with whether the platform recognized its device. */
+  offer(platform: Platform, lead: Lead | null): Promise<boolean> {
+    const no = Promise.resolve(false);
+    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port}`;
     const host = this.#host(lead.host);
-    if (this.#seen.has(key) || this.#tries >= limits.candidates || host.tries >= perHost.candidates) return;
+    if (this.#seen.has(key) || this.#tries >= limits.candidates || host.tries >= perHost.candidates) return no;
     this.#seen.add(key);
     this.#tries++;
     host.tries++;
-    const work = async () => {
-      // One that could not say who it is may be starting: its next answer is heard again.
-      if (!(await this.#take(platform, lead))) this.#seen.delete(key);
-    };
-    this.#waiting.push({ host: lead.host, work });
-    this.#next();
+    return new Promise((resolve) => {
+      const work = async () => {
+        const taken = await this.#take(platform, lead);
+        // One that could not say who it is may be starting: its next answer is heard again.
+        if (!taken) this.#seen.delete(key);
+        resolve(taken);
+      };
+      this.#waiting.push({ host: lead.host, work });
+      this.#next();
+    });
   }
 
   /** What was found, when all have said who they are or the grace is over. */

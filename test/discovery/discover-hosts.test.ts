@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/errors.ts";
 import type { Address } from "../../src/platforms/platform.ts";
+import { rest } from "../../src/rest.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { look, platformFor } from "./harness.ts";
 
 describe("configured hosts", () => {
-  test("are asked directly, on their own port or every platform's usual one, beside any search", async () => {
+  test("are asked directly: whose their own port is, or every platform at its usual one, beside any search", async () => {
     const asked: string[] = [];
     const who = (name: string) => async (address: Address) => {
       asked.push(`${name} ${address.host}:${address.port}`);
@@ -14,11 +15,16 @@ describe("configured hosts", () => {
     };
     const platforms = [platformFor("", who("one"), "one"), platformFor("", who("other"), "other")];
     const { discovery, warnings } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81", "127.0.0.2"] });
-    expect((await discovery.scan()).sort()).toEqual(["one-4321", "one-81", "other-4321", "other-81"]);
-    expect(asked.sort()).toEqual([
-      ...["one 127.0.0.1:81", "one 127.0.0.2:4321", "other 127.0.0.1:81", "other 127.0.0.2:4321"],
-    ]);
+    expect((await discovery.scan()).sort()).toEqual(["one-4321", "one-81", "other-4321"]);
+    expect(asked.sort()).toEqual([...["one 127.0.0.1:81", "one 127.0.0.2:4321", "other 127.0.0.2:4321"]]);
     expect(warnings).toEqual([]);
+  });
+
+  test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
+    const slow = platformFor("", (_, signal) => rest(5_000, signal).then(() => factsOf("late")), "slow");
+    const platforms = [slow, platformFor("", undefined, "other")];
+    const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
+    expect(await discovery.scan()).toEqual(["id-81"]);
   });
 
   test("that cannot be are warned of, and the others are asked all the same", async () => {
