@@ -53,7 +53,7 @@ describe("a line", () => {
     }
   });
 
-  test("is one line of bounded length, whatever a device calls itself", () => {
+  test("T12 is one line of bounded length, whatever a device calls itself", () => {
     const { log, lines } = logTo();
     const names = [
       '\n{"level":"info","message":"forged"}',
@@ -74,7 +74,7 @@ describe("a line", () => {
   });
 });
 
-describe("what is printed", () => {
+describe("T12 what is printed", () => {
   test("holds no control, no direction mark, no invisible character", () => {
     const bad = [
       "\0",

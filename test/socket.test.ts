@@ -55,7 +55,7 @@ async function leaveStale(): Promise<void> {
 }
 
 describe("the control socket", () => {
-  test("is bound, 0600, in a folder 0700 that is made for it, whatever the umask", async () => {
+  test("T15 is bound, 0600, in a folder 0700 that is made for it, whatever the umask", async () => {
     const before = process.umask(0);
     try {
       await claim();
@@ -74,7 +74,7 @@ describe("the control socket", () => {
     expect(await answers(path)).toBe(true);
   });
 
-  test("that nobody answers is taken over", async () => {
+  test("R12 that nobody answers is taken over", async () => {
     await leaveStale();
     expect(await answers(path)).toBe(false);
     await claim();

@@ -87,7 +87,7 @@ describe("a config that must be mended: 78", () => {
 });
 
 describe("what is in the way: 1", () => {
-  test("a port that another program has is named, and that program hears nothing", async () => {
+  test("T17 R12 a port that another program has is named, and that program hears nothing", async () => {
     const port = await freePort();
     let heard = 0;
     const squatter = net.createServer((socket) => socket.on("data", () => heard++));

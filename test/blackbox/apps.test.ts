@@ -198,7 +198,7 @@ test("refresh merges, and clears when told", async () => {
   }
 });
 
-test("what a set says of its apps is kept within bounds, and leads nowhere", async () => {
+test("T24 what a set says of its apps is kept within bounds, and leads nowhere", async () => {
   const evil = [
     app("../../input/Home", "Climb"),
     app("__proto__", "constructor"),

@@ -59,7 +59,7 @@ const bad: Readonly<Record<string, Buffer>> = {
   "a count that lies": lying((bytes, end) => bytes.writeUInt16LE(999, end + 10)),
 };
 
-test("each bad package is refused with its reason, and the set hears nothing", async () => {
+test("T21 each bad package is refused with its reason, and the set hears nothing", async () => {
   const reasons = new Map<string, string>();
   // One at a time: a device takes one upload, and the daemon two in all.
   for (const [what, archive] of Object.entries(bad)) {
@@ -80,7 +80,7 @@ test("each bad package is refused with its reason, and the set hears nothing", a
   }
 });
 
-test("forms that are none: no file, another field, two files, no form, a broken end, an unknown device", async () => {
+test("T22 forms that are none: no file, another field, two files, no form, a broken end, an unknown device", async () => {
   const boundary = "----zb";
   const part = (name: string, file: boolean, bytes = "x"): string =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file ? '; filename="a.zip"' : ""}\r\n\r\n${bytes}\r\n`;

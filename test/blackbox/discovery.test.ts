@@ -129,7 +129,7 @@ async function catchAll(): Promise<{ port: number; hits: string[]; close(): void
   return { port: typeof address === "object" && address ? address.port : 0, hits, close: () => server.close() };
 }
 
-test("an answer that points anywhere but at its own sender is followed nowhere", async () => {
+test("T6 an answer that points anywhere but at its own sender is followed nowhere", async () => {
   const trap = await catchAll();
   const host = freeHost();
   const victim = await FakeRoku.start();

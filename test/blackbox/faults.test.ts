@@ -117,7 +117,7 @@ async function driveAll(what: string, id: string): Promise<void> {
   }
 }
 
-test("a set whose every answer is broken: state, apps, key and launch", async () => {
+test("T9 R4 a set whose every answer is broken: state, apps, key and launch", async () => {
   const sets = await Promise.all(Object.keys(faults).map(async (what) => ({ what, ...(await broken()) })));
   for (const { what, set } of sets) {
     set.wire.fault = faults[what] ?? null;
@@ -131,7 +131,7 @@ test("a set whose every answer is broken: state, apps, key and launch", async ()
   await succeed(daemon, "key", { id, body: { key: "home" } });
 }, 30_000);
 
-test("the same on the connection that was warm: the fault begins in the middle", async () => {
+test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
   const sets = await Promise.all(
     (["hang", "close", "reset"] as const).map(async (answer) => ({ answer, ...(await broken()) })),
   );
@@ -153,7 +153,7 @@ test("the same on the connection that was warm: the fault begins in the middle",
   );
 });
 
-test("a developer page with every fault, at the challenge", async () => {
+test("R4 a developer page with every fault, at the challenge", async () => {
   // One that drips its page after a whole upload has minutes for it, by design.
   const early = Object.keys(faults).filter((what) => what !== "drip body");
   const sets = await Promise.all(early.map(async (what) => ({ what, ...(await broken()) })));
@@ -172,7 +172,7 @@ test("a developer page with every fault, at the challenge", async () => {
   );
 }, 60_000);
 
-test("nobody at home: refused, and hung before it was accepted", async () => {
+test("R4 nobody at home: refused, and hung before it was accepted", async () => {
   const gone = await broken();
   await gone.set.stop();
   await driveAll("refused", gone.id);
@@ -197,7 +197,7 @@ test("nobody at home: refused, and hung before it was accepted", async () => {
   }
 }, 30_000);
 
-test("redirects lead nowhere: not to the daemon itself, not to a file, not into data", async () => {
+test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not into data", async () => {
   const url = `http://127.0.0.1:${daemon.port}`;
   const stop = `${url}/v1/devices/${healthyId}/apps/stop`;
   const targets = [
@@ -230,7 +230,7 @@ test("redirects lead nowhere: not to the daemon itself, not to a file, not into 
   expect(healthy.wire.requests).toEqual([]);
 }, 30_000);
 
-test("afterwards no connection is left open", async () => {
+test("R4 afterwards no connection is left open", async () => {
   // A set's own kept connections rest a few seconds; there were hundreds before.
   await until("the descriptors back", () => descriptors() < 60, 10_000);
 }, 15_000);

@@ -155,7 +155,7 @@ test("disabled: known by its description, refused with the setting, well again w
   await until("the new access", async () => (await succeed(daemon, "getDevice", { id })).access === "limited");
 });
 
-test("every call to a set carries an IP literal in Host and the marker, and the marker is refused at our own door", async () => {
+test("T5 every call to a set carries an IP literal in Host and the marker, and the marker is refused at our own door", async () => {
   const set = fake(0);
   set.forget();
   await succeed(daemon, "getState", { id: set.serial === "" ? "" : "Büro 2" });
@@ -192,7 +192,7 @@ test.skipIf(unread !== "")(`captures of a real set answer through the whole daem
   await set.stop();
 });
 
-test("what a set calls itself is made fit: controls, direction marks, lines, length; the log stays one line each", async () => {
+test("T12 what a set calls itself is made fit: controls, direction marks, lines, length; the log stays one line each", async () => {
   const names = [
     "\u001b]0;owned\u0007",
     "a\nb\r\n",

@@ -212,7 +212,7 @@ test.concurrent("a soundbar is one, and a set without a serial is not taken for 
   await refuse(daemon, "addDevice", { body: nameless.address }, "device_error", "device_unreachable");
 });
 
-test.concurrent("fifty who ask at once are one reading, and none from before a command", async () => {
+test.concurrent("T4 fifty who ask at once are one reading, and none from before a command", async () => {
   const { set, id } = await start();
   set.answerMs = 40;
   set.forget();

@@ -10,7 +10,7 @@ import { FakeSsdp } from "./fake-ssdp.ts";
 const dead = 1_500;
 const hanging = 24;
 
-test("a storm from one address: the real set is found, memory and latency stay where they were", async () => {
+test("R16 a storm from one address: the real set is found, memory and latency stay where they were", async () => {
   const timeoutMs = 1_200;
   const daemon = await startTestDaemon({
     config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 5_000 } },

@@ -47,7 +47,7 @@ const files = [
   annotated.trimEnd(),
 ];
 
-test(`the comments stay, other lines stay, and what was given is read again (seed ${seed})`, async () => {
+test(`T23 the comments stay, other lines stay, and what was given is read again (seed ${seed})`, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...files),
@@ -82,7 +82,7 @@ test(`the comments stay, other lines stay, and what was given is read again (see
   );
 }, 20_000);
 
-test(`a damaged file is taken or refused by its place, and never quoted (seed ${seed})`, async () => {
+test(`T23 a damaged file is taken or refused by its place, and never quoted (seed ${seed})`, async () => {
   const sound = annotated.replace('vendor_password = ""', `vendor_password = "${canary}"`);
   const damage = fc.array(
     fc.tuple(

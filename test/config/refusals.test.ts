@@ -46,7 +46,7 @@ describe("arrays and objects, judged before all else", () => {
   });
 });
 
-describe("keys that there are none of", () => {
+describe("T23 keys that there are none of", () => {
   test.each([
     ...[
       "__proto__",
@@ -227,7 +227,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   "dev.vendor_password": [1, true, "[redacted]", "x".repeat(257), ...controls],
 };
 
-describe("values of another type, or out of range", () => {
+describe("T23 values of another type, or out of range", () => {
   test("every setting is here", () => expect(Object.keys(values).toSorted()).toEqual([...settings.keys()].toSorted()));
 
   test.each(Object.entries(values))("%s", async (key, all) => {

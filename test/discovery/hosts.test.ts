@@ -85,7 +85,7 @@ describe("a host as users write it", () => {
   });
 });
 
-describe("the address of a host", () => {
+describe("T7 the address of a host", () => {
   const resolve = (text: string) => resolveHost(text).catch(codeOf);
 
   test("is what it was, for an address of one device", async () => {

@@ -41,7 +41,7 @@ async function storm(hosts: number, ports: number) {
   return { found: await intake.finish(20_000), most, mostOfOne };
 }
 
-describe("candidates", () => {
+describe("R16 candidates", () => {
   test("are asked sixteen at once, and all of them in the end", async () => {
     const { found, most } = await storm(20, 10);
     expect(found.length).toBe(200);

@@ -142,7 +142,7 @@ describe("an answer", () => {
   });
 });
 
-describe("refused", () => {
+describe("T9 refused", () => {
   const big = "x".repeat(20_000);
   const refusals: readonly [name: string, text: string, message: string, asked?: Asked][] = [
     ["no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", "not HTTP"],

@@ -40,7 +40,7 @@ describe.concurrent("a read", () => {
     for (const tv of [garbage, refusal, much]) expect(tv.heard.length).toBe(1);
   });
 
-  test("never follows a redirect", async () => {
+  test("T5 never follows a redirect", async () => {
     const other = await device(() => answer(200));
     const tv = await device(() => answer(307, "", [`Location: http://127.0.0.1:${other.address.port}/`]));
     expect((await client(tv).read("/a", never)).status).toBe(307);
@@ -74,7 +74,7 @@ describe.concurrent("a read", () => {
     await until("the connection is closed", () => tv.open === 0);
   });
 
-  test("never goes to zapd's own door", async () => {
+  test("T5 never goes to zapd's own door", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv, undefined, 1_000, true);
     expect(await failure(http.read("/a", never))).toContain("the address of zapd itself");

@@ -69,7 +69,7 @@ describe("a request", () => {
     expect(heads[0]).toContain(`\r\nHost: [::1]:${port}\r\n`);
   });
 
-  test("with a hostile path or header is either sent as one clean request, or not at all", async () => {
+  test("T11 with a hostile path or header is either sent as one clean request, or not at all", async () => {
     const device = await echo();
     let wire = await Wire.open(device.address, never);
     const nasty = fc.constantFrom(

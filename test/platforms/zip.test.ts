@@ -73,7 +73,7 @@ describe("a ZIP that is in order", () => {
   });
 });
 
-describe("names that could reach outside, or are two things at once", () => {
+describe("T21 names that could reach outside, or are two things at once", () => {
   const bad = [
     ...[
       "../evil",
@@ -118,7 +118,7 @@ describe("names that could reach outside, or are two things at once", () => {
   });
 });
 
-describe("a structure that lies", () => {
+describe("T21 a structure that lies", () => {
   const one: ZipFile[] = [{ name: "manifest", content: "title=x" }];
   const elsewhere = "its directory is not where its end says";
   const overlap = "its files overlap or are cut short";
@@ -188,7 +188,7 @@ describe("a structure that lies", () => {
   });
 });
 
-describe("bombs", () => {
+describe("T21 bombs", () => {
   const zeros = new Uint8Array(32 * 1024 * 1024);
 
   test("a ratio over 200 is refused by its own declaration", async () => {

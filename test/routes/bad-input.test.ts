@@ -325,7 +325,7 @@ describe("open", () => {
     refused(launch, '{"app":"netflix","params":{"__proto__":"x"}}', payload));
 });
 
-describe("hosts that no device can have", () => {
+describe("T7 hosts that no device can have", () => {
   const broadcasts = Object.values(networkInterfaces())
     .flat()
     .filter((one) => one?.family === "IPv4" && !one.internal)

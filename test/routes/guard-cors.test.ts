@@ -30,7 +30,7 @@ function call(
 
 const accessHeaders = (answer: RawAnswer) => [...answer.headers].filter(([name]) => name.startsWith("access-control-"));
 
-describe("answers of every status", () => {
+describe("T4 answers of every status", () => {
   const broken = '{"key":';
   const requests: readonly { status: number; what: string; headers?: readonly string[]; body?: string }[] = [
     { status: 200, what: "GET /v1/devices" },
@@ -74,7 +74,7 @@ describe("answers of every status", () => {
   });
 });
 
-describe("preflights", () => {
+describe("T3 preflights", () => {
   let room: Room;
   beforeAll(async () => {
     room = await furnish({ config: cors(true) });
@@ -89,7 +89,8 @@ describe("preflights", () => {
     async (target) => {
       const answer = await preflight(listed, target);
       expect([answer.status, answer.body, answer.headers.has("content-length")]).toEqual([204, "", false]);
-      const { date: _, ...headers } = Object.fromEntries(answer.headers);
+      // Deno repeats that the caller wants to be hung up on.
+      const { date: _, connection: __, ...headers } = Object.fromEntries(answer.headers);
       expect(headers).toEqual({
         ...{ ...fixed, vary: "Origin", "access-control-allow-origin": listed },
         "access-control-allow-methods": "GET, HEAD, POST, PATCH, DELETE",
@@ -125,7 +126,7 @@ describe("preflights", () => {
   });
 });
 
-describe("changes take effect at once", () => {
+describe("T3 changes take effect at once", () => {
   let room: Room;
   beforeAll(async () => {
     room = await furnish({ config: cors(false, []) });

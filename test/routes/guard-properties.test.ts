@@ -38,7 +38,7 @@ const pieces = (...words: string[]) =>
       .map((all) => all.join("")),
   );
 
-test(`ACAO exactly for listed origins, and writes exactly for those (seed ${seed})`, async () => {
+test(`T3 ACAO exactly for listed origins, and writes exactly for those (seed ${seed})`, async () => {
   const origins = [listed, "https://app.test", "http://127.0.0.1:8080", "chrome-extension://abc", "http://[::1]:3000"];
   let ran = 0;
   const app = mounted(origins, () => ran++);
@@ -59,7 +59,7 @@ test(`ACAO exactly for listed origins, and writes exactly for those (seed ${seed
   );
 });
 
-test(`Host exactly when it is a loopback name (seed ${seed})`, async () => {
+test(`T2 Host exactly when it is a loopback name (seed ${seed})`, async () => {
   let ran = 0;
   const app = mounted([], () => ran++);
   const names = ["127.0.0.1", "localhost", "[::1]"];

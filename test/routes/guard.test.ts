@@ -152,7 +152,7 @@ const callers: readonly Caller[] = [
 ];
 
 for (const cors of ["off", "on"] as const) {
-  describe(`CORS ${cors}`, () => {
+  describe(`T1 T3 who may write, CORS ${cors}`, () => {
     let room: Room;
     beforeAll(async () => {
       const cors_allowed_origins = [listed, "chrome-extension://abcdef"];

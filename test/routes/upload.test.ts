@@ -98,7 +98,7 @@ const broken: Readonly<Record<string, { readonly body: Uint8Array; readonly head
   "a compressed form": { body: gzipSync(whole), headers: [multipart, "Content-Encoding: gzip"] },
 };
 
-test.each(Object.entries(broken))("%s: invalid_payload", async (_what, { body, headers }) => {
+test.each(Object.entries(broken))("T22 %s: invalid_payload", async (_what, { body, headers }) => {
   await untouched(async () => expect(refusal(await upload(body, headers))).toBe("400 invalid_payload"));
 });
 
@@ -109,7 +109,7 @@ test.each([
   await untouched(async () => expect(refusal(await upload(body))).toBe("400 invalid_archive"));
 });
 
-test("what a client calls the file, and fields beside it, do not matter", async () => {
+test("T21 what a client calls the file, and fields beside it, do not matter", async () => {
   for (const file of ["../../../etc/passwd", "/dev/null", "a\\b.zip", "\u00e4\u{1f4fa}.zip", "", "x".repeat(300)]) {
     const answer = await upload(form(note, { ...archive, file }, { ...note, name: "after" }));
     expect([file, answer.status]).toEqual([file, 200]);
@@ -129,7 +129,7 @@ test("more than 100 MiB, announced: refused before it is sent", async () => {
 const block = Buffer.alloc(MiB);
 const opening = part({ ...archive, body: "" }).subarray(0, -2);
 
-test("more than 100 MiB, streamed without a length: refused on the way", async () => {
+test("T20 more than 100 MiB, streamed without a length: refused on the way", async () => {
   function* pieces(): Generator<Uint8Array> {
     yield head([multipart, "Transfer-Encoding: chunked"]);
     // Little more than is taken: an answer is lost to a client that goes on sending into a closed connection.
@@ -153,7 +153,7 @@ test("an archive one byte over 100 MiB, in a form whose length would do", async 
   });
 });
 
-test("a caller that hangs up half-way leaves nothing", async () => {
+test("T21 a caller that hangs up half-way leaves nothing", async () => {
   await untouched(async () => {
     for (let times = 0; times < 5; times++) {
       const socket = net.connect(room.daemon.port, "127.0.0.1");
