@@ -1,0 +1,115 @@
+/**
+ * Requests whose end can be read in two ways (SECURITY.md T18), as bytes on a raw socket: each is refused, or read in exactly
+ * one way. A second request hides in most; what counts is how many keys the set is sent.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import net from "node:net";
+import { measured } from "../support/evidence.ts";
+import { furnish, type Room } from "../support/room.ts";
+
+const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
+let room: Room;
+beforeAll(async () => {
+  room = await furnish();
+});
+afterAll(() => room.dispose());
+
+const body = '{"key":"info"}';
+const length = `Content-Length: ${body.length}\r\n`;
+const chunk = `e\r\n${body}\r\n0\r\n\r\n`;
+const chunked = "Transfer-Encoding: chunked\r\n";
+const path = "/v1/devices/set/remote/key";
+/** `{port}` is the daemon's. */
+const head = (more = "") => `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n${more}`;
+const hidden = `${head(length)}\r\n${body}`;
+
+/** Keys pressed: 0, the request is refused; 1, it is read once. */
+type Readings = 0 | 1;
+/** What each runtime makes of it; one number when they agree. */
+type Case = readonly [what: string, bytes: string, readings: Readings, onDeno?: Readings];
+
+const cases: readonly Case[] = [
+  ["a length", `${head(length)}\r\n${body}`, 1],
+  ["chunks", `${head(chunked)}\r\n${chunk}`, 1],
+  ["a length and chunks", `${head(length + chunked)}\r\n${chunk}${hidden}`, 0],
+  ["chunks and a length", `${head(chunked + length)}\r\n0\r\n\r\n${hidden}`, 0],
+  ["two lengths that differ", `${head(`${length}Content-Length: 0\r\n`)}\r\n${body}${hidden}`, 0],
+  ["two lengths that differ, in one line", `${head(`Content-Length: 14, 0\r\n`)}\r\n${body}${hidden}`, 0],
+  ["a length with a sign", `${head("Content-Length: +14\r\n")}\r\n${body}`, 0],
+  ["a negative length", `${head("Content-Length: -14\r\n")}\r\n${body}`, 0],
+  ["a hexadecimal length", `${head("Content-Length: 0xe\r\n")}\r\n${body}`, 0],
+  ["a length with a blank inside", `${head("Content-Length: 1 4\r\n")}\r\n${body}`, 0],
+  ["a length of letters", `${head("Content-Length: long\r\n")}\r\n${body}`, 0],
+  ["an empty length", `${head("Content-Length:\r\n")}\r\n${hidden}`, 0],
+  ["a length beyond 2^64", `${head("Content-Length: 18446744073709551630\r\n")}\r\n${body}`, 0],
+  ["a blank before the colon", `${head(`Content-Length : ${body.length}\r\n`)}\r\n${body}${hidden}`, 0],
+  ["a folded header", `${head(`X-One: a\r\n b\r\n${length}`)}\r\n${body}`, 0],
+  ["a folded Transfer-Encoding", `${head("Transfer-Encoding:\r\n chunked\r\n")}\r\n${chunk}${hidden}`, 0],
+  ["an unknown coding", `${head("Transfer-Encoding: xchunked\r\n")}\r\n${chunk}${hidden}`, 0],
+  ["chunked behind a VT", `${head("Transfer-Encoding: \x0bchunked\r\n")}\r\n${chunk}${hidden}`, 0],
+  ["chunked twice", `${head("Transfer-Encoding: chunked, chunked\r\n")}\r\n${chunk}${hidden}`, 0],
+  ["chunked, then identity", `${head("Transfer-Encoding: chunked, identity\r\n")}\r\n${chunk}${hidden}`, 0],
+  ["gzip, then chunked", `${head("Transfer-Encoding: gzip, chunked\r\n")}\r\n${chunk}`, 0, 1],
+  ["two Transfer-Encodings", `${head(`${chunked}Transfer-Encoding: cow\r\n`)}\r\n${chunk}${hidden}`, 0],
+  ["a chunk size that is none", `${head(chunked)}\r\nxyz\r\n${body}\r\n0\r\n\r\n`, 0],
+  ["a chunk size with 0x", `${head(chunked)}\r\n0xe\r\n${body}\r\n0\r\n\r\n`, 0],
+  ["a negative chunk size", `${head(chunked)}\r\n-e\r\n${body}\r\n0\r\n\r\n`, 0],
+  ["a chunk size beyond 2^64", `${head(chunked)}\r\n1000000000000000e\r\n${body}\r\n0\r\n\r\n`, 0],
+  ["a chunk longer than it says", `${head(chunked)}\r\n4\r\n${body}\r\n0\r\n\r\n`, 0],
+  ["a bare CR in a header", `${head(`X-One: a\rX-Two: b\r\n${length}`)}\r\n${body}`, 0],
+  ["NUL in a header", `${head(`X-One: a\0b\r\n${length}`)}\r\n${body}`, 0],
+  ["NUL in a header's name", `${head(`X\0One: a\r\n${length}`)}\r\n${body}`, 0],
+  ["lines that end in a bare LF", hidden.replaceAll("\r\n", "\n"), 0, 1],
+  ["a header without a colon", `${head(`X-One\r\n${length}`)}\r\n${body}`, 0],
+  ["HTTP/0.9", `POST ${path}\r\n`, 0],
+  ["HTTP/3.0 on a plain line", `POST ${path} HTTP/3.0\r\nHost: 127.0.0.1:{port}\r\n${length}\r\n${body}`, 0],
+];
+
+const named = cases.map(([what, bytes, onBun, onDeno = onBun]) => ({ what, bytes, onBun, onDeno }));
+test.each(named)("T18 $what", async ({ bytes, onBun, onDeno }) => {
+  const before = room.done("key");
+  const said = await exchange(bytes.replaceAll("{port}", String(room.daemon.port)));
+  const expected = runtime === "deno" ? onDeno : onBun;
+  const statuses = [...said.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status));
+  expect({ pressed: room.done("key") - before, statuses: said.slice(0, 400) }).toMatchObject({ pressed: expected });
+  if (expected === 0) expect(statuses.filter((status) => status < 400)).toEqual([]);
+  else expect(statuses).toEqual([200]);
+  expect((await room.daemon.api("GET", "/health")).status).toBe(200);
+});
+
+test("T18 two requests in one breath are both read, or the caller is hung up on", async () => {
+  const before = room.done("key");
+  const said = await exchange((hidden + hidden).replaceAll("{port}", String(room.daemon.port)));
+  const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
+  const pressed = room.done("key") - before;
+  // Bun hangs up on a caller who does not wait for the first answer: nothing was promised, so one key may have been pressed.
+  if (runtime === "deno") expect([answers, pressed]).toEqual([2, 2]);
+  else expect([answers, [0, 1]]).toEqual([0, expect.arrayContaining([pressed])]);
+});
+
+test("T18 the cases are all there", () => {
+  expect(cases.length).toBeGreaterThanOrEqual(33);
+  measured("T18", `framing, ${runtime}`, `${cases.length} cases, each refused or read in one way`);
+});
+
+/** What is answered within a moment of the last byte; a server that waits for more has read nothing. */
+function exchange(bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect(room.daemon.port, "127.0.0.1");
+    let heard = "";
+    const end = () => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(heard);
+    };
+    let timer = setTimeout(end, 500);
+    socket.on("connect", () => socket.write(bytes, "latin1"));
+    socket.on("data", (some: Buffer) => {
+      heard += some.toString("latin1");
+      clearTimeout(timer);
+      timer = setTimeout(end, 100);
+    });
+    socket.on("error", end);
+    socket.on("close", end);
+  });
+}

@@ -1,0 +1,193 @@
+/**
+ * Callers who are slow, silent or many (SECURITY.md T19): each is ended by the runtime or by the handler, and others are
+ * answered meanwhile. Deno sets no limit for a connection: there only what a handler waits for ends.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import net from "node:net";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+
+const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
+const unlimited = runtime === "deno";
+const why = unlimited ? " (skipped: Deno has no limit for a connection)" : "";
+/** Limits are 10 s; Bun looks every four, and the handler's own may follow the runtime's. */
+const most = 25_000;
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startTestDaemon();
+});
+afterAll(() => daemon.dispose());
+
+const host = () => `Host: 127.0.0.1:${daemon.port}\r\n`;
+const path = "/v1/config";
+
+/** What is sent at once, and what every half second after it. */
+interface Caller {
+  readonly what: string;
+  first(): string;
+  readonly every?: string;
+  /** Whether a handler waits for it, on any runtime. */
+  readonly answered: boolean;
+}
+
+const callers: readonly Caller[] = [
+  { what: "silent from the start", first: () => "", answered: false },
+  { what: "half a head, then silent", first: () => `GET ${path} HTTP/1.1\r\n${host()}`, answered: false },
+  {
+    what: "a head that drips by lines",
+    first: () => `GET ${path} HTTP/1.1\r\n${host()}`,
+    every: "X: y\r\n",
+    answered: false,
+  },
+  {
+    what: "a head that drips by bytes",
+    first: () => `GET ${path} HTTP/1.1\r\n${host()}X: `,
+    every: "y",
+    answered: false,
+  },
+  {
+    what: "a body that drips",
+    first: () => `PATCH ${path} HTTP/1.1\r\n${host()}Content-Length: 1000\r\n\r\n`,
+    ...{ every: " ", answered: true },
+  },
+  {
+    what: "a body that never comes",
+    first: () => `PATCH ${path} HTTP/1.1\r\n${host()}Content-Length: 1000\r\n\r\n`,
+    answered: true,
+  },
+  {
+    what: "half a chunk",
+    first: () => `PATCH ${path} HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n9\r\n{"`,
+    answered: true,
+  },
+  { what: "served, then silent", first: () => `GET /v1/health HTTP/1.1\r\n${host()}\r\n`, answered: false },
+];
+
+/** Milliseconds until the connection is closed, or answered with a failure; `null` when neither comes. */
+function ended(caller: Caller): Promise<number | null> {
+  return new Promise((resolve) => {
+    const start = performance.now();
+    const socket = net.connect(daemon.port, "127.0.0.1");
+    const dripping = caller.every === undefined ? undefined : setInterval(() => socket.write(caller.every ?? ""), 500);
+    const end = (took: number | null) => {
+      clearInterval(dripping);
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(took);
+    };
+    const timer = setTimeout(() => end(null), most);
+    socket.on("connect", () => socket.write(caller.first()));
+    socket.on("data", (bytes) => / 400 /.test(bytes.toString()) && end(performance.now() - start));
+    socket.on("error", () => end(performance.now() - start));
+    socket.on("close", () => end(performance.now() - start));
+  });
+}
+
+describe("T19 a thousand idle callers, and each kind of slow one", () => {
+  let slow: Promise<(number | null)[]>;
+  const idle: net.Socket[] = [];
+  let open = 0;
+  let answers: number[];
+
+  beforeAll(async () => {
+    const mine = callers.filter(({ answered }) => answered || !unlimited);
+    slow = Promise.all(mine.map(ended));
+    for (let at = 0; at < 1_000; at++) {
+      const socket = net.connect(daemon.port, "127.0.0.1");
+      socket.on("connect", () => open++);
+      socket.on("error", () => {});
+      socket.on("close", () => open--);
+      idle.push(socket);
+    }
+    for (let tries = 0; tries < 200 && open < 1_000; tries++) await Bun.sleep(10);
+    answers = [];
+    for (let times = 0; times < 50; times++) {
+      const start = performance.now();
+      const { status } = await daemon.api("GET", "/health");
+      answers.push(status === 200 ? performance.now() - start : Number.POSITIVE_INFINITY);
+      await Bun.sleep(20);
+    }
+  });
+  afterAll(() => {
+    for (const socket of idle) socket.destroy();
+  });
+
+  test("T19 others are answered while a thousand connections are open", () => {
+    const slowest = Math.max(...answers);
+    expect(slowest).toBeLessThan(1_000);
+    measured("T19", `1 000 idle connections, ${runtime}`, `slowest answer ${Math.ceil(slowest)} ms`);
+  });
+
+  test(`T19 each slow caller is ended${unlimited ? ", whom a handler waits for" : ""}`, async () => {
+    const took = await slow;
+    expect(took.filter((ms) => ms === null)).toEqual([]);
+    expect(took.length).toBeGreaterThanOrEqual(3);
+    const longest = Math.max(...took.map((ms) => ms ?? 0));
+    measured(
+      "T19",
+      `slow callers, ${runtime}`,
+      `${took.length} kinds, the last ended after ${Math.round(longest / 1_000)} s`,
+    );
+  }, 40_000);
+
+  test.skipIf(unlimited)(
+    `T19 the idle ones are ended by themselves${why}`,
+    async () => {
+      for (let tries = 0; tries < 300 && open > 0; tries++) await Bun.sleep(100);
+      expect(open).toBe(0);
+    },
+    40_000,
+  );
+});
+
+describe("T19 more callers than descriptors", () => {
+  const noPrlimit = Bun.which("prlimit") === null ? "there is no prlimit" : null;
+  const skipped = noPrlimit ?? (unlimited ? "Deno stops accepting for good" : null);
+  test.skipIf(skipped !== null)(
+    `T19 1 500 idle, dripping and half-sent ones with 256 descriptors: well again when they go${skipped ? ` (skipped: ${skipped})` : ""}`,
+    async () => {
+      const small = await startTestDaemon();
+      const sockets: net.Socket[] = [];
+      try {
+        execFileSync("prlimit", ["--pid", String(small.process.pid), "--nofile=256:256"]);
+        const said = [
+          "",
+          `GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1:${small.port}\r\nX: `,
+          `PATCH ${path} HTTP/1.1\r\nHost: 127.0.0.1:${small.port}\r\nContent-Length: 100\r\n\r\n{`,
+        ];
+        for (let at = 0; at < 1_500; at++) {
+          const socket = net.connect(small.port, "127.0.0.1", () => socket.write(said[at % 3] ?? ""));
+          socket.on("error", () => {});
+          sockets.push(socket);
+          if (at % 100 === 0) await Bun.sleep(10);
+        }
+        await Bun.sleep(1_500);
+        expect(small.process.exitCode).toBeNull();
+        for (const socket of sockets) socket.destroy();
+        const start = performance.now();
+        let well = false;
+        for (let tries = 0; tries < 75 && !well; tries++) {
+          well = await fetch(`${small.url}/health`, { keepalive: false, signal: AbortSignal.timeout(1_000) }).then(
+            (response) => response.ok,
+            () => false,
+          );
+          if (!well) await Bun.sleep(200);
+        }
+        const took = performance.now() - start;
+        expect(well).toBe(true);
+        expect(took).toBeLessThan(15_000);
+        measured(
+          "T19",
+          `1 500 callers, 256 descriptors, ${runtime}`,
+          `well again after ${(took / 1_000).toFixed(1)} s`,
+        );
+      } finally {
+        for (const socket of sockets) socket.destroy();
+        await small.dispose();
+      }
+    },
+    40_000,
+  );
+});
