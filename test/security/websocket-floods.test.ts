@@ -1,0 +1,188 @@
+/** Devices that flood a WebSocket (SECURITY.md T10): each line ends with a reason, soon, and little is kept of what came. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import net from "node:net";
+import { deflateRawSync } from "node:zlib";
+import fc from "fast-check";
+import { ZapdError } from "../../src/errors.ts";
+import { openWebSocket } from "../../src/platforms/websocket.ts";
+import { FrameReader } from "../../src/platforms/websocket-frames.ts";
+import { measured } from "../support/evidence.ts";
+
+const stops: (() => void)[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+/** Answers the upgrade, and then says what it is told to; `say` is given the socket. */
+async function device(say: (socket: net.Socket) => void, more = "", accept = acceptOf): Promise<number> {
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", (bytes: Buffer) => {
+      const key = /Sec-WebSocket-Key: (.+)\r\n/.exec(bytes.toString("latin1"))?.[1] ?? "";
+      const head = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept(key)}\r\n${more}`;
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\n${head}\r\n`);
+      say(socket);
+    });
+    stops.push(() => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  stops.push(() => server.close());
+  return (server.address() as net.AddressInfo).port;
+}
+
+function acceptOf(key: string): string {
+  return createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+}
+
+/** How the line ended, what it took, and how many texts came through. */
+async function drive(port: number): Promise<{ reason: string; ms: number; texts: number }> {
+  const start = performance.now();
+  let texts = 0;
+  const ended = Promise.withResolvers<string>();
+  const surroundings = { isOwnDoor: () => false };
+  const address = { host: "127.0.0.1", port };
+  const line = await openWebSocket(
+    {
+      ...{ address, path: "/", tls: false, surroundings },
+      onText: () => texts++,
+      onEnd: ({ reason }) => ended.resolve(reason),
+    },
+    AbortSignal.timeout(15_000),
+  );
+  const timer = setTimeout(() => ended.resolve("nothing ended it"), 15_000);
+  const reason = await ended.promise;
+  clearTimeout(timer);
+  line.destroy();
+  return { reason, ms: performance.now() - start, texts };
+}
+
+/** Writes one block again and again, as fast as it is taken, at most so many times. */
+function pour(block: Uint8Array, times: number): (socket: net.Socket) => void {
+  return (socket) => {
+    let left = times;
+    const more = () => {
+      while (left-- > 0 && !socket.destroyed) if (!socket.write(block)) return void socket.once("drain", more);
+    };
+    more();
+  };
+}
+
+/** A server's frame: not masked. */
+function frame(first: number, payload: Uint8Array, said = payload.length): Buffer {
+  const head = Buffer.alloc(10);
+  head[0] = first;
+  head[1] = 127;
+  head.writeBigUInt64BE(BigInt(said), 2);
+  return Buffer.concat([head, payload]);
+}
+
+const megabyte = Buffer.alloc(1024 * 1024, "x");
+const empty = Buffer.from([0x00, 0x00]);
+const floods: readonly { what: string; say(socket: net.Socket): void; reason: RegExp }[] = [
+  {
+    what: "a frame that says 512 MB",
+    say: (socket) => {
+      socket.write(frame(0x81, megabyte, 512 * 1024 * 1024));
+      pour(megabyte, 512)(socket);
+    },
+    reason: /more than 8388608 bytes/,
+  },
+  {
+    what: "two thousand fragments of 1 MB",
+    say: (socket) => {
+      socket.write(frame(0x01, megabyte));
+      pour(frame(0x00, megabyte), 2_000)(socket);
+    },
+    reason: /more than 8388608 bytes/,
+  },
+  {
+    what: "a million empty fragments",
+    say: (socket) => {
+      socket.write(Buffer.from([0x01, 0x00]));
+      pour(Buffer.concat(Array<Buffer>(10_000).fill(empty)), 100)(socket);
+    },
+    reason: /more than 1024 pieces/,
+  },
+  {
+    what: "a compressed bomb",
+    say: (socket) => void socket.write(frame(0xc1, deflateRawSync(Buffer.alloc(64 * 1024 * 1024)))),
+    reason: /bits that nobody has agreed on/,
+  },
+  { what: "a length of 2^63", say: (socket) => void socket.write(frame(0x81, empty, 2 ** 53)), reason: /more than/ },
+  { what: "text that is none", say: (socket) => void socket.write(frame(0x81, Buffer.from([0xff]))), reason: /UTF-8/ },
+  { what: "a ping of a megabyte", say: (socket) => void socket.write(frame(0x89, megabyte)), reason: /control frame/ },
+  {
+    what: "masked frames",
+    say: (socket) => void socket.write(Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])),
+    reason: /masked/,
+  },
+];
+
+describe("T10 a device that floods", () => {
+  test.each(floods)("T10 $what ends the line", async ({ what, say, reason }) => {
+    const before = process.memoryUsage.rss();
+    const ended = await drive(await device(say));
+    const took = (process.memoryUsage.rss() - before) / 2 ** 20;
+    expect(ended.reason).toMatch(reason);
+    expect([ended.texts, ended.ms < 5_000]).toEqual([0, true]);
+    // The device is of this process too: what it pours is among the figure.
+    expect(took).toBeLessThan(96);
+    measured("T10", what, `ended after ${Math.ceil(ended.ms)} ms`);
+  });
+
+  test("T10 an endless line of pings is answered, and keeps nothing", async () => {
+    const pings = Buffer.concat(Array<Buffer>(1_000).fill(Buffer.from([0x89, 0x00])));
+    const port = await device((socket) => {
+      pour(pings, 100)(socket);
+      setTimeout(() => socket.end(), 1_000);
+      socket.resume();
+    });
+    expect(await drive(port)).toMatchObject({ reason: expect.stringMatching(/hung up|broke/), texts: 0 });
+  });
+});
+
+describe("T10 an upgrade", () => {
+  const refusals: readonly { what: string; more?: string; accept?: () => string }[] = [
+    { what: "with an extension that nobody asked for", more: "Sec-WebSocket-Extensions: permessage-deflate\r\n" },
+    { what: "with another key", accept: () => "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" },
+    { what: "with a head of a megabyte", more: `X: ${"y".repeat(1024 * 1024)}\r\n` },
+  ];
+  test.each(refusals)("T10 $what is refused", async ({ more = "", accept = acceptOf }) => {
+    const port = await device(() => {}, more, accept);
+    expect(await drive(port).catch((error: ZapdError) => error.code)).toBe("device_error");
+  });
+});
+
+const seed = Number(process.env["FC_SEED"] ?? Date.now());
+test(`T10 any frames, in any split, give frames or a device_error, the same ones (seed ${seed})`, () => {
+  const part = fc.oneof(
+    fc.uint8Array({ maxLength: 20 }),
+    fc
+      .tuple(fc.constantFrom(0x81, 0x01, 0x00, 0x80, 0x82, 0x88, 0x89, 0x8a, 0xc1), fc.uint8Array({ maxLength: 40 }))
+      .map(([first, payload]) => Uint8Array.of(first, payload.length, ...payload)),
+  );
+  const outcome = (pieces: readonly Uint8Array[]): unknown[] => {
+    const reader = new FrameReader({ maxBytes: 64, maxFragments: 3 });
+    const frames: unknown[] = [];
+    try {
+      for (const piece of pieces) for (const one of reader.push(piece)) frames.push(one);
+    } catch (error) {
+      if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;
+      frames.push("refused");
+    }
+    return frames;
+  };
+  let refused = 0;
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 6 }), (parts) => {
+      const whole = Uint8Array.from(parts.flatMap((one) => [...one]));
+      const read = outcome([whole]);
+      if (read.includes("refused")) refused++;
+      expect(outcome([...whole].map((byte) => Uint8Array.of(byte)))).toEqual(read);
+    }),
+    { numRuns: 5_000, seed },
+  );
+  expect(refused).toBeGreaterThan(500);
+  expect(refused).toBeLessThan(5_000);
+});
