@@ -1,11 +1,13 @@
 /**
  * Makes the single-file programs: `dist/zapd` for this machine, or with `--all` one for each system, from the runtimes
- * that npm has, with their SHA-256 sums. Two builds of the same source are the same to the byte.
+ * that npm has, with their SHA-256 sums, and `dist/sbom.cdx.json`, the list of what is in them. Two builds of the same
+ * source are the same to the byte.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { type Lockfile, sbomOf } from "./sbom.ts";
 
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
@@ -55,4 +57,7 @@ const made = process.argv.includes("--all")
   : [build(join(dist, process.platform === "win32" ? "zapd.exe" : "zapd"))];
 const sums = made.map((path) => `${createHash("sha256").update(readFileSync(path)).digest("hex")}  ${basename(path)}`);
 if (made.length > 1) writeFileSync(join(dist, "SHA256SUMS"), `${sums.join("\n")}\n`);
+const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, name), "utf8"));
+const own = readJson("package.json") as { name: string; version: string };
+writeFileSync(join(dist, "sbom.cdx.json"), sbomOf(own.name, own.version, readJson("package-lock.json") as Lockfile, version));
 process.stdout.write(`${sums.join("\n")}\n`);

@@ -157,6 +157,12 @@ export const mutations: readonly Mutation[] = [
     replace: "const maxDepth = 1e9;",
   },
   {
+    ...{ name: "an answer to a search may name another host by number", file: "src/platforms/roku/search.ts" },
+    tests: ["test/platforms/roku/search.test.ts"],
+    find: "literal !== answer.source || ",
+    replace: "literal === undefined || ",
+  },
+  {
     ...{ name: "a host may be a group's", file: "src/discovery/hosts.ts", tests: ["test/discovery/hosts.test.ts"] },
     find: "    first >= 224 ||\n",
     replace: "",
