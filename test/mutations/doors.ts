@@ -210,8 +210,8 @@ export const mutations: readonly Mutation[] = [
     replace: "message.parts.length > 1e12",
   },
   {
-    ...{ name: "marks of direction reach a terminal", file: "src/log.ts", tests: ["test/log.test.ts"] },
-    find: "\\p{Bidi_Control}",
+    ...{ name: "characters that cannot be seen reach a terminal", file: "src/log.ts", tests: ["test/log.test.ts"] },
+    find: "\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}",
     replace: "",
   },
 ];

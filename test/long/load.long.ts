@@ -1,0 +1,141 @@
+/**
+ * Load (SECURITY.md R1, R2, R3): reads as fast as they go, a thousand keys a second over a hundred sets, and the same while
+ * twenty of them hang. `$ZAPD_LOAD_S` is how long each takes, in seconds (60).
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { Connection } from "../bench/connection.ts";
+import { percentile } from "../bench/figures.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { requestOf } from "../support/raw-http.ts";
+import { startTypingSets } from "./typing-sets.ts";
+
+const seconds = Number(process.env["ZAPD_LOAD_S"] ?? 60);
+const noWrk = Bun.which("wrk") === null ? "there is no wrk" : null;
+const count = 100;
+const hanging = 20;
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+let daemon: TestDaemon;
+let sets: ReturnType<typeof startTypingSets>;
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" }, devices: { request_timeout_ms: 1_000 } } });
+  sets = startTypingSets();
+  const places = await sets.ask("start", { count });
+  for (const [at, place] of places.entries()) {
+    const { status, body } = await daemon.api("POST", "/devices", { ...place, name: `S${at}` });
+    expect([status, body.error]).toEqual([200, undefined]);
+  }
+}, 60_000);
+afterAll(async () => {
+  sets.stop();
+  await daemon.dispose();
+});
+
+test.skipIf(noWrk !== null)(
+  `R1 health is answered at least 10 000 times a second over 50 connections, the slowest in a hundred within 20 ms${noWrk ? ` (skipped: ${noWrk})` : ""}`,
+  () => {
+    const words = ["-t2", "-c50", `-d${seconds}s`, "--latency", `${daemon.url}/health`];
+    const said = execFileSync("wrk", words, { encoding: "utf8" });
+    const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(said)?.[1]);
+    const [, slowest = "", unit] = /99%\s+([\d.]+)(us|ms|s)/.exec(said) ?? [];
+    const p99 = Number(slowest) * (unit === "us" ? 0.001 : unit === "s" ? 1_000 : 1);
+    expect(said).not.toMatch(/Socket errors|Non-2xx/);
+    expect(rate).toBeGreaterThan(10_000);
+    expect(p99).toBeLessThan(20);
+    measured("R1", "GET /health, 50 connections", `${Math.round(rate)} a second, p99 ${p99.toFixed(1)} ms, no error`);
+  },
+  (seconds + 30) * 1_000,
+);
+
+interface Typed {
+  /** What each set was sent and has taken, by the daemon's answers, in order. */
+  readonly taken: readonly string[];
+  readonly failed: number;
+  readonly p99: number;
+  readonly perSecond: number;
+}
+
+/** Types on the sets from `from` on, ten letters a second on each, one after the other. */
+async function type(from: number): Promise<Typed> {
+  const latencies: number[] = [];
+  const taken = Array<string>(count).fill("");
+  let failed = 0;
+  const began = performance.now();
+  const host = `Host: 127.0.0.1:${daemon.port}`;
+  await Promise.all(
+    Array.from({ length: count - from }, async (_, index) => {
+      const at = from + index;
+      const connection = await Connection.open({ host: "127.0.0.1", port: daemon.port });
+      // Spread over the tenth of a second, so that they do not come all at once.
+      for (let turn = 0; turn < seconds * 10; turn++) {
+        const due = began + (turn + index / (count - from)) * 100;
+        await Bun.sleep(Math.max(0, due - performance.now()));
+        const letter = letters[turn % letters.length] ?? "";
+        const body = JSON.stringify({ key: `literal:${letter}` });
+        const { status, ms } = await connection.exchange(
+          requestOf("POST", `/v1/devices/S${at}/remote/key`, [host], body),
+        );
+        // The first key of a connection waits until the set has shown that it keeps connections.
+        if (turn >= 10) latencies.push(ms);
+        if (status === 200) taken[at] += letter;
+        else failed++;
+      }
+      connection.close();
+    }),
+  );
+  const perSecond = (seconds * 10 * (count - from)) / ((performance.now() - began) / 1_000);
+  return { taken, failed, p99: percentile(latencies, 0.99), perSecond };
+}
+
+let alone: Typed;
+test(
+  "R2 a thousand keys a second over a hundred sets: none lost, none twice, none out of order",
+  async () => {
+    alone = await type(0);
+    expect(alone.failed).toBe(0);
+    expect(await sets.ask("typed", undefined as never)).toEqual(alone.taken as string[]);
+    expect(alone.perSecond).toBeGreaterThan(950);
+    expect(alone.p99).toBeLessThan(50);
+    const keys = alone.taken.join("").length;
+    measured(
+      "R2",
+      "keys over 100 sets",
+      `${keys} at ${Math.round(alone.perSecond)} a second, p99 ${alone.p99.toFixed(1)} ms, 0 lost, 0 reordered`,
+    );
+  },
+  (seconds + 60) * 1_000,
+);
+
+test(
+  "R3 while twenty sets hang the others are as quick as before, within twice the time",
+  async () => {
+    const before = (await sets.ask("typed", undefined as never)) as string[];
+    await sets.ask("hang", { count: hanging });
+    let over = false;
+    let refused = 0;
+    const stuck = Array.from({ length: hanging }, async (_, at) => {
+      while (!over) {
+        const { status, body } = await daemon.api("POST", `/devices/S${at}/remote/key`, { key: "home" });
+        expect([status, /^device_/.test(body.error.code)]).toEqual([500, true]);
+        refused++;
+      }
+    });
+    const beside = await type(hanging).finally(() => {
+      over = true;
+    });
+    await Promise.all(stuck);
+    expect(beside.failed).toBe(0);
+    const now = (await sets.ask("typed", undefined as never)) as string[];
+    expect(now.slice(hanging)).toEqual(before.slice(hanging).map((text, at) => text + beside.taken[hanging + at]));
+    // Below a few milliseconds a ratio measures the machine.
+    expect(beside.p99).toBeLessThan(2 * Math.max(alone.p99, 5));
+    measured(
+      "R3",
+      "20 of 100 hang",
+      `p99 of the others ${beside.p99.toFixed(1)} ms, ${alone.p99.toFixed(1)} ms without them; ${refused} calls to those that hang, each an error in time`,
+    );
+  },
+  (seconds + 60) * 1_000,
+);
