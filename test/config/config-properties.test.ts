@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, defaultOf, settingOf, settings } from "../../src/config/schema.ts";
 import { ZapdError } from "../../src/errors.ts";
+import { runs, seed, within } from "../support/fuzz.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-config-"));
 const path = join(folder, "config.toml");
@@ -16,7 +17,6 @@ const annotated = readFileSync(join(import.meta.dir, "../../config.toml"), "utf8
 const canary = "c4nary-pass";
 const text = () => readFileSync(path, "utf8");
 
-const seed = Number(process.env["FC_SEED"] ?? Date.now());
 const origins = fc.subarray([
   "http://a.test",
   "http://localhost:3000",
@@ -47,71 +47,79 @@ const files = [
   annotated.trimEnd(),
 ];
 
-test(`T23 the comments stay, other lines stay, and what was given is read again (seed ${seed})`, async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom(...files),
-      fc.array(patch, { minLength: 1, maxLength: 3 }),
-      async (content, patches) => {
-        writeFileSync(path, content);
-        const config = await ConfigFile.open(path);
-        const expected = new Map<string, unknown>(
-          [...settings.keys()].map((key) => [key, settingOf(config.running, key)]),
-        );
-        let last: Config = config.running;
-        for (const one of patches) {
-          for (const [key, value] of Object.entries(one)) expected.set(key, value ?? defaultOf(key));
-          const given = Object.fromEntries(
-            Object.entries(one).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : value]),
+test(
+  `T23 the comments stay, other lines stay, and what was given is read again (seed ${seed})`,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...files),
+        fc.array(patch, { minLength: 1, maxLength: 3 }),
+        async (content, patches) => {
+          writeFileSync(path, content);
+          const config = await ConfigFile.open(path);
+          const expected = new Map<string, unknown>(
+            [...settings.keys()].map((key) => [key, settingOf(config.running, key)]),
           );
-          last = (await config.patch(given)).config;
-        }
-        const again = (await ConfigFile.open(path)).running;
-        expect(again).toEqual(last);
-        for (const [key, value] of expected) expect([key, settingOf(again, key)]).toEqual([key, value]);
-        expect(commentsIn(text())).toEqual(commentsIn(content));
-        const touched = new Set(patches.flatMap((one) => Object.keys(one)));
-        const lines = text().split("\n");
-        for (const line of content.split("\n")) {
-          const name = /^(\w+) =/.exec(line)?.[1];
-          if (name && ![...touched].some((key) => key.endsWith(`.${name}`))) expect(lines).toContain(line);
-        }
-      },
-    ),
-    { numRuns: 150, seed },
-  );
-}, 20_000);
+          let last: Config = config.running;
+          for (const one of patches) {
+            for (const [key, value] of Object.entries(one)) expected.set(key, value ?? defaultOf(key));
+            const given = Object.fromEntries(
+              Object.entries(one).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : value]),
+            );
+            last = (await config.patch(given)).config;
+          }
+          const again = (await ConfigFile.open(path)).running;
+          expect(again).toEqual(last);
+          for (const [key, value] of expected) expect([key, settingOf(again, key)]).toEqual([key, value]);
+          expect(commentsIn(text())).toEqual(commentsIn(content));
+          const touched = new Set(patches.flatMap((one) => Object.keys(one)));
+          const lines = text().split("\n");
+          for (const line of content.split("\n")) {
+            const name = /^(\w+) =/.exec(line)?.[1];
+            if (name && ![...touched].some((key) => key.endsWith(`.${name}`))) expect(lines).toContain(line);
+          }
+        },
+      ),
+      { numRuns: runs(150, 5_000), seed },
+    );
+  },
+  within(20_000),
+);
 
-test(`T23 a damaged file is taken or refused by its place, and never quoted (seed ${seed})`, async () => {
-  const sound = annotated.replace('vendor_password = ""', `vendor_password = "${canary}"`);
-  const damage = fc.array(
-    fc.tuple(
-      fc.nat(sound.length),
-      fc.nat(4),
-      fc.constantFrom('"', "[", "]", "=", "\n", "{", "'", ",", "\\", "\0", "x", "#", ".", "é"),
-    ),
-    { minLength: 1, maxLength: 3 },
-  );
-  let refused = 0;
-  await fc.assert(
-    fc.asyncProperty(damage, async (cuts) => {
-      const damaged = cuts.reduce(
-        (rest, [at, length, put]) => rest.slice(0, at) + put + rest.slice(at + length),
-        sound,
-      );
-      writeFileSync(path, damaged);
-      const outcome = await ConfigFile.open(path).catch((error: unknown) => error);
-      if (outcome instanceof ConfigFile) return void expect(outcome.warnings.join()).not.toContain(canary);
-      refused++;
-      expect(outcome).toBeInstanceOf(ZapdError);
-      const { code, message, hint, cause } = outcome as ZapdError;
-      expect([code, message]).toEqual(["config_invalid", expect.stringMatching(/line \d+, column \d+: /)]);
-      expect(`${message}${hint}${String(cause)}`).not.toContain(canary);
-    }),
-    { numRuns: 3_000, seed },
-  );
-  expect(refused).toBeGreaterThan(500);
-}, 20_000);
+test(
+  `T23 a damaged file is taken or refused by its place, and never quoted (seed ${seed})`,
+  async () => {
+    const sound = annotated.replace('vendor_password = ""', `vendor_password = "${canary}"`);
+    const damage = fc.array(
+      fc.tuple(
+        fc.nat(sound.length),
+        fc.nat(4),
+        fc.constantFrom('"', "[", "]", "=", "\n", "{", "'", ",", "\\", "\0", "x", "#", ".", "é"),
+      ),
+      { minLength: 1, maxLength: 3 },
+    );
+    let refused = 0;
+    await fc.assert(
+      fc.asyncProperty(damage, async (cuts) => {
+        const damaged = cuts.reduce(
+          (rest, [at, length, put]) => rest.slice(0, at) + put + rest.slice(at + length),
+          sound,
+        );
+        writeFileSync(path, damaged);
+        const outcome = await ConfigFile.open(path).catch((error: unknown) => error);
+        if (outcome instanceof ConfigFile) return void expect(outcome.warnings.join()).not.toContain(canary);
+        refused++;
+        expect(outcome).toBeInstanceOf(ZapdError);
+        const { code, message, hint, cause } = outcome as ZapdError;
+        expect([code, message]).toEqual(["config_invalid", expect.stringMatching(/line \d+, column \d+: /)]);
+        expect(`${message}${hint}${String(cause)}`).not.toContain(canary);
+      }),
+      { numRuns: runs(3_000, 45_000), seed },
+    );
+    expect(refused).toBeGreaterThan(500);
+  },
+  within(20_000),
+);
 
 /** Lines that are comments. */
 function commentsIn(toml: string): string[] {

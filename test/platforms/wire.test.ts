@@ -5,6 +5,7 @@ import fc from "fast-check";
 import type { ZapdError } from "../../src/errors.ts";
 import { type Exchange, marker, Wire } from "../../src/platforms/wire.ts";
 import { freePort } from "../support/daemon.ts";
+import { runs, within } from "../support/fuzz.ts";
 import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
 
 const devices: HttpDevice[] = [];
@@ -69,59 +70,63 @@ describe("a request", () => {
     expect(heads[0]).toContain(`\r\nHost: [::1]:${port}\r\n`);
   });
 
-  test("T11 with a hostile path or header is either sent as one clean request, or not at all", async () => {
-    const device = await echo();
-    let wire = await Wire.open(device.address, never);
-    const nasty = fc.constantFrom(
-      "\r\n",
-      "\n",
-      "\r",
-      "\0",
-      " ",
-      "\t",
-      "é",
-      "📺",
-      "%0d%0a",
-      "\u2028",
-      "\x7f",
-      "HTTP/1.1",
-      "a",
-      "/",
-    );
-    const text = fc.oneof(
-      fc.array(nasty, { maxLength: 6 }).map((parts) => parts.join("")),
-      fc.string({ unit: "binary" }),
-    );
-    let refused = 0;
-    await fc.assert(
-      fc.asyncProperty(text, text, async (path, value) => {
-        if (!wire.usable) wire = await Wire.open(device.address, never);
-        const before = device.heard.length;
-        const outcome = await Promise.resolve()
-          .then(() => wire.exchange(post(`/${path}`, { "X-Own": value }), never))
-          .catch((error: ZapdError) => error.code);
-        const heard = device.heard.slice(before);
-        if (outcome === "internal_error") {
-          refused++;
-          expect(heard).toEqual([]);
-          return;
-        }
-        expect(heard.map((one) => one.head.split("\r\n"))).toEqual([
-          [
-            `POST /${path} HTTP/1.1`,
-            `Host: 127.0.0.1:${device.address.port}`,
-            `${marker}: 1`,
-            `X-Own: ${value}`,
-            "Content-Length: 0",
-          ],
-        ]);
-        expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
-      }),
-      { numRuns: 2_000 },
-    );
-    wire.close();
-    expect(refused).toBeGreaterThan(500);
-  });
+  test(
+    "T11 with a hostile path or header is either sent as one clean request, or not at all",
+    async () => {
+      const device = await echo();
+      let wire = await Wire.open(device.address, never);
+      const nasty = fc.constantFrom(
+        "\r\n",
+        "\n",
+        "\r",
+        "\0",
+        " ",
+        "\t",
+        "é",
+        "📺",
+        "%0d%0a",
+        "\u2028",
+        "\x7f",
+        "HTTP/1.1",
+        "a",
+        "/",
+      );
+      const text = fc.oneof(
+        fc.array(nasty, { maxLength: 6 }).map((parts) => parts.join("")),
+        fc.string({ unit: "binary" }),
+      );
+      let refused = 0;
+      await fc.assert(
+        fc.asyncProperty(text, text, async (path, value) => {
+          if (!wire.usable) wire = await Wire.open(device.address, never);
+          const before = device.heard.length;
+          const outcome = await Promise.resolve()
+            .then(() => wire.exchange(post(`/${path}`, { "X-Own": value }), never))
+            .catch((error: ZapdError) => error.code);
+          const heard = device.heard.slice(before);
+          if (outcome === "internal_error") {
+            refused++;
+            expect(heard).toEqual([]);
+            return;
+          }
+          expect(heard.map((one) => one.head.split("\r\n"))).toEqual([
+            [
+              `POST /${path} HTTP/1.1`,
+              `Host: 127.0.0.1:${device.address.port}`,
+              `${marker}: 1`,
+              `X-Own: ${value}`,
+              "Content-Length: 0",
+            ],
+          ]);
+          expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
+        }),
+        { numRuns: runs(2_000, 100_000) },
+      );
+      wire.close();
+      expect(refused).toBeGreaterThan(500);
+    },
+    within(5_000),
+  );
 
   test("carries its body with its length, as fast as it is taken", async () => {
     const device = await echo();

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { Failure, operations, success } from "../../src/api.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
+import { runs, seed, within } from "../support/fuzz.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-bodies-"));
 const set = createRokuSimulator({ name: "Set", ssdp: false, launchMs: 0 });
@@ -122,10 +123,9 @@ const taken: Readonly<Record<string, readonly string[]>> = {
 /** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */
 const atOnce: Readonly<Record<string, number>> = { changeDevice: 100, refresh: 100, launch: 30 };
 
-const seed = Number(process.env["FC_SEED"] ?? Date.now());
 const readers = Object.entries(operations).filter(([, operation]) => "body" in operation);
 test.each(readers.map(([name, operation]) => ({ name, operation })))(
-  `$name (seed ${seed})`,
+  `T20 $name (seed ${seed})`,
   async ({ name, operation }) => {
     const path = operation.path.replace(":id", "default");
     const answers = new Map<number, number>();
@@ -150,14 +150,14 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
       fc.asyncProperty(fc.array(body, { minLength: length, maxLength: length }), async (all) => {
         await Promise.all(all.map(check));
       }),
-      { numRuns: Math.ceil(2_000 / length), seed },
+      { numRuns: Math.ceil(runs(2_000, 10_000) / length), seed },
     );
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
     expect(answers.get(400)).toBeGreaterThan(100);
     // The set of this test needs no pairing, and says so.
     if (name !== "addDevice" && name !== "pair") expect(answers.get(200)).toBeGreaterThan(2);
   },
-  20_000,
+  within(20_000),
 );
 
 // src/platforms/roku/protocol.ts encodes them for the address, which throws; src/api.ts should have refused them.
