@@ -1,0 +1,106 @@
+/** A network that comes and goes (SECURITY.md R15): a cable is pulled twenty times, and the set gets another address. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ChildProcess } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { measured } from "../support/evidence.ts";
+import { type Cable, type FarDaemon, layCable, noNamespaces, startNearDaemon } from "../support/netns.ts";
+import { root } from "../support/sources.ts";
+
+const flaps = 20;
+const skipped = noNamespaces === null ? "" : ` (skipped: ${noNamespaces})`;
+const config = [
+  "[daemon]\nhttp_port = 7000\n[discovery]\non_start = false\ninterval_s = 0\ntimeout_ms = 1000\n",
+  "[devices]\nrequest_timeout_ms = 1000\n",
+].join("");
+
+describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, () => {
+  let cable: Cable;
+  let daemon: FarDaemon;
+  let set: ChildProcess;
+  let port: number;
+
+  async function plugIn(address: string, port = 0): Promise<[ChildProcess, number]> {
+    const child = cable.spawn("far", [process.execPath, join(root, "test/long/far-set.ts"), address, String(port)]);
+    const said = await new Promise<string>((resolve) => child.stdout?.once("data", (bytes) => resolve(String(bytes))));
+    return [child, Number(said)];
+  }
+
+  beforeAll(async () => {
+    cable = layCable();
+    [set, port] = await plugIn(cable.far);
+    daemon = await startNearDaemon(cable, config);
+  }, 30_000);
+  afterAll(async () => {
+    set?.kill("SIGKILL");
+    await daemon?.dispose();
+    cable?.dispose();
+  });
+
+  const descriptors = () => readdirSync(`/proc/${daemon.process.pid}/fd`).length;
+  const state = async () => (await daemon.api("GET", "/devices/Far%20Set/state")).status;
+  const status = async () => (await daemon.api("GET", "/devices/Far%20Set")).body.data.status as string;
+
+  /** Milliseconds until something holds, asked again and again; fails after `mostMs`. */
+  async function until(what: string, mostMs: number, holds: () => Promise<boolean>): Promise<number> {
+    const start = performance.now();
+    while (!(await holds())) {
+      if (performance.now() - start > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
+      await Bun.sleep(50);
+    }
+    return performance.now() - start;
+  }
+
+  test("R15 twenty times: the set is told unreachable within 10 s, is back within 15 s, is found again, and nothing is left open", async () => {
+    await until("the set is found by a search", 15_000, async () => {
+      const { body } = await daemon.api("POST", "/devices/discover");
+      return body.data.devices.length === 1;
+    });
+    expect(await state()).toBe(200);
+    const before = descriptors();
+    let gone = 0;
+    let back = 0;
+    for (let flap = 0; flap < flaps; flap++) {
+      // Both ends see a pulled plug; every other time only the far one goes, and the near one hears nothing.
+      const end = flap % 2 === 0 ? "far" : "near";
+      cable.ip(end, "link", "set", "eth", "down");
+      gone = Math.max(gone, await until("told unreachable", 10_000, async () => (await state()) !== 200));
+      await until("marked offline", 10_000, async () => (await status()) === "offline");
+      cable.ip(end, "link", "set", "eth", "up");
+      cable.ip(end, "route", "replace", "239.0.0.0/8", "dev", "eth");
+      back = Math.max(back, await until("back", 15_000, async () => (await state()) === 200));
+    }
+    expect(daemon.process.exitCode).toBeNull();
+    await until("found by a search again", 15_000, async () => {
+      const { body } = await daemon.api("POST", "/devices/discover");
+      return body.data.devices.length === 1;
+    });
+    await until("descriptors as before", 30_000, async () => descriptors() <= before + 2);
+    expect(daemon.log()).not.toMatch(/"level":"error"|nhandled|ncaught/);
+    const figure = `${flaps} flaps: unreachable within ${(gone / 1_000).toFixed(1)} s, back within ${(back / 1_000).toFixed(1)} s, ${before} descriptors before, ${descriptors()} after`;
+    measured("R15", "cable pulled", figure);
+  }, 600_000);
+
+  test("R15 another address of this machine: the search asks on it", async () => {
+    cable.ip("near", "addr", "flush", "dev", "eth");
+    cable.ip("near", "addr", "add", "10.99.0.77/24", "dev", "eth");
+    cable.ip("near", "route", "replace", "239.0.0.0/8", "dev", "eth");
+    await until("found from the new address", 15_000, async () => {
+      const { body } = await daemon.api("POST", "/devices/discover");
+      return body.data.devices.length === 1;
+    });
+    expect(await state()).toBe(200);
+  }, 30_000);
+
+  test("R15 another address of the set: the same device, at its new place", async () => {
+    const { id } = (await daemon.api("GET", "/devices/Far%20Set")).body.data;
+    set.kill("SIGKILL");
+    cable.ip("far", "addr", "flush", "dev", "eth");
+    cable.ip("far", "addr", "add", "10.99.0.55/24", "dev", "eth");
+    cable.ip("far", "route", "replace", "239.0.0.0/8", "dev", "eth");
+    [set] = await plugIn("10.99.0.55", port);
+    const took = await until("driven at the new address", 20_000, async () => (await state()) === 200);
+    expect((await daemon.api("GET", "/devices/Far%20Set")).body.data).toMatchObject({ id, host: "10.99.0.55" });
+    measured("R15", "another address", `followed after ${(took / 1_000).toFixed(1)} s`);
+  }, 40_000);
+});
