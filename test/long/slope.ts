@@ -1,0 +1,8 @@
+/** The slope of a line through points, as least squares give it: units of the second value for each of the first. */
+export function slopeOf(points: readonly (readonly [number, number])[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+  const x = mean(points.map(([one]) => one));
+  const y = mean(points.map(([, one]) => one));
+  const up = points.reduce((sum, [one, other]) => sum + (one - x) * (other - y), 0);
+  return up / points.reduce((sum, [one]) => sum + (one - x) ** 2, 0);
+}

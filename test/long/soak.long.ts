@@ -1,0 +1,155 @@
+/**
+ * A soak (SECURITY.md R5): 200 mixed requests a second while sets come, go and hang. What is measured are slopes, after a time to
+ * warm up: memory, descriptors, and how late the daemon answers. `$ZAPD_SOAK_MINUTES` is how long (30).
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { Connection } from "../bench/connection.ts";
+import { percentile } from "../bench/figures.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { requestOf } from "../support/raw-http.ts";
+import { slopeOf } from "./slope.ts";
+
+const minutes = Number(process.env["ZAPD_SOAK_MINUTES"] ?? 30);
+const perSecond = 200;
+const setCount = 12;
+const linux = process.platform === "linux";
+
+let daemon: TestDaemon;
+const sets: RokuSimulator[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({
+    config: { daemon: { log_level: "warn" }, devices: { request_timeout_ms: 1_000 }, discovery: { timeout_ms: 500 } },
+  });
+  for (let at = 0; at < setCount; at++) {
+    const host = `127.${20 + (process.pid % 200)}.8.${1 + at}`;
+    const set = createRokuSimulator({ name: `Soak ${process.pid} ${at}`, host, ssdp: false, launchMs: 0 });
+    await set.start();
+    sets.push(set);
+    const { host: to, port } = set;
+    const { status } = await daemon.api("POST", "/devices", { host: to, port, name: `S${at}` });
+    expect(status).toBe(200);
+  }
+}, 60_000);
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(sets.map((set) => set.stop().catch(() => {})));
+});
+
+/** What is asked, one after the other: mostly reads, some keys and launches, and now and then what writes, or is wrong. */
+const mix: readonly ((turn: number) => [method: string, path: string, body?: string])[] = [
+  () => ["GET", "/health"],
+  () => ["GET", "/devices"],
+  (turn) => ["GET", `/devices/S${turn % setCount}/state`],
+  (turn) => ["POST", `/devices/S${turn % setCount}/remote/key`, '{"key":"home"}'],
+  (turn) => ["GET", `/devices/S${turn % setCount}/apps`],
+  () => ["GET", "/config"],
+  (turn) => ["POST", `/devices/S${turn % setCount}/apps/launch`, '{"app":"netflix"}'],
+  () => ["POST", "/devices/nobody/remote/key", '{"key":"home"}'],
+  () => ["POST", "/devices/S0/remote/key", '{"key":'],
+  (turn) => ["GET", `/devices/S${turn % setCount}`],
+];
+const rare: typeof mix = [
+  (turn) => ["PATCH", "/config", JSON.stringify({ "discovery.timeout_ms": 500 + (turn % 2) })],
+  () => ["POST", "/devices/discover"],
+  (turn) => ["POST", `/devices/S${turn % setCount}/apps/refresh`],
+];
+
+interface Sample {
+  /** Minutes since the start. */
+  readonly at: number;
+  readonly rssMiB: number;
+  readonly descriptors: number;
+}
+
+function sample(at: number): Sample {
+  const status = readFileSync(`/proc/${daemon.process.pid}/status`, "utf8");
+  const rssMiB = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+  return { at, rssMiB, descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length };
+}
+
+test.skipIf(!linux)(
+  `R5 ${minutes} minutes of mixed requests: memory, descriptors and latency stay flat${linux ? "" : " (skipped: there is no /proc)"}`,
+  async () => {
+    const host = `Host: 127.0.0.1:${daemon.port}`;
+    const began = performance.now();
+    const elapsed = () => (performance.now() - began) / 60_000;
+    const statuses = new Map<number, number>();
+    const samples: Sample[] = [];
+    const lateness: number[] = [];
+    let sent = 0;
+    let over = false;
+
+    const lane = async (index: number, lanes: number) => {
+      let connection = await Connection.open({ host: "127.0.0.1", port: daemon.port });
+      for (let turn = index; !over; turn += lanes) {
+        const due = began + (turn * 1_000) / perSecond;
+        await Bun.sleep(Math.max(0, due - performance.now()));
+        const [method, path, body] = (turn % 97 === 0 ? rare[(turn / 97) % rare.length] : mix[turn % mix.length])?.(
+          turn / 10 < 1 ? turn : Math.floor(turn / 10),
+        ) ?? ["GET", "/health"];
+        const { status, ms } = await connection.exchange(requestOf(method, `/v1${path}`, [host], body));
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        sent++;
+        // What needs no set shows how late the loop is.
+        if (path === "/health") lateness.push(ms);
+        if (status === 0) {
+          connection.close();
+          connection = await Connection.open({ host: "127.0.0.1", port: daemon.port });
+        }
+      }
+      connection.close();
+    };
+    /** One set after the other goes for a few seconds, and comes back at its address. */
+    const comings = async () => {
+      for (let turn = 0; !over; turn++) {
+        const set = sets[turn % setCount];
+        const { port, host } = set ?? { port: 0, host: "" };
+        await set?.stop();
+        await Bun.sleep(2_000);
+        const again = createRokuSimulator({
+          ...{ name: `Soak ${process.pid} ${turn % setCount}`, host, port, ssdp: false, launchMs: 0 },
+        });
+        await again.start();
+        sets[turn % setCount] = again;
+        await Bun.sleep(3_000);
+      }
+    };
+    const sampling = async () => {
+      while (!over) {
+        samples.push(sample(elapsed()));
+        await Bun.sleep(Math.min(2_000, (minutes * 60_000) / 60));
+      }
+    };
+    const work = [...Array.from({ length: 40 }, (_, index) => lane(index, 40)), comings(), sampling()];
+    await Bun.sleep(minutes * 60_000);
+    over = true;
+    await Promise.all(work);
+
+    expect(daemon.process.exitCode).toBeNull();
+    expect(statuses.get(0) ?? 0).toBe(0);
+    expect(daemon.log()).not.toMatch(/"level":"error"|nhandled|ncaught/);
+    expect(sent).toBeGreaterThan(perSecond * minutes * 60 * 0.8);
+    const warm = samples.filter(({ at }) => at > minutes / 3);
+    const perTenMinutes = 10 * slopeOf(warm.map(({ at, rssMiB }) => [at, rssMiB]));
+    const descriptors = 10 * slopeOf(warm.map(({ at, descriptors }) => [at, descriptors]));
+    const late = percentile(lateness, 0.99);
+    const last = samples.at(-1);
+    const figure = [
+      `${sent} requests in ${minutes} min`,
+      `memory ${last?.rssMiB.toFixed(0)} MiB, ${perTenMinutes.toFixed(2)} MiB in 10 min`,
+      `descriptors ${last?.descriptors}, ${descriptors.toFixed(1)} in 10 min`,
+      `health p99 ${late.toFixed(1)} ms`,
+    ].join("; ");
+    process.stderr.write(`${figure}; ${JSON.stringify([...statuses])}\n`);
+    measured("R5", "soak", figure);
+    expect(late).toBeLessThan(50);
+    // A slope over a short time is the garbage collector's.
+    if (minutes < 15) return;
+    expect(perTenMinutes).toBeLessThan(1);
+    expect(Math.abs(descriptors)).toBeLessThan(3);
+  },
+  (minutes + 3) * 60_000,
+);
