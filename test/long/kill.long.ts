@@ -1,0 +1,58 @@
+/** SECURITY.md R6, whole: a kill at every system call of every writer, and at random moments. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { KillSweep, newSweep } from "../reliability/kill-sweep.ts";
+import { type Sets, startSets, writers } from "../reliability/writers.ts";
+import { measured } from "../support/evidence.ts";
+import { noStrace } from "../support/strace.ts";
+
+let sets: Sets;
+beforeAll(async () => {
+  sets = await startSets();
+});
+afterAll(() => sets.stop());
+
+/** What writing whole consists of: the sweep must have hit each. */
+const steps = [
+  ...["openat temporary", "write temporary", "fsync temporary", "close temporary", "rename temporary"],
+  ...["openat folder", "fsync folder", "close folder"],
+];
+
+for (const writer of writers) {
+  test.skipIf(noStrace !== null)(
+    `R6 ${writer.file}: killed at every system call, no answered change is lost, and nothing is left${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+    async () => {
+      const sweep = await KillSweep.begin(sets);
+      try {
+        const found = newSweep();
+        let missing: string[] = [...steps];
+        // Which thread a call falls to is chance: what was not hit is swept again.
+        for (let again = 0; again < 8 && missing.length > 0; again++) {
+          const only = (call: string) => missing.some((step) => step.startsWith(call)) || again === 0;
+          await sweep.over(writer, { changes: 6, only }, found);
+          missing = steps.filter((step) => !found.points.has(step));
+        }
+        expect(missing).toEqual([]);
+        expect(await sweep.leftAtLast()).toEqual([]);
+        const points = [...found.points].map(([point, times]) => `${point} ${times}`).sort();
+        expect(found.kills).toBeGreaterThanOrEqual(50);
+        measured("R6", `every call, ${writer.file}`, `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
+        process.stderr.write(`${writer.file}: ${points.join(", ")}\n`);
+      } finally {
+        await sweep.end();
+      }
+    },
+  );
+}
+
+test("R6 killed at random moments while all files change at once, no answered change is lost", async () => {
+  const sweep = await KillSweep.begin(sets);
+  try {
+    const found = newSweep();
+    for (let kill = 0; kill < 200; kill++) await sweep.killAfter(writers, 5 + ((kill * 37) % 211), found);
+    expect(found.acknowledged).toBeGreaterThan(500);
+    expect(await sweep.leftAtLast()).toEqual([]);
+    measured("R6", "random moments", `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
+  } finally {
+    await sweep.end();
+  }
+});

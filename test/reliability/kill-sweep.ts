@@ -1,0 +1,167 @@
+/**
+ * Kills a daemon at its system calls while it writes (SECURITY.md R6): before the n-th call of a kind, for each n until
+ * a whole round of changes goes by unharmed. After each kill it is started again, and must know every change that it
+ * had answered.
+ */
+import { readdirSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { attach, type FileCall, fileCalls } from "../support/strace.ts";
+import { expectTaken, introduce, type Sets, type Writer } from "./writers.ts";
+
+/** `sendto` is the answer on its way to the caller. */
+export const killCalls = [...fileCalls, "sendto"] as const;
+
+/** What the sweep over one writer found. */
+export interface Sweep {
+  kills: number;
+  /** Changes that were answered. */
+  acknowledged: number;
+  /** Where it was killed: the call, and what of ours it was about. */
+  readonly points: Map<string, number>;
+}
+
+export function newSweep(): Sweep {
+  return { kills: 0, acknowledged: 0, points: new Map() };
+}
+
+export interface SweepOptions {
+  /** Changes in a round. */
+  readonly changes: number;
+  /** Which of the n are tried, for each call; each n by default. */
+  readonly only?: (call: FileCall | "sendto", n: number) => boolean;
+}
+
+/** A safety net: no round of changes makes so many calls of a kind in one thread. */
+const mostCalls = 200;
+
+export class KillSweep {
+  readonly #sets: Sets;
+  #daemon: TestDaemon;
+  #turn = 0;
+
+  private constructor(daemon: TestDaemon, sets: Sets) {
+    this.#daemon = daemon;
+    this.#sets = sets;
+  }
+
+  static async begin(sets: Sets): Promise<KillSweep> {
+    const daemon = await startTestDaemon({ config: { daemon: { log_level: "info" } } });
+    await introduce(daemon, sets);
+    return new KillSweep(daemon, sets);
+  }
+
+  /** Adds to `sweep` what is found. */
+  async over(writer: Writer, { changes, only = () => true }: SweepOptions, sweep = newSweep()): Promise<Sweep> {
+    for (const call of killCalls) {
+      for (let n = 1; n <= mostCalls; n++) {
+        if (!only(call, n)) {
+          if (n > 40) break;
+          continue;
+        }
+        if (!(await this.#killAt(writer, call, n, changes, sweep))) break;
+      }
+    }
+    return sweep;
+  }
+
+  /** All writers at work at once, killed after so many milliseconds. */
+  async killAfter(writers: readonly Writer[], ms: number, sweep: Sweep): Promise<void> {
+    const { folder } = this.#daemon;
+    const working = writers.map(async (writer) => {
+      const known = this.#turn;
+      let [answered, attempted] = [known, known];
+      for (let change = 1; change < 10_000; change++) {
+        attempted = known + change;
+        const status = await writer.change(this.#daemon, this.#sets, attempted).catch(() => null);
+        if (status === null) break;
+        expectTaken(status, writer.file);
+        answered = attempted;
+        sweep.acknowledged++;
+      }
+      return { writer, answered, attempted };
+    });
+    await Bun.sleep(ms);
+    await this.#daemon.stop("SIGKILL");
+    const ended = await Promise.all(working);
+    sweep.kills++;
+    this.#daemon = await startTestDaemon({ folder });
+    for (const { writer, answered, attempted } of ended) {
+      await this.#check(writer, [answered, attempted], `killed after ${ms} ms`);
+      this.#turn = Math.max(this.#turn, attempted);
+    }
+    for (const writer of writers) expectTaken(await writer.change(this.#daemon, this.#sets, this.#turn), writer.file);
+  }
+
+  /** Starts once more when what was left beside the config is old enough to be nobody's; gives what is there then. */
+  async leftAtLast(): Promise<string[]> {
+    const { folder } = this.#daemon;
+    await this.#daemon.stop("SIGKILL");
+    const past = new Date(Date.now() - 120_000);
+    for (const name of readdirSync(folder)) if (name.endsWith(".tmp")) utimesSync(join(folder, name), past, past);
+    this.#daemon = await startTestDaemon({ folder });
+    return readdirSync(folder).filter((name) => name.endsWith(".tmp"));
+  }
+
+  async end(): Promise<void> {
+    await this.#daemon.dispose();
+  }
+
+  /** Whether it was killed. */
+  async #killAt(writer: Writer, call: string, n: number, changes: number, sweep: Sweep): Promise<boolean> {
+    const { process, folder, stateFolder } = this.#daemon;
+    // What is loaded at the first change is loaded now, so that the calls that are counted are those of the writing.
+    let known = ++this.#turn;
+    expectTaken(await writer.change(this.#daemon, this.#sets, known), writer.file);
+    const more = ["-e", `inject=${call}:signal=SIGKILL:when=${n}`];
+    // The main thread reads files and closes connections, and would be hit first, each time.
+    const trace = await attach(process.pid ?? 0, { calls: killCalls, more, filesOnly: call !== "sendto" });
+    let attempted = known;
+    for (let change = 0; change < changes; change++) {
+      attempted = ++this.#turn;
+      const status = await writer.change(this.#daemon, this.#sets, attempted).catch(() => null);
+      if (status === null) break;
+      expectTaken(status, writer.file);
+      known = attempted;
+      sweep.acknowledged++;
+    }
+    // The death of a process follows the last answer by a moment.
+    for (let tries = 0; tries < 4 && alive(this.#daemon); tries++) await Bun.sleep(5);
+    const killed = !alive(this.#daemon);
+    const lines = await trace.end();
+    if (!killed) return false;
+    sweep.kills++;
+    const point = pointOf(lines, call, [stateFolder, folder]);
+    sweep.points.set(point, (sweep.points.get(point) ?? 0) + 1);
+    await this.#daemon.stop("SIGKILL");
+    this.#daemon = await startTestDaemon({ folder });
+    await this.#check(writer, [known, attempted], `killed at ${point}`);
+    return true;
+  }
+
+  /** Nothing unparseable, nothing lost, nothing left. */
+  async #check(writer: Writer, allowed: readonly number[], where: string): Promise<void> {
+    const found = await writer.read(this.#daemon);
+    if (!allowed.includes(found))
+      throw new Error(`${writer.file} says ${found}, not ${allowed.join(" or ")}: ${where}`);
+    const { warnings } = (await this.#daemon.api("GET", "/health")).body.data;
+    if (warnings.length > 0) throw new Error(`${warnings.join("; ")}: ${where}`);
+    const { folder, stateFolder } = this.#daemon;
+    const left = [...readdirSync(folder), ...readdirSync(stateFolder)].filter((name) => /\.tmp$|corrupt/.test(name));
+    // Beside the config, which is not our folder, a temporary file is swept once it is surely nobody's.
+    const young = left.filter((name) => name.startsWith(".config.toml."));
+    if (left.length > young.length) throw new Error(`left behind: ${left.join(", ")}: ${where}`);
+  }
+}
+
+function alive({ process }: TestDaemon): boolean {
+  return process.exitCode === null && process.signalCode === null;
+}
+
+/** `fsync temporary`, `close folder` …: the last call of that kind that was begun. */
+function pointOf(lines: readonly string[], call: string, folders: readonly string[]): string {
+  const last = lines.findLast((line) => line.includes(` ${call}(`)) ?? "";
+  if (/\.tmp/.test(last)) return `${call} temporary`;
+  if (folders.some((folder) => last.includes(`<${folder}>`) || last.includes(`"${folder}"`))) return `${call} folder`;
+  return folders.some((folder) => last.includes(folder)) ? `${call} file` : `${call} other`;
+}

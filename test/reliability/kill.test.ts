@@ -1,0 +1,35 @@
+/** A sample of the sweep that kill.long.ts makes whole. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { measured } from "../support/evidence.ts";
+import { noStrace } from "../support/strace.ts";
+import { KillSweep } from "./kill-sweep.ts";
+import { type Sets, startSets, writers } from "./writers.ts";
+
+let sets: Sets;
+let sweep: KillSweep;
+beforeAll(async () => {
+  if (noStrace !== null) return;
+  sets = await startSets();
+  sweep = await KillSweep.begin(sets);
+});
+afterAll(async () => {
+  // Whatever the kills left beside the config is swept once it is old.
+  if (sweep) expect(await sweep.leftAtLast()).toEqual([]);
+  await sweep?.end();
+  await sets?.stop();
+});
+
+/** Of each call, one that differs from writer to writer, so that all of them are met. */
+const sampled = (at: number) => (_call: string, n: number) => n === 1 + (at % 3);
+
+for (const [at, writer] of writers.entries()) {
+  test.skipIf(noStrace !== null)(
+    `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+    async () => {
+      const found = await sweep.over(writer, { changes: 2, only: sampled(at) });
+      expect(found.kills).toBeGreaterThanOrEqual(4);
+      measured("R6", `sample, ${writer.file}`, `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
+    },
+    60_000,
+  );
+}

@@ -1,0 +1,102 @@
+/**
+ * Everything that a daemon keeps on disk, each file with a change that reaches it through the API and a way to read it
+ * back: what the proofs about files are run over. A new file is a new entry here.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import type { TestDaemon } from "../support/daemon.ts";
+
+/** The devices whose facts are kept. */
+export interface Sets {
+  readonly roku: FakeRoku;
+  /** Asks for no password, and so takes any. */
+  readonly kodi: KodiSimulator;
+  stop(): Promise<void>;
+}
+
+export interface Writer {
+  readonly file: string;
+  path(daemon: TestDaemon): string;
+  /** Changes the file to say `turn`; gives the HTTP status. */
+  change(daemon: TestDaemon, sets: Sets, turn: number): Promise<number>;
+  /** What the file says. */
+  read(daemon: TestDaemon): Promise<number>;
+}
+
+const roku = "/devices/roku";
+const kodi = "/devices/kodi";
+
+export const writers: readonly Writer[] = [
+  {
+    file: "config.toml",
+    path: (daemon) => daemon.configFile,
+    change: async (daemon, _sets, turn) =>
+      (await daemon.api("PATCH", "/config", { "discovery.interval_s": 100 + turn })).status,
+    read: async (daemon) => (await daemon.api("GET", "/config")).body.data.discovery.interval_s - 100,
+  },
+  {
+    file: "devices.json",
+    path: (daemon) => join(daemon.stateFolder, "devices.json"),
+    // The installer's port is as good as a name, and leaves the name to ask by.
+    change: async (daemon, _sets, turn) =>
+      (await daemon.api("PATCH", roku, { ports: { installer: 10_000 + turn } })).status,
+    read: async (daemon) => (await daemon.api("GET", roku)).body.data.ports.installer - 10_000,
+  },
+  {
+    file: "apps.json",
+    path: (daemon) => join(daemon.stateFolder, "apps.json"),
+    async change(daemon, sets, turn) {
+      sets.roku.apps = [{ id: "12", name: "Netflix", type: "appl", version: String(turn) }];
+      return (await daemon.api("POST", `${roku}/apps/refresh`)).status;
+    },
+    async read(daemon) {
+      const { apps } = (await daemon.api("GET", `${roku}/apps`)).body.data;
+      return Number(apps.find((app: { id: string }) => app.id === "netflix").version);
+    },
+  },
+  {
+    file: "credentials.json",
+    path: (daemon) => join(daemon.stateFolder, "credentials.json"),
+    change: async (daemon, _sets, turn) =>
+      (await daemon.api("POST", `${kodi}/pair`, { user: "kodi", password: `word ${turn}` })).status,
+    async read(daemon) {
+      // No answer tells a secret: the file is read itself.
+      const kept = JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8"));
+      const [{ password }] = Object.values(kept.credentials) as [{ password: string }];
+      return Number(password.slice("word ".length));
+    },
+  },
+];
+
+/** Two devices on this machine. */
+export async function startSets(): Promise<Sets> {
+  const sets = {
+    roku: await FakeRoku.start({ name: "Roku" }),
+    kodi: createKodiSimulator({ name: "Kodi", mdns: false, password: null }),
+  };
+  await sets.kodi.start();
+  return {
+    ...sets,
+    async stop() {
+      await Promise.all([sets.roku.stop(), sets.kodi.stop()]);
+    },
+  };
+}
+
+/** Makes both devices known, and every file say `turn`. */
+export async function introduce(daemon: TestDaemon, sets: Sets, turn = 0): Promise<void> {
+  const { host, port, ports } = sets.kodi;
+  const devices = [
+    { ...sets.roku.address, name: "roku" },
+    { host, port, platform: "kodi", name: "kodi", ports: { websocket: ports.tcp, wake: ports.wake } },
+  ];
+  for (const device of devices)
+    expectTaken((await daemon.api("POST", "/devices", device)).status, `add ${device.name}`);
+  for (const writer of writers) expectTaken(await writer.change(daemon, sets, turn), writer.file);
+}
+
+export function expectTaken(status: number, what: string): void {
+  if (status !== 200) throw new Error(`${what} was answered ${status}`);
+}

@@ -1,0 +1,68 @@
+/** System calls of a process that runs: watched, or made to fail, by strace(1) attached to it. */
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What opens, writes and names files. */
+export const fileCalls = ["openat", "write", "fsync", "close", "rename"] as const;
+export type FileCall = (typeof fileCalls)[number];
+
+/** Why nothing can be traced here, or `null`. */
+export const noStrace: string | null = (() => {
+  if (process.platform !== "linux") return "strace is for Linux";
+  const tried = spawnSync("strace", ["-qq", "-e", "trace=none", "true"], { encoding: "utf8" });
+  if (tried.error) return "there is no strace";
+  return tried.status === 0 ? null : `strace may not trace here: ${tried.stderr.split("\n")[0]}`;
+})();
+if (noStrace !== null) process.stderr.write(`skipped: what needs strace: ${noStrace}\n`);
+
+export interface Trace {
+  /** Lets go of the process, which goes on, and gives the lines: `<thread> <seconds> <call>`. */
+  end(): Promise<string[]>;
+}
+
+export interface TraceOptions {
+  /** Which calls are written down. */
+  readonly calls: readonly string[];
+  /** Further options, such as `-e inject=fsync:error=EIO:when=2`. The n-th call is counted for each thread by itself. */
+  readonly more?: readonly string[];
+  /** Only the threads that work with files, as the runtime calls them. By default all. */
+  readonly filesOnly?: boolean;
+}
+
+/** Attaches to a process that runs. */
+export async function attach(pid: number, { calls, more = [], filesOnly }: TraceOptions): Promise<Trace> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-strace-"));
+  const file = join(folder, "trace");
+  const whom = filesOnly ? poolOf(pid).flatMap((thread) => ["-p", thread]) : ["-f", "-p", String(pid)];
+  const words = [...whom, "-ttt", "-y", "-s", "80", "-e", `trace=${calls.join(",")}`, "-e", "signal=none"];
+  const tracer = spawn("strace", [...words, ...more, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise<void>((resolve) => tracer.on("close", () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    let said = "";
+    tracer.stderr.on("data", (bytes: Buffer) => {
+      said += bytes.toString();
+      if (/ attached/.test(said)) resolve();
+    });
+    tracer.on("close", () => reject(new Error(`strace ended: ${said}`)));
+    tracer.on("error", reject);
+  });
+  return {
+    async end() {
+      tracer.kill("SIGINT");
+      await ended;
+      const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+      rmSync(folder, { recursive: true, force: true });
+      return lines;
+    },
+  };
+}
+
+/** The threads that the runtime hands file work to. */
+function poolOf(pid: number): string[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const pool = threads.filter((thread) => /Pool/.test(readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8")));
+  if (pool.length === 0) throw new Error(`${pid} has no thread for files`);
+  return pool;
+}
