@@ -66,3 +66,33 @@ function poolOf(pid: number): string[] {
   if (pool.length === 0) throw new Error(`${pid} has no thread for files`);
   return pool;
 }
+
+/** One call, whole. */
+export interface TracedCall {
+  readonly thread: string;
+  readonly name: string;
+  /** What stands in its brackets, with descriptors named by what they are of. */
+  readonly words: string;
+  readonly failed: boolean;
+  /** Seconds: when it was entered, and when it was seen to return (`from`, where strace saw no call in between). */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The calls of a trace in the order in which they were entered; those that another thread interrupted are joined. */
+export function callsIn(lines: readonly string[]): TracedCall[] {
+  const found: { thread: string; text: string; from: number; to: number }[] = [];
+  for (const line of lines) {
+    const [, thread = "", seconds = "", rest = ""] = /^(\d+) +([\d.]+) (.*)$/.exec(line) ?? [];
+    const at = Number(seconds);
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
+    const begun = resumed && found.findLast((one) => one.thread === thread);
+    if (begun) Object.assign(begun, { text: begun.text + resumed[1], to: at });
+    else if (/^\w+\(/.test(rest))
+      found.push({ thread, text: rest.replace(/ ?<unfinished \.\.\.>$/, ""), from: at, to: at });
+  }
+  return found.flatMap(({ text, ...call }) => {
+    const [, name, words, result] = /^(\w+)\((.*)\)\s+= (.*)$/.exec(text) ?? [];
+    return name === undefined ? [] : [{ ...call, name, words: words ?? "", failed: (result ?? "").startsWith("-1") }];
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * R7: what a power cut finds. Nothing that was not synced may be relied on: the file is synced before it takes its name,
+ * and the folder before the caller is answered.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { attach, callsIn, fileCalls, noStrace } from "../support/strace.ts";
+import { expectTaken, introduce, type Sets, startSets, writers } from "./writers.ts";
+
+let sets: Sets;
+let daemon: TestDaemon;
+beforeAll(async () => {
+  sets = await startSets();
+  daemon = await startTestDaemon();
+  await introduce(daemon, sets);
+});
+afterAll(async () => {
+  await daemon.dispose();
+  await sets.stop();
+});
+
+for (const writer of writers) {
+  test.skipIf(noStrace !== null)(
+    `R7 ${writer.file}: the file is synced, then renamed, then the folder synced, then the caller answered${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+    async () => {
+      const changes = 5;
+      const trace = await attach(daemon.process.pid ?? 0, { calls: [...fileCalls, "sendto"] });
+      for (let turn = 1; turn <= changes; turn++) expectTaken(await writer.change(daemon, sets, turn), writer.file);
+      const calls = callsIn(await trace.end());
+      const path = writer.path(daemon);
+      const folder = path.slice(0, path.lastIndexOf("/"));
+      const temporary = `${folder}/.${writer.file}.`;
+      const steps = calls.flatMap(({ name, words, failed, from, to }) => {
+        const step =
+          name === "fsync" && words.includes(temporary)
+            ? "file synced"
+            : name === "rename" && words.endsWith(`"${path}"`)
+              ? "renamed"
+              : name === "fsync" && words.includes(`<${folder}>`)
+                ? "folder synced"
+                : name === "sendto" && words.includes('"HTTP/1.1 200')
+                  ? "answered"
+                  : null;
+        return step === null ? [] : [{ step, failed, from, to }];
+      });
+      const each = ["file synced", "renamed", "folder synced", "answered"];
+      expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: changes }, () => each).flat());
+      expect(steps.filter(({ failed }) => failed)).toEqual([]);
+      // Each ends before the next begins: being begun first is not enough.
+      for (const [at, step] of steps.entries())
+        if (at > 0) expect(step.from).toBeGreaterThanOrEqual(steps[at - 1]?.to ?? 0);
+      // Nothing of ours is ever written in its place.
+      const inPlace = calls.filter(({ name, words }) => name === "write" && words.includes(`<${path}>`));
+      expect(inPlace).toEqual([]);
+      measured("R7", writer.file, `${changes} writes, each synced, renamed, synced, answered`);
+    },
+  );
+}
