@@ -32,14 +32,21 @@ export function makeFolder(path: string): void {
   }
 }
 
+export interface WriteOptions {
+  /** Keeps the content that is replaced as `<path>.bak`. */
+  readonly backup?: boolean;
+}
+
 /**
  * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
  * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
  */
-export async function writeWhole(path: string, text: string): Promise<void> {
+export async function writeWhole(path: string, text: string, { backup = false }: WriteOptions = {}): Promise<void> {
   const folder = dirname(path);
   const { open, rename, rm } = await import("node:fs/promises");
-  const temporary = join(folder, `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
+  const temporary = temporaryFor(path);
+  const before = temporaryFor(path);
+  let undo = async () => {};
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
@@ -48,15 +55,34 @@ export async function writeWhole(path: string, text: string): Promise<void> {
     } finally {
       await file.close();
     }
+    const was = await keepAs(before, path);
     await rename(temporary, path);
+    // While the folder is not synced, a power cut may bring either back: what is told as failed must be undone.
+    if (was === "kept") undo = () => rename(before, path);
+    if (was === "absent") undo = () => rm(path, { force: true });
     await syncFolder(folder);
+    if (was === "kept") await (backup ? rename(before, `${path}.bak`) : rm(before, { force: true })).catch(() => {});
   } catch (cause) {
-    await rm(temporary, { force: true }).catch(() => {});
+    await undo().catch(() => {});
+    for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});
     throw new ZapdError("storage_error", `${path} could not be written (${systemCode(cause) || textOf(cause)})`, {
       hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
       cause,
     });
   }
+}
+
+function temporaryFor(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
+}
+
+/** Gives a file a second name, so that it outlives the one that takes its place. Some disks know no second names. */
+async function keepAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
+  const { link } = await import("node:fs/promises");
+  return link(path, name).then(
+    () => "kept",
+    (error: unknown) => (systemCode(error) === "ENOENT" ? "absent" : "unkept"),
+  );
 }
 
 async function syncFolder(folder: string): Promise<void> {
