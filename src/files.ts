@@ -135,10 +135,15 @@ function isOld(path: string): boolean {
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
 export function readRegular(path: string, maxBytes: number): string | null {
+  return readBytes(path, maxBytes, constants.O_NOFOLLOW ?? 0)?.toString("utf8") ?? null;
+}
+
+/** Reads a regular file of at most `maxBytes`; `null` when there is none. Throws what is wrong with it. */
+export function readBytes(path: string, maxBytes: number, how = 0): Buffer | null {
   let file: number;
   try {
     // O_NONBLOCK: a FIFO in its place must not hold the start.
-    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    file = openSync(path, constants.O_RDONLY | how | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
@@ -146,8 +151,9 @@ export function readRegular(path: string, maxBytes: number): string | null {
   try {
     const found = fstatSync(file);
     if (!found.isFile()) throw new Error("it is no regular file");
+    // Before a byte is read: a file of holes takes no disk, and all of memory.
     if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
-    return readFileSync(file, "utf8");
+    return readFileSync(file);
   } finally {
     closeSync(file);
   }

@@ -2,11 +2,11 @@
  * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
-import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
+import { makeFolder, readBytes, sweepTemporaries, writeWhole } from "../files.ts";
 import { readChanges } from "./changes.ts";
 import {
   type Config,
@@ -132,12 +132,9 @@ function targetOf(path: string): string {
 
 function textIn(path: string): string {
   try {
-    const bytes = readFileSync(path);
-    if (bytes.length > maxFileBytes) throw new ZapdError("config_invalid", `${path} is larger than 256 KiB`);
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const bytes = readBytes(path, maxFileBytes);
+    return bytes === null ? "" : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    if (systemCode(cause) === "ENOENT") return "";
-    if (cause instanceof ZapdError) throw cause;
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
     throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
   }

@@ -42,7 +42,9 @@ export class Registry {
       return { devices: content.devices };
     };
     return new Registry(
-      await Store.open<Content>({ ...options, parse, maxBytes: 8 * 1024 * 1024, empty: { devices: [] } }),
+      await Store.open<Content>({
+        ...{ ...options, parse, backup: true, maxBytes: 8 * 1024 * 1024, empty: { devices: [] } },
+      }),
     );
   }
 

@@ -15,7 +15,9 @@ export interface StoreOptions<T> {
   readonly empty: T;
   /** Reads what the file holds; throws what is wrong with it. */
   parse(content: unknown): T;
-  /** Told when the file was damaged and where it was put. */
+  /** Keeps what was before the last change as `<path>.bak`, to go on with when the file is damaged. */
+  readonly backup?: boolean;
+  /** Told when the file was damaged, where it was put, and what is used instead. */
   damaged(problem: string): void;
 }
 
@@ -33,33 +35,30 @@ interface Waiting<T> {
 export class Store<T> {
   #value: T;
   readonly #path: string;
+  readonly #backup: boolean;
   #waiting: Waiting<T>[] = [];
   #writing: Promise<void> | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(path: string, value: T) {
+  private constructor({ path, backup = false }: StoreOptions<T>, value: T) {
     this.#path = path;
+    this.#backup = backup;
     this.#value = value;
   }
 
-  /** Opens the file. A damaged one is kept aside and reported, and the store begins empty. */
+  /** Opens the file. A damaged one is kept aside and reported; the store goes on with the backup, or begins empty. */
   static async open<T>(options: StoreOptions<T>): Promise<Store<T>> {
-    const { path, empty, damaged } = options;
+    const { path, damaged } = options;
     try {
-      const text = readRegular(path, options.maxBytes);
-      if (text === null) return new Store(path, empty);
-      const content: unknown = JSON.parse(text);
-      if (typeof content !== "object" || content === null || !("version" in content))
-        throw new Error("it has no version");
-      if (content.version !== version)
-        throw new Error(`it has version ${String(content.version)}, and this zapd writes ${version}`);
-      return new Store(path, options.parse(content));
+      return new Store(options, contentOf(readRegular(path, options.maxBytes), options));
     } catch (error) {
       const aside = await setAside(path).catch(() => null);
-      damaged(
-        `${path} could not be read (${textOf(error).split("\n")[0]}). ${aside ? `It is kept as ${aside}` : "It could not be moved aside"}; zapd goes on without it`,
-      );
-      return new Store(path, empty);
+      const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
+      const before = options.backup ? await restored(options) : null;
+      const instead = before === null ? "without it" : "with what it held before its last change";
+      const reason = textOf(error).split("\n")[0];
+      damaged(`${path} could not be read (${reason}). ${kept}; zapd goes on ${instead}`);
+      return new Store(options, before ?? options.empty);
     }
   }
 
@@ -118,12 +117,37 @@ export class Store<T> {
     let failure: ZapdError | undefined;
     if (next !== this.#value) {
       this.#wroteAt = performance.now();
-      failure = await writeWhole(this.#path, `${JSON.stringify({ version, ...next }, null, 1)}\n`).then(
+      const text = `${JSON.stringify({ version, ...next }, null, 1)}\n`;
+      failure = await writeWhole(this.#path, text, { backup: this.#backup }).then(
         () => undefined,
         (error: ZapdError) => error,
       );
       if (!failure) this.#value = next;
     }
     for (const change of applied) change.settle(failure);
+  }
+}
+
+/** What a file holds; the empty value when there is none. Throws what is wrong with it. */
+function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T {
+  if (text === null) return empty;
+  const content: unknown = JSON.parse(text);
+  if (typeof content !== "object" || content === null || !("version" in content)) throw new Error("it has no version");
+  if (content.version !== version)
+    throw new Error(`it has version ${String(content.version)}, and this zapd writes ${version}`);
+  return parse(content);
+}
+
+/** What the backup holds, put in the place of the damaged file; `null` when there is none that is sound. */
+async function restored<T>(options: StoreOptions<T>): Promise<T | null> {
+  try {
+    const text = readRegular(`${options.path}.bak`, options.maxBytes);
+    if (text === null) return null;
+    const value = contentOf(text, options);
+    // A disk that takes nothing now is told of at the next change.
+    await writeWhole(options.path, text).catch(() => {});
+    return value;
+  } catch {
+    return null;
   }
 }
