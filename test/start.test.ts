@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
 import { answers } from "../src/socket.ts";
+import { damage } from "./reliability/damage.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "./support/daemon.ts";
 
 const main = join(import.meta.dir, "../src/main.ts");
@@ -32,6 +33,10 @@ interface Outcome {
 async function serve(config: string, state = join(folder, "state"), name = "config.toml"): Promise<Outcome> {
   const file = join(folder, name);
   writeFileSync(file, config);
+  return serveFile(file, state);
+}
+
+async function serveFile(file: string, state: string): Promise<Outcome> {
   const child = spawn(process.execPath, [main, "serve", "--config", file], {
     env: { ...process.env, ZAPD_STATE_DIR: state },
     stdio: ["ignore", "ignore", "pipe"],
@@ -57,7 +62,7 @@ async function startDaemon(setup: Parameters<typeof startTestDaemon>[0] = {}): P
   return daemon;
 }
 
-describe("a config that must be mended: 78", () => {
+describe("R11 a config that must be mended: 78", () => {
   test.each([
     ["no TOML", `[dev]\nvendor_password = "c4nary\n`, /line 2, column \d+/],
     ["a wrong type", '[daemon]\nhttp_port = "c4nary"\n', /line 2, column 13: daemon\.http_port/],
@@ -84,6 +89,23 @@ describe("a config that must be mended: 78", () => {
     expect(log).not.toMatch(/ at .*\.ts/);
     expect(existsSync(join(folder, "state"))).toBe(false);
   });
+
+  test.each([
+    ["that is a folder", "no regular file"],
+    ["that is a FIFO", "no regular file"],
+    ["that is a socket", "could not be read"],
+    ["that is a link to itself", "ELOOP"],
+    ["of a gigabyte of holes", "larger than"],
+    ["of NULs, as after a power cut", "not valid TOML"],
+  ])("one %s, at once", async (how, said) => {
+    const path = join(folder, "damaged.toml");
+    damage(path, how, Buffer.from(configOf(await freePort())));
+    const began = performance.now();
+    const { status, log } = await serveFile(path, join(folder, "state"));
+    expect([status, log]).toEqual([78, expect.stringContaining(said)]);
+    expect(log).toContain(path);
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
 });
 
 describe("what is in the way: 1", () => {
@@ -100,7 +122,7 @@ describe("what is in the way: 1", () => {
     expect(existsSync(join(folder, "state", "zapd.sock"))).toBe(false);
   });
 
-  test("a daemon that runs on the same state, whatever the port", async () => {
+  test("T16 a daemon that runs on the same state, whatever the port", async () => {
     const daemon = await startDaemon();
     for (const port of [daemon.port, await freePort()]) {
       const { status, log } = await serve(configOf(port), daemon.stateFolder);
@@ -110,7 +132,7 @@ describe("what is in the way: 1", () => {
     expect((await daemon.api("GET", "/health")).status).toBe(200);
   });
 
-  test("of eight that start at once, one lives", async () => {
+  test("T16 of eight that start at once, one lives", async () => {
     const ports = await Promise.all(Array.from({ length: 8 }, () => freePort()));
     const outcomes = await Promise.all(
       ports.map((port, at) => serve(configOf(port), join(folder, "state"), `${at}.toml`)),
@@ -139,7 +161,7 @@ describe("what is in the way: 1", () => {
   });
 });
 
-test("after kill -9 it starts again, time after time, and SIGTERM leaves no socket", async () => {
+test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no socket", async () => {
   let daemon = await startDaemon();
   const { folder: own, stateFolder } = daemon;
   const socket = join(stateFolder, "zapd.sock");
@@ -153,7 +175,7 @@ test("after kill -9 it starts again, time after time, and SIGTERM leaves no sock
   expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
 });
 
-test("under any umask, the socket and all files are 0600, the folders 0700", async () => {
+test("T14 T15 under any umask, the socket and all files are 0600, the folders 0700", async () => {
   // A wrapper sets the umask: ours is that of every test.
   const wrapper = join(folder, "open");
   writeFileSync(wrapper, `#!/bin/sh\numask 000\nexec "${process.execPath}" "${main}" "$@"\n`);

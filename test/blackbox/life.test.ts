@@ -79,7 +79,7 @@ test("names, the default device, and what removing one does", async () => {
   expect((await add(daemon, two)).id).toBe(second.id);
 });
 
-test("SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
+test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
   // Sets may take far longer than a daemon has to end.
   const daemon = await serve({
     config: { devices: { request_timeout_ms: 20_000 }, dev: { vendor_password: "secret-of-the-set" } },
@@ -124,7 +124,7 @@ test("SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all,
   expect(busy.commands).not.toContain("/keypress/Down");
 });
 
-test("kill -9 at any time loses no change that was acknowledged", async () => {
+test("R6 kill -9 at any time loses no change that was acknowledged", async () => {
   let daemon = await serve();
   const { folder } = daemon;
   const sets = await Promise.all(Array.from({ length: 3 }, () => start()));
@@ -162,7 +162,7 @@ test("kill -9 at any time loses no change that was acknowledged", async () => {
   expect(readdirSync(daemon.stateFolder).filter((name) => /tmp/i.test(name))).toEqual([]);
 });
 
-test("damaged files are kept aside and reported, and the daemon starts and works", async () => {
+test("R11 damaged files are kept aside and reported, and the daemon starts and works", async () => {
   const set = await start({ name: "Erker" });
   let daemon = await serve();
   const { folder, stateFolder } = daemon;
@@ -199,7 +199,7 @@ test("damaged files are kept aside and reported, and the daemon starts and works
   }
 });
 
-test("a second daemon on the same state leaves the first alone, and a stale socket stops nobody", async () => {
+test("T16 a second daemon on the same state leaves the first alone, and a stale socket stops nobody", async () => {
   const daemon = await serve();
   const { socket } = await succeed(daemon, "status");
   const second = await startTestDaemon({

@@ -62,7 +62,7 @@ describe("a change", () => {
     expect(store.value.numbers).toEqual([1]);
   });
 
-  test("made by a thousand at once, or one by one, is written a few times, and nobody waits in vain", async () => {
+  test("R20 made by a thousand at once, or one by one, is written a few times, and nobody waits in vain", async () => {
     let writes = 0;
     const counted = { toJSON: () => ++writes };
     const store = await open();
@@ -110,7 +110,7 @@ describe("a change", () => {
   });
 });
 
-describe("a write that fails", () => {
+describe("R8 a write that fails", () => {
   test("is told to all who shared it, leaves memory and disk as they were, and the next one succeeds", async () => {
     const store = await open();
     await add(store, 1);
@@ -136,7 +136,7 @@ describe("a write that fails", () => {
   });
 });
 
-describe("a file that is damaged", () => {
+describe("R11 a file that is damaged", () => {
   const good = `${JSON.stringify({ version: 1, numbers: [1, 22, 333] }, null, 1)}\n`;
   const kept = () => readdirSync(folder).filter((name) => name.includes(".corrupt-"));
 

@@ -1,0 +1,129 @@
+/** R11: no damage to a file stops the daemon, and what was before the last change is not lost with it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Catalog } from "../../src/devices/catalog.ts";
+import { Credentials } from "../../src/devices/credentials.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { damage, damages } from "./damage.ts";
+import { introduce, type Sets, startSets, writers } from "./writers.ts";
+
+const names = ["devices.json", "credentials.json", "apps.json"];
+let sets: Sets;
+/** A folder of a daemon whose files are sound, at turn 2, with backups of turn 1; a copy for each test. */
+let sound: string;
+let folder: string;
+let daemon: TestDaemon | undefined;
+
+beforeAll(async () => {
+  sets = await startSets();
+  daemon = await startTestDaemon();
+  sound = daemon.folder;
+  await introduce(daemon, sets);
+  for (const turn of [1, 2]) for (const writer of writers) await writer.change(daemon, sets, turn);
+  await daemon.stop("SIGKILL");
+  rmSync(join(sound, "state", "zapd.sock"));
+});
+afterAll(async () => {
+  await daemon?.dispose();
+  rmSync(sound, { recursive: true, force: true });
+  await sets.stop();
+});
+beforeEach(async () => {
+  if (daemon && daemon.folder !== sound) await daemon.dispose();
+  folder = mkdtempSync(join(tmpdir(), "zapd-damage-"));
+  cpSync(sound, folder, { recursive: true });
+});
+
+const fileOf = (name: string) => join(folder, "state", name);
+const turnOf = async (file: string): Promise<unknown> =>
+  daemon && writers.find((writer) => writer.file === file)?.read(daemon);
+
+describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with their backups, when they are", () => {
+  for (const how of Object.keys(damages)) {
+    test(how.replace(/^(cut|with)/, "files $1"), async () => {
+      for (const name of names) damage(fileOf(name), how, readFileSync(join(sound, "state", name)));
+      const began = performance.now();
+      daemon = await startTestDaemon({ folder });
+      const took = performance.now() - began;
+      expect(took).toBeLessThan(2_000);
+      const { warnings } = (await daemon.api("GET", "/health")).body.data;
+      for (const name of names) {
+        expect(warnings.join("\n")).toContain(name);
+        expect(readdirSync(join(folder, "state")).filter((one) => one.startsWith(`${name}.corrupt-`)).length).toBe(1);
+      }
+      expect([await turnOf("devices.json"), await turnOf("credentials.json")]).toEqual([1, 1]);
+      // The cache is filled anew from the device, and all can be written again.
+      expect(await turnOf("apps.json")).toBe(Number(sets.roku.apps[0]?.version));
+      for (const writer of writers) expect(await writer.change(daemon, sets, 3)).toBe(200);
+      await daemon.stop("SIGKILL");
+      daemon = await startTestDaemon({ folder });
+      for (const { file } of writers) expect([file, await turnOf(file)]).toEqual([file, 3]);
+      measured("R11", how, `started in ${Math.ceil(took / 100) * 100} ms or less, nothing but the last change lost`);
+    });
+  }
+
+  test("damaged with their backups: it goes on without them", async () => {
+    for (const name of readdirSync(join(folder, "state"))) writeFileSync(fileOf(name), "{");
+    daemon = await startTestDaemon({ folder });
+    expect((await daemon.api("GET", "/devices")).body.data).toEqual([]);
+    expect((await daemon.api("GET", "/health")).body.data.warnings.length).toBe(3);
+    await introduce(daemon, sets, 5);
+    expect(await turnOf("devices.json")).toBe(5);
+  });
+});
+
+describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
+  const damaged = () => {};
+  /** Opens a file as the daemon does, and tells how many things it then holds. */
+  const kinds: Readonly<Record<string, { readonly holds: readonly number[]; open(path: string): Promise<number> }>> = {
+    "devices.json": { holds: [2], open: async (path) => (await Registry.open({ path, damaged })).entries.length },
+    "credentials.json": {
+      holds: [1],
+      async open(path) {
+        await Credentials.open({ path, damaged, hide: () => {} });
+        // What it goes on with lies in the file again.
+        return Object.keys(JSON.parse(readFileSync(path, "utf8")).credentials).length;
+      },
+    },
+    "apps.json": {
+      holds: [0, 1],
+      async open(path) {
+        const [id = ""] = JSON.parse(readFileSync(join(sound, "state", "devices.json"), "utf8")).devices.map(
+          (device: { id: string }) => device.id,
+        );
+        return (await Catalog.open({ path, damaged })).apps(id)?.length ?? 0;
+      },
+    },
+  };
+  for (const [name, { holds, open }] of Object.entries(kinds)) {
+    test(name, async () => {
+      // In memory, where there is such a place: nothing here is about the disk.
+      const fast = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "zapd-damage-"));
+      try {
+        const path = join(fast, name);
+        const good = readFileSync(join(sound, "state", name));
+        if (name !== "apps.json") cpSync(join(sound, "state", `${name}.bak`), `${path}.bak`);
+        const versions = [
+          ...Array.from({ length: good.length }, (_, length) => good.subarray(0, length)),
+          ...Array.from({ length: good.length }, (_, at) => {
+            const bytes = Buffer.from(good);
+            bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+            return bytes;
+          }),
+        ];
+        for (const [at, bytes] of versions.entries()) {
+          writeFileSync(path, bytes);
+          expect(holds, `version ${at}`).toContain(await open(path));
+          expect(readdirSync(fast).filter((one) => /corrupt/.test(one)).length).toBeLessThanOrEqual(3);
+        }
+        measured("R11", `${name}, loader`, `${versions.length} damaged versions, each opened`);
+      } finally {
+        rmSync(fast, { recursive: true, force: true });
+      }
+    }, 60_000);
+  }
+});
