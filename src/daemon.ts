@@ -6,10 +6,11 @@
 import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
+import { textOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { currentRuntime, type Listening } from "./runtime/runtime.ts";
 import { createServing } from "./serving.ts";
-import { claimPort, claimSocket, releaseSocket } from "./socket.ts";
+import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./socket.ts";
 
 export interface DaemonOptions {
   readonly config: string;
@@ -21,7 +22,8 @@ export interface DaemonOptions {
 export interface Daemon {
   /** Where the API is; `null` when `daemon.http_enabled` is false. */
   readonly url: string | null;
-  readonly socket: string;
+  /** `null` when its disk takes no socket. */
+  readonly socket: string | null;
   readonly registry: Registry;
   /** Ends when the first scan has ended; `null` when `discovery.on_start` is false. */
   readonly scanned: Promise<void> | null;
@@ -37,7 +39,7 @@ const graceMs = 3_500;
 export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
-  const socket = socketPath(state, configured);
+  const wanted = socketPath(state, configured);
   const serving = createServing();
   const runtime = await currentRuntime();
   const listening: Listening[] = [];
@@ -46,17 +48,23 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   // The port first: it is what two daemons of one config would fight over. No state is touched before both doors are ours.
   if (http_enabled) {
     const place = { hostname: http_host, port: http_port };
-    listening.push(await claimPort(place, socket, () => runtime.listen(place, serving.handler)));
+    listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler)));
   }
+  let unwritable: string | undefined;
   try {
-    listening.push(await claimSocket(socket, (path) => runtime.listen({ path }, serving.handler)));
+    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler)));
   } catch (error) {
-    await end();
-    throw error;
+    if (!http_enabled || !isUnwritable(error)) {
+      await end();
+      throw error;
+    }
+    // Devices can be driven without a memory, and without the command line.
+    unwritable = `${textOf(error)}: nothing can be remembered, and there is no control socket`;
   }
+  const socket = unwritable === undefined ? wanted : null;
   const { createZapd } = await import("./zapd.ts");
   const zapd = await createZapd({
-    ...{ config, state, log, doors: { socket, http_host, http_port } },
+    ...{ config, state, log, unwritable, doors: { socket: socket ?? "", http_host, http_port } },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
     hosts: [`${http_host}:${http_port}`],
   });
@@ -73,7 +81,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
       for (const one of listening) one.close();
       await serving.drained(graceMs);
       await zapd.stop();
-      releaseSocket(socket);
+      if (socket !== null) releaseSocket(socket);
       await end();
     },
   };

@@ -12,6 +12,8 @@ export interface Log {
   warn(message: string): void;
   info(message: string): void;
   debug(message: string): void;
+  /** An error that may come with every request: told once a minute, however often it happens. */
+  recurring(message: string): void;
   /** From now on this text is replaced wherever it would appear. */
   hide(secret: string): void;
   /** The text with every hidden secret replaced. */
@@ -28,6 +30,10 @@ export interface LogOptions {
 const maxLine = 8 * 1024;
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
+/** Milliseconds in which an error that recurs is told once. */
+const recursIn = 60_000;
+/** Different ones that are remembered. */
+const mostRecurring = 100;
 const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
 
 export function createLog(options: LogOptions): Log {
@@ -39,12 +45,20 @@ export function createLog(options: LogOptions): Log {
     if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
     options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
   };
+  const told = new Map<string, number>();
   const log: Log = {
     level: options.level,
     error: (message) => say("error", message),
     warn: (message) => say("warn", message),
     info: (message) => say("info", message),
     debug: (message) => say("debug", message),
+    recurring(message) {
+      const last = told.get(message);
+      if (last !== undefined && performance.now() - last < recursIn) return;
+      if (told.size >= mostRecurring) told.clear();
+      told.set(message, performance.now());
+      say("error", message);
+    },
     hide(secret) {
       if (secret.length >= shortestSecret) secrets.add(secret);
     },

@@ -30,9 +30,15 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
       },
     );
   }
-  makeFolder(dirname(path));
   const mark = `${path}.starting`;
-  await takeMark(mark);
+  try {
+    makeFolder(dirname(path));
+    await takeMark(mark);
+  } catch (error) {
+    // Who runs on a disk that was writable when it started says so itself.
+    if (await answers(path)) throw await running(path);
+    throw error;
+  }
   try {
     if (isFree(path) || !(await answers(path))) return await bind(path, listen);
   } finally {
@@ -47,6 +53,12 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
   const listening = await listen(path);
   chmodSync(path, 0o600);
   return listening;
+}
+
+/** Whether a failure says that the disk takes nothing at all: it is read-only, or full. */
+export function isUnwritable(error: unknown): boolean {
+  const code = systemCode(error instanceof ZapdError ? error.cause : error);
+  return code === "EROFS" || code === "ENOSPC" || code === "EDQUOT";
 }
 
 /** Binds the port with `listen`, or fails saying who has it. Never takes another port instead. */

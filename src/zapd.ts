@@ -35,6 +35,8 @@ export interface ZapdOptions {
   readonly config: string | ConfigFile;
   /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
   readonly state: string;
+  /** Why nothing can be written there: it goes on without a memory, and warns of it. */
+  readonly unwritable?: string | undefined;
   readonly log?: Log;
   readonly doors?: Doors;
   /**
@@ -72,7 +74,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
   for (const warning of config.warnings) log.warn(warning);
 
-  makeFolder(state);
+  if (options.unwritable === undefined) makeFolder(state);
+  else damaged(options.unwritable);
   const uploads = join(state, "uploads");
   sweepTemporaries(state);
   emptyFolder(uploads);

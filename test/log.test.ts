@@ -16,6 +16,12 @@ function logTo(options: Partial<LogOptions> = {}) {
 
 const messageIn = (line = "") => (JSON.parse(line) as { message: string }).message;
 
+test("R9 an error that recurs is told once a minute, each by itself", () => {
+  const { log, lines } = logTo();
+  for (let time = 0; time < 500; time++) for (const disk of ["one", "two"]) log.recurring(`disk ${disk} is full`);
+  expect(lines.map(messageIn)).toEqual(["disk one is full", "disk two is full"]);
+});
+
 describe("a line", () => {
   test("is JSON with its time, level and message, and ends with a line break", () => {
     const { log, lines } = logTo();

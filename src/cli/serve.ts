@@ -24,7 +24,11 @@ export async function serve(context: Context): Promise<number> {
   );
   if (typeof started === "number") return started;
   // Behind whoever is knocking already.
-  setImmediate(() => log.info(`zapd ${version} · ${started.url ?? "HTTP is off"} · socket ${homely(started.socket)}`));
+  setImmediate(() =>
+    log.info(
+      `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${homely(started.socket)}`}`,
+    ),
+  );
   void started.scanned?.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });

@@ -1,5 +1,5 @@
 /** The connection to each device: made when it is first wanted, kept while what it was made from stays the same. */
-import { ZapdError } from "../errors.ts";
+import { textOf, ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import {
   type Capability,
@@ -80,7 +80,7 @@ export class Links {
     return made;
   }
 
-  #surroundingsOf({ id, name }: Entry): DeviceSurroundings {
+  #surroundingsOf({ id }: Entry): DeviceSurroundings {
     const { registry, credentials, surroundings, log } = this.#deps;
     return {
       ...surroundings,
@@ -88,7 +88,7 @@ export class Links {
       learned: (facts) => {
         registry
           .learn(id, facts)
-          .catch((error: unknown) => log.warn(`${name}: what it told could not be kept: ${String(error)}`));
+          .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
       },
       heard: (power) => {
         if (registry.get(id)) registry.noteContact(id, power !== "off", power ?? undefined);

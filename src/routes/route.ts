@@ -132,6 +132,8 @@ function checkUrl(url: string): void {
 /** Answers whatever was thrown in the envelope, without a secret, a stack or a library's words. */
 export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
   const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
+  // Who looks after the machine must hear of its disk, and not with every request.
+  if (error.code === "storage_error") log.recurring(error.message);
   const body = errorBody(error);
   const shown = {
     ...body,

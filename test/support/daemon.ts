@@ -25,6 +25,8 @@ export interface DaemonSetup {
   /** A state folder to use again; without one, a new one. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
+  readonly within?: readonly string[];
 }
 
 /** What the API answered. */
@@ -66,7 +68,8 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const port = await freePort();
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port));
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const [program = "", ...words] = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
+  const own = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
+  const [program = "", ...words] = [...(setup.within ?? []), ...own];
   const child = spawn(program, [...words, "serve", "--config", configFile], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],

@@ -1,0 +1,140 @@
+/** R9, R10: a disk that is full, out of inodes, or read-only. What needs no disk goes on. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { measured } from "../support/evidence.ts";
+import { type Mounted, noMounts, startMounted } from "../support/mounted.ts";
+import { introduce, type Sets, startSets, writers } from "./writers.ts";
+
+let sets: Sets;
+let daemon: Mounted | undefined;
+beforeAll(async () => {
+  sets = await startSets();
+});
+afterEach(async () => {
+  await daemon?.dispose();
+  daemon = undefined;
+});
+afterAll(() => sets.stop());
+
+const skipped = noMounts === null ? "" : ` (skipped: ${noMounts})`;
+
+/** Fills the disk, and gives what empties it again. */
+const fillers = {
+  "no space": {
+    options: "size=256k",
+    fill(folder: string): () => void {
+      const path = join(folder, "filler");
+      const file = openSync(path, "w");
+      try {
+        for (let block = 0; block < 10_000; block++) writeSync(file, Buffer.alloc(512));
+      } catch {
+        // It is full.
+      }
+      closeSync(file);
+      return () => rmSync(path);
+    },
+  },
+  "no inodes": {
+    options: "size=4m,nr_inodes=60",
+    fill(folder: string): () => void {
+      const made: string[] = [];
+      try {
+        for (; made.length < 1_000; made.push(join(folder, `filler-${made.length}`)))
+          writeFileSync(join(folder, `filler-${made.length}`), "");
+      } catch {
+        // There are none left.
+      }
+      return () => {
+        for (const path of made) rmSync(path);
+      };
+    },
+  },
+};
+
+/** Every change is told as failed, and changes nothing; all else goes on. */
+async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void> {
+  const files = writers.map((writer) => readFileSync(join(on.disk, writer.path(on).slice(on.disk.length)), "utf8"));
+  for (let again = 0; again < 5; again++)
+    for (const writer of writers)
+      expect([writer.file, await writer.change(on, sets, turn + 1)]).toEqual([writer.file, 500]);
+  expect((await on.api("PATCH", "/config", { "dev.vendor_password": "x" })).body.error.code).toBe("storage_error");
+  for (const [at, writer] of writers.entries()) {
+    expect([writer.file, await writer.read(on)]).toEqual([writer.file, turn]);
+    expect(readFileSync(writer.path(on), "utf8")).toBe(files[at] ?? "");
+  }
+  sets.roku.forget();
+  expect((await on.api("POST", "/devices/roku/remote/key", { key: "up" })).status).toBe(200);
+  expect(sets.roku.commands).toEqual(["/keypress/Up"]);
+  for (const path of ["/devices", "/health", "/devices/roku/state", "/devices/roku/apps"])
+    expect([path, (await on.api("GET", path)).status]).toEqual([path, 200]);
+  // One line for each file that cannot be written, and one for what devices tell by themselves; not one for each failure.
+  const lines = on
+    .log()
+    .split("\n")
+    .filter((line) => /"level":"(error|warn)".*could not be written/.test(line));
+  expect(lines.length).toBeGreaterThanOrEqual(writers.length);
+  expect(lines.length).toBeLessThanOrEqual(writers.length + 1);
+  expect(
+    readdirSync(on.disk)
+      .concat(readdirSync(on.stateFolder))
+      .filter((name) => name.endsWith(".tmp")),
+  ).toEqual([]);
+}
+
+for (const [what, { options, fill }] of Object.entries(fillers)) {
+  test.skipIf(noMounts !== null)(
+    `R9 ${what} on the disk: changes are told as failed, the old files stay, keys and reads go on, and one line is logged${skipped}`,
+    async () => {
+      daemon = await startMounted(options);
+      await introduce(daemon, sets, 1);
+      for (const writer of writers) await writer.change(daemon, sets, 2);
+      const empty = fill(daemon.disk);
+      await showThatNothingIsWritten(daemon, 2);
+      empty();
+      for (const writer of writers) {
+        expect([writer.file, await writer.change(daemon, sets, 4)]).toEqual([writer.file, 200]);
+        expect(await writer.read(daemon)).toBe(4);
+      }
+      measured(
+        "R9",
+        what,
+        `${5 * writers.length} changes told as failed, 0 half made, ${writers.length + 1} log lines at most`,
+      );
+    },
+  );
+}
+
+test.skipIf(noMounts !== null)(
+  `R10 a disk that becomes read-only: the same, until it can be written again${skipped}`,
+  async () => {
+    daemon = await startMounted("size=4m");
+    await introduce(daemon, sets, 1);
+    daemon.remount("ro");
+    await showThatNothingIsWritten(daemon, 1);
+    daemon.remount("rw");
+    for (const writer of writers)
+      expect([writer.file, await writer.change(daemon, sets, 2)]).toEqual([writer.file, 200]);
+    measured("R10", "read-only while it runs", `${5 * writers.length} changes told as failed, 0 half made`);
+  },
+);
+
+for (const [what, prepare] of [
+  ["with a state folder", 'mkdir -m 700 state && mount -o remount,ro "$PWD"'],
+  ["without a state folder", 'mount -o remount,ro "$PWD"'],
+]) {
+  test.skipIf(noMounts !== null)(
+    `R10 on a read-only disk ${what} it starts, warns, and drives what it finds${skipped}`,
+    async () => {
+      daemon = await startMounted("size=4m", {}, prepare);
+      const { warnings } = (await daemon.api("GET", "/health")).body.data;
+      expect(warnings).toEqual([expect.stringMatching(/state.*EROFS.*nothing can be remembered/)]);
+      expect(daemon.log()).toContain("nothing can be remembered");
+      const added = await daemon.api("POST", "/devices", { ...sets.roku.address, name: "roku" });
+      expect([added.status, added.body.error.code]).toEqual([500, "storage_error"]);
+      expect((await daemon.api("GET", "/devices")).body.data).toEqual([]);
+      expect(await daemon.stop("SIGTERM")).toBe(0);
+      measured("R10", `start ${what}`, "1 warning, changes told as failed");
+    },
+  );
+}
