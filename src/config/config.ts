@@ -4,25 +4,16 @@
  */
 import { realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { parse, TomlError } from "smol-toml";
-import { systemCode, textOf, ZapdError } from "../errors.ts";
-import { makeFolder, readBytes, sweepTemporaries, writeWhole } from "../files.ts";
+import { ZapdError } from "../errors.ts";
+import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
 import { readChanges } from "./changes.ts";
-import {
-  type Config,
-  configOf,
-  defaultOf,
-  problemOf,
-  restartKeys,
-  sectionNames,
-  settingOf,
-  settings,
-  suggestion,
-} from "./schema.ts";
+import { parseToml, readConfig, textIn } from "./read.ts";
+import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";
 
 export type { Config } from "./schema.ts";
 
-const maxFileBytes = 256 * 1024;
+/** At most one write in this many milliseconds, however many patches come. */
+const writeEvery = 100;
 
 export interface ReloadResult {
   readonly config: Config;
@@ -30,7 +21,20 @@ export interface ReloadResult {
   readonly restart_required: string[];
 }
 
-type Tables = Record<string, unknown>;
+/** A patch that waits for its write. */
+interface Patch {
+  readonly values: ReadonlyMap<string, unknown>;
+  resolve(result: ReloadResult): void;
+  reject(error: unknown): void;
+}
+
+/** What a file holds with a patch made. */
+interface Made {
+  readonly patch: Patch;
+  readonly text: string;
+  readonly config: Config;
+  readonly warnings: string[];
+}
 
 export class ConfigFile {
   readonly path: string;
@@ -41,6 +45,8 @@ export class ConfigFile {
   #warnings: string[];
   #listeners: ((config: Config) => void)[] = [];
   #taking: Promise<unknown> = Promise.resolve();
+  #patches: Patch[] = [];
+  #wroteAt = Number.NEGATIVE_INFINITY;
 
   private constructor(path: string, config: Config, warnings: string[]) {
     this.path = path;
@@ -51,7 +57,7 @@ export class ConfigFile {
 
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
-    const { config, warnings } = await read(textIn(path), path);
+    const { config, warnings } = await readConfig(textIn(path), path);
     const file = targetOf(path);
     sweepTemporaries(dirname(file), basename(file));
     return new ConfigFile(path, config, warnings);
@@ -73,51 +79,85 @@ export class ConfigFile {
 
   /** What the file says now, whatever the daemon runs with. */
   async onDisk(): Promise<Config> {
-    return (await read(textIn(this.path), this.path)).config;
+    return (await readConfig(textIn(this.path), this.path)).config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
     return this.#inTurn(async () => {
-      const { config, warnings } = await read(textIn(this.path), this.path);
+      const { config, warnings } = await readConfig(textIn(this.path), this.path);
       return this.#take(config, warnings);
     });
   }
 
-  /** Changes settings in the file, all or none, and takes them up. */
-  patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
-    return this.#inTurn(() => this.#patch(changes));
+  /** Changes settings in the file, all or none, and takes them up. Patches that come at the same time share one write. */
+  async patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
+    const values = readChanges(changes);
+    return new Promise((resolve, reject) => {
+      this.#patches.push({ values, resolve, reject });
+      if (this.#patches.length === 1) void this.#inTurn(() => this.#patchAll());
+    });
   }
 
   /** One at a time: a reload that read the file before a patch must not be taken up after it. */
-  #inTurn(take: () => Promise<ReloadResult>): Promise<ReloadResult> {
+  #inTurn<T>(take: () => Promise<T>): Promise<T> {
     const result = this.#taking.then(take);
     this.#taking = result.catch(() => {});
     return result;
   }
 
-  async #patch(changes: Readonly<Record<string, unknown>>): Promise<ReloadResult> {
-    const values = readChanges(changes);
-    const text = textIn(this.path);
-    parseToml(text, this.path);
+  async #patchAll(): Promise<void> {
+    const wait = this.#wroteAt + writeEvery - performance.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    const batch = this.#patches;
+    this.#patches = [];
+    try {
+      const text = textIn(this.path);
+      parseToml(text, this.path);
+      const made: Made[] = [];
+      for (const patch of batch) {
+        try {
+          const patched = await this.#patched(made.at(-1)?.text ?? text, patch.values);
+          made.push({ patch, ...patched });
+        } catch (error) {
+          patch.reject(error);
+        }
+      }
+      const last = made.at(-1);
+      if (!last) return;
+      if (last.text !== text) {
+        this.#wroteAt = performance.now();
+        makeFolder(dirname(this.path));
+        await writeWhole(targetOf(this.path), last.text);
+      }
+      this.#take(last.config, last.warnings);
+      for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
+    } catch (error) {
+      // Who was refused before has been told already.
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async #patched(text: string, values: ReadonlyMap<string, unknown>) {
     let patched = text;
     for (const [dotted, value] of values) patched = await write(patched, dotted, value);
     // What the editor wrote is read back before it replaces anything.
-    const { config, warnings } = await read(patched, this.path);
-    if (patched !== text) {
-      makeFolder(dirname(this.path));
-      await writeWhole(targetOf(this.path), patched);
-    }
-    return this.#take(config, warnings);
+    return { text: patched, ...(await readConfig(patched, this.path)) };
   }
 
   #take(config: Config, warnings: string[]): ReloadResult {
-    const restart_required = restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key));
     const { http_enabled, http_host, http_port, socket } = this.#atStart.daemon;
     this.#running = { ...config, daemon: { ...config.daemon, http_enabled, http_host, http_port, socket } };
     this.#warnings = warnings;
     for (const listener of this.#listeners) listener(this.#running);
-    return { config, restart_required };
+    return this.#resultOf(config);
+  }
+
+  #resultOf(config: Config): ReloadResult {
+    return {
+      config,
+      restart_required: restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key)),
+    };
   }
 }
 
@@ -128,68 +168,6 @@ function targetOf(path: string): string {
   } catch {
     return path;
   }
-}
-
-function textIn(path: string): string {
-  try {
-    const bytes = readBytes(path, maxFileBytes);
-    return bytes === null ? "" : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
-  }
-}
-
-function parseToml(text: string, path: string): Tables {
-  try {
-    return parse(text);
-  } catch (cause) {
-    // The library's own message quotes the line, which may hold the password: only its first line and the place are told.
-    const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
-    const reason =
-      textOf(cause)
-        .split("\n")[0]
-        ?.replace(/^Invalid TOML document: /, "") ?? "";
-    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, {
-      hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
-    });
-  }
-}
-
-/** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
-async function read(text: string, path: string): Promise<{ config: Config; warnings: string[] }> {
-  const tables = parseToml(text, path);
-  const values: Record<string, Tables> = {};
-  const warnings: string[] = [];
-  for (const section of sectionNames) values[section] = {};
-  for (const [section, table] of Object.entries(tables)) {
-    const known = sectionNames.some((one) => one === section);
-    if (known && !isTable(table)) throw await invalid(text, path, section, "must be a table");
-    for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
-      const dotted = key === null ? section : `${section}.${key}`;
-      const setting = settings.get(dotted);
-      if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
-      else if (key !== null) {
-        const problem = problemOf(setting, value);
-        if (problem !== null) throw await invalid(text, path, dotted, problem);
-        (values[section] ?? {})[key] = value;
-      }
-    }
-  }
-  return { config: configOf(values), warnings };
-}
-
-function isTable(value: unknown): value is Tables {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
-}
-
-async function invalid(text: string, path: string, dotted: string, reason: string): Promise<ZapdError> {
-  const { placeOf } = await import("./edit.ts");
-  const place = placeOf(text, dotted.split("."));
-  const where = place ? `, line ${place.line}, column ${place.column}` : "";
-  return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {
-    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
-  });
 }
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */

@@ -1,0 +1,73 @@
+/** Reading the config file: as text, as TOML, and as settings, each checked. */
+import { parse, TomlError } from "smol-toml";
+import { systemCode, textOf, ZapdError } from "../errors.ts";
+import { readBytes } from "../files.ts";
+import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
+
+const maxFileBytes = 256 * 1024;
+
+type Tables = Record<string, unknown>;
+
+/** The text of the file, at most 256 KiB; empty where there is none. Fails with `config_invalid`. */
+export function textIn(path: string): string {
+  try {
+    const bytes = readBytes(path, maxFileBytes);
+    return bytes === null ? "" : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
+    throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
+  }
+}
+
+/** The tables of a text; `config_invalid`, with line and column, when it is not TOML. */
+export function parseToml(text: string, path: string): Tables {
+  try {
+    return parse(text);
+  } catch (cause) {
+    // The library's own message quotes the line, which may hold the password: only its first line and the place are told.
+    const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
+    const reason =
+      textOf(cause)
+        .split("\n")[0]
+        ?.replace(/^Invalid TOML document: /, "") ?? "";
+    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, {
+      hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
+    });
+  }
+}
+
+/** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
+export async function readConfig(text: string, path: string): Promise<{ config: Config; warnings: string[] }> {
+  const tables = parseToml(text, path);
+  const values: Record<string, Tables> = {};
+  const warnings: string[] = [];
+  for (const section of sectionNames) values[section] = {};
+  for (const [section, table] of Object.entries(tables)) {
+    const known = sectionNames.some((one) => one === section);
+    if (known && !isTable(table)) throw await invalid(text, path, section, "must be a table");
+    for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
+      const dotted = key === null ? section : `${section}.${key}`;
+      const setting = settings.get(dotted);
+      if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
+      else if (key !== null) {
+        const problem = problemOf(setting, value);
+        if (problem !== null) throw await invalid(text, path, dotted, problem);
+        (values[section] ?? {})[key] = value;
+      }
+    }
+  }
+  return { config: configOf(values), warnings };
+}
+
+function isTable(value: unknown): value is Tables {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+async function invalid(text: string, path: string, dotted: string, reason: string): Promise<ZapdError> {
+  const { placeOf } = await import("./edit.ts");
+  const place = placeOf(text, dotted.split("."));
+  const where = place ? `, line ${place.line}, column ${place.column}` : "";
+  return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {
+    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
+  });
+}
