@@ -36,7 +36,7 @@ export class Credentials {
       return { credentials: content.credentials };
     };
     const store = await Store.open<Content>({
-      ...{ path, damaged, parse, backup: true, maxBytes: 8 * 1024 * 1024, empty: { credentials: {} } },
+      ...{ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty: { credentials: {} } },
     });
     return new Credentials(store, hide);
   }
