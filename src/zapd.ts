@@ -93,7 +93,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     isOwnDoor: ({ host, port }) =>
       port === doors.http_port && (options.doors ? isDoor(host, doors) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
-    announced: (type, host, signal) => askMdns(type, host, interfaces(), signal),
+    announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
   const control = new Control({

@@ -49,11 +49,17 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
 const againAfter = 1_050;
 const askedFor = 1_600;
 
+/** A service that is looked for. */
+export interface Wanted {
+  readonly type: string;
+  readonly host: string;
+  isIt(service: MdnsService): boolean;
+  readonly interfaces: readonly Interface[];
+}
+
 /** What one host announces as a service of a type, asked for on every interface; `null` when it says nothing soon. */
 export async function askMdns(
-  type: string,
-  host: string,
-  interfaces: readonly Interface[],
+  { type, host, isIt, interfaces }: Wanted,
   signal: AbortSignal,
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
@@ -69,6 +75,7 @@ export async function askMdns(
           const service = serviceOf(found, type);
           // What this machine announces has one sender for all its loopback addresses.
           if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
+          if (!isIt(service)) return;
           clearTimeout(timer);
           resolve(service);
         }),

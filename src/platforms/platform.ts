@@ -190,8 +190,16 @@ export interface Surroundings {
   isOwnDoor(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
-  /** What a host announces over mDNS as a service of a type (`_example._tcp`), asked for now; `null` when it says nothing soon. */
-  announced(type: string, host: string, signal: AbortSignal): Promise<MdnsService | null>;
+  /**
+   * What a host announces over mDNS as a service of a type (`_example._tcp`), asked for now: the first that is the one that is
+   * looked for, since one machine may run several. `null` when none is announced soon.
+   */
+  announced(
+    type: string,
+    host: string,
+    isIt: (service: MdnsService) => boolean,
+    signal: AbortSignal,
+  ): Promise<MdnsService | null>;
   debug(message: string): void;
 }
 

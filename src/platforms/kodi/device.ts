@@ -2,7 +2,7 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { Link } from "../link.ts";
-import type { DeviceSurroundings, Facts, Target } from "../platform.ts";
+import type { DeviceSurroundings, Facts, MdnsService, Target } from "../platform.ts";
 import { isJson, type Json, readMac, text } from "./protocol.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc } from "./rpc.ts";
@@ -192,8 +192,8 @@ export class KodiDevice {
 
   async #announcesItself({ host, identity }: Target): Promise<boolean> {
     const signal = AbortSignal.timeout(3_000);
-    const service = await this.#surroundings.announced(httpType, host, signal);
-    return service !== null && service.txt["uuid"]?.toLowerCase() === identity;
+    const isIt = ({ txt }: MdnsService) => txt["uuid"]?.toLowerCase() === identity;
+    return (await this.#surroundings.announced(httpType, host, isIt, signal)) !== null;
   }
 
   #learned(facts: Partial<Pick<Facts, "name" | "macs" | "access">>): void {

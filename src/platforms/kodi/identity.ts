@@ -36,8 +36,10 @@ export async function identifyKodi(lead: Lead, surroundings: Surroundings, signa
   const { said = {} } = lead;
   // A Kodi with a web server is driven over that: its other service leads to it.
   // Asked beside the rest: it takes as long as nobody answers.
+  const isIt = ({ port, txt }: MdnsService) =>
+    said["type"] === socketType ? said["uuid"] === undefined || uuidOf(txt) === said["uuid"] : port === lead.port;
   const asking =
-    said["type"] === httpType ? none : surroundings.announced(httpType, lead.host, signal).catch(() => null);
+    said["type"] === httpType ? none : surroundings.announced(httpType, lead.host, isIt, signal).catch(() => null);
   const announced = said["type"] === socketType ? await asking : null;
   if (said["type"] === socketType)
     return announced
