@@ -105,7 +105,7 @@ export function newEntry(devices: readonly Entry[], id: string, { platform, fact
     });
   }
   const now = new Date().toISOString();
-  const wanted = facts.name ?? facts.model ?? platform;
+  const wanted = facts.name ?? facts.model ?? (facts.manufacturer ? madeBy(facts.manufacturer, facts.kind) : platform);
   return {
     ...{
       id,
@@ -127,6 +127,11 @@ export function newEntry(devices: readonly Entry[], id: string, { platform, fact
     },
     ...{ host: address.host, port: address.port, ports: {}, added_at: now, last_seen: now },
   };
+}
+
+/** What a device is called that says no name: `LG TV`, `Kodi`. */
+function madeBy(manufacturer: string, kind: Facts["kind"]): string {
+  return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }
 
 /** What a device says now over what was known; what it does not say stays. */
