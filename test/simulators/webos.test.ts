@@ -23,7 +23,7 @@ describe("before registration", () => {
       deviceUUID: simulator.uuid,
       pairingTypes: ["PIN", "PROMPT", "COMBINED", "LGSWITCH-PIN"],
     });
-    const other = await connect(await plugIn({ traits: { helloId: true } }));
+    const other = await connect(await plugIn({ traits: { hello: "with-id" } }));
     other.send({ id: "hello", type: "hello", payload: {} });
     expect((await other.next(({ type }) => type === "hello"))["id"]).toBe("hello");
   });

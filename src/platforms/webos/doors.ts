@@ -4,18 +4,22 @@
  */
 import { ZapdError } from "../../errors.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
-import { type Payload, text } from "./protocol.ts";
+import { type Payload, text, uris } from "./protocol.ts";
 import { type Door, WebosSession } from "./session.ts";
 
 export const securePort = 3_001;
 export const plainPort = 3_000;
+
+/** The hello is optional (2.3): a set that has not answered it after this is asked something else. */
+const helloWithin = 400;
 
 /** A door that has not opened after this does not keep the next one from being tried beside it. */
 const headStart = 600;
 
 /** What a set says in its hello (2.3). */
 export interface Hello {
-  readonly uuid: string;
+  /** `null` when it does not say. */
+  readonly uuid: string | null;
   readonly software: string | null;
 }
 
@@ -65,7 +69,7 @@ export async function enter(
   });
   try {
     const entered = await Promise.any(tries);
-    if (wanted !== undefined && entered.hello.uuid !== wanted) {
+    if (wanted !== undefined && isOther(entered.hello, wanted)) {
       entered.session.destroy();
       throw elsewhere(doors[0]?.host ?? "");
     }
@@ -93,9 +97,7 @@ async function greet(
   let session: WebosSession | undefined;
   try {
     session = await WebosSession.open(door, surroundings, within);
-    const hello = readHello(await session.hello(within));
-    if (!hello) throw new ZapdError("device_error", "is no LG TV: it did not say who it is");
-    return { session, hello };
+    return { session, hello: await helloOf(session, within) };
   } catch (error) {
     session?.destroy();
     if (signal.aborted) throw signal.reason;
@@ -103,9 +105,33 @@ async function greet(
   }
 }
 
-function readHello(said: Payload): Hello | null {
-  const uuid = text(said["deviceUUID"])?.toLowerCase();
-  return uuid ? { uuid, software: text(said["deviceOSReleaseVersion"]) ?? text(said["deviceOSVersion"]) } : null;
+async function helloOf(session: WebosSession, signal: AbortSignal): Promise<Hello> {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(helloWithin)]);
+  const said = await session.hello(soon).catch((error: unknown) => {
+    if (signal.aborted || !session.alive) throw error;
+    return null;
+  });
+  if (said) return readHello(said);
+  // Whatever it answers, and be it a refusal, it speaks as these sets do.
+  await session.request(uris.systemInfo, {}, signal).catch((error: unknown) => {
+    if (signal.aborted || !session.alive || !(error instanceof ZapdError) || error.code === "device_timeout")
+      throw error;
+  });
+  return { uuid: null, software: null };
+}
+
+function readHello(said: Payload): Hello {
+  const uuid = text(said["deviceUUID"])?.toLowerCase() || null;
+  return { uuid, software: text(said["deviceOSReleaseVersion"]) ?? text(said["deviceOSVersion"]) };
+}
+
+/** What stands for the identity of a set that does not say who it is: where it was found. */
+export function standIn({ host, port }: Address): string {
+  return `${host}:${port}`;
+}
+
+function isOther({ uuid }: Hello, wanted: string): boolean {
+  return uuid !== null && uuid !== wanted && !wanted.includes(":");
 }
 
 /** Of the failures of all doors, one that found a set says more than one that found nothing. */

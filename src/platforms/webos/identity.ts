@@ -2,7 +2,7 @@
 import { bodyText, DeviceHttp } from "../http.ts";
 import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
 import { child, childText, readXml } from "../xml.ts";
-import { doorsOf, enter, type Hello, wordOf } from "./doors.ts";
+import { doorsOf, enter, type Hello, standIn, wordOf } from "./doors.ts";
 import { readInputs, readMacs, text, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -11,7 +11,8 @@ export async function identifyWebos(lead: Lead, surroundings: Surroundings, sign
   try {
     const [model, name] = await Promise.all([modelOf(session, signal), nameOf(lead, surroundings, signal)]);
     return {
-      ...factsOf(hello, { model, name, macs: [], door: wordOf(session.door) }),
+      ...factsOf(hello, standIn(lead), { model, name, macs: [], door: wordOf(session.door) }),
+      ...(hello.uuid === null && { provisional: true as const }),
       // The port that is remembered is the one a search or a person gave; by which door the set was entered is a trait.
       needsPairing: true,
     };
@@ -27,26 +28,28 @@ export async function knownFacts(
   target: Target,
   signal: AbortSignal,
 ): Promise<Facts> {
-  const [macs, inputs] = await Promise.all([
+  const [macs, inputs, model] = await Promise.all([
     session.request(uris.network, {}, signal).then(readMacs, () => []),
     session.request(uris.inputs, {}, signal).then(readInputs, () => []),
+    // Older firmware tells it to those it knows.
+    target.model ?? modelOf(session, signal),
   ]);
-  const model = target.model;
-  const facts = factsOf(hello, { model, name: null, macs, door: wordOf(session.door) });
+  const facts = factsOf(hello, target.identity, { model, name: null, macs, door: wordOf(session.door) });
   return { ...facts, traits: { ...facts.traits, inputs: inputs.join(" ") }, access: "full" };
 }
 
 function factsOf(
   { uuid, software }: Hello,
+  otherwise: string,
   { model, name, macs, door }: { model: string | null; name: string | null; macs: string[]; door: string },
 ): Facts {
   return {
-    ...{ identity: uuid, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
+    ...{ identity: uuid ?? otherwise, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
     ...{ softwareVersion: software, access: null, traits: { door } },
   };
 }
 
-/** Newer firmware answers this before registration only (2.3). */
+/** Newer firmware answers this before registration only (2.3), older after it. */
 async function modelOf(session: WebosSession, signal: AbortSignal): Promise<string | null> {
   return session.request(uris.systemInfo, {}, signal).then(
     (said) => text(said["modelName"]),

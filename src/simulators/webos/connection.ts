@@ -90,8 +90,10 @@ export class Connection {
 
   #handle(message: Message, request: ReceivedRequest): void {
     const { id, type, uri } = message;
-    if (type === "hello") this.#send(helloOf(this.#model, id));
-    else if (type === "register") this.#register(message, request);
+    if (type === "hello") {
+      if (this.#model.firmware.hello === "none") request.outcome = "ignored";
+      else this.#send(helloOf(this.#model, id));
+    } else if (type === "register") this.#register(message, request);
     else if (type === "unsubscribe") this.#unsubscribe(id);
     else if (type === "subscribe" || type === "request") {
       const open = this.#granted === null ? openTo(this.#model, uri) : null;

@@ -16,8 +16,8 @@ export interface Firmware {
   readonly signed: "honoured" | "dropped" | "refused";
   /** `pairingTypes` of the hello. */
   readonly pairingTypes: readonly string[];
-  /** Some firmware leaves the `id` out of its hello (smart-tvs.md 2.3). */
-  readonly helloId: boolean;
+  /** The hello is optional, and some firmware leaves its `id` out (smart-tvs.md 2.3). */
+  readonly hello: "with-id" | "without-id" | "none";
   /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
   readonly systemInfo: "always" | "before-registration";
   /** `volume, muted` at the top, or within `volumeStatus` (smart-tvs.md 2.4). */
@@ -47,7 +47,7 @@ const OLDEST: Firmware = {
   plain: "answers",
   signed: "honoured",
   pairingTypes: ["PIN", "PROMPT", "COMBINED"],
-  helloId: false,
+  hello: "without-id",
   systemInfo: "always",
   volume: "flat",
   powerState: false,

@@ -12,5 +12,5 @@ export function helloOf({ firmware, identity }: Model, id: unknown): Payload {
     deviceUUID: identity.uuid,
     pairingTypes: firmware.pairingTypes,
   };
-  return { ...(firmware.helloId ? { id } : {}), type: "hello", payload };
+  return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
 }

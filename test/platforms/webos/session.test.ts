@@ -20,6 +20,15 @@ describe("doors", () => {
     expect(one.facts.traits["door"]).toStartWith(options.firmware === "2015" ? "ws:" : "wss:");
   });
 
+  test("a set that answers no hello is known by its place, and driven like any other", async () => {
+    const one = await line({ traits: { hello: "none" } });
+    const place = `${one.set.host}:${one.set.ports.secure}`;
+    expect(one.facts).toMatchObject({ identity: place, provisional: true, needsPairing: true });
+    expect((await state(one)).power).toBe("on");
+    await one.connection.pair?.({}, never);
+    expect(one.learned.at(-1)).toMatchObject({ identity: place, macs: [one.set.mac, one.set.wifiMac] });
+  });
+
   test("when the one that worked is closed, the other is tried", async () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
