@@ -100,5 +100,6 @@ export class Connection {
 /** The bytes of a request; `body` is sent with its length. */
 export function requestOf(method: string, path: string, host: string, body?: string): Uint8Array {
   const length = body === undefined && method === "GET" ? "" : `Content-Length: ${Buffer.byteLength(body ?? "")}\r\n`;
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n${length}\r\n${body ?? ""}`);
+  const type = body === undefined ? "" : "Content-Type: application/json\r\n";
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n${type}${length}\r\n${body ?? ""}`);
 }

@@ -19,7 +19,8 @@ export interface SetPlace {
 /** A set of another platform, where its simulator is there: as much of it as the benchmark uses. */
 interface OtherSimulator {
   readonly host: string;
-  readonly port: number;
+  readonly port?: number;
+  readonly ports: { readonly plain?: number | null };
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -79,7 +80,7 @@ async function startOther({ platform, options }: { readonly platform: string; re
   if (typeof create !== "function") throw new Error(`src/simulators/${platform}.ts exports no simulator to create`);
   const simulator = create(options) as OtherSimulator;
   await simulator.start();
-  return { host: simulator.host, port: simulator.port };
+  return { host: simulator.host, port: simulator.port ?? simulator.ports.plain ?? 0 };
 }
 
 /** From now on connections to the set are taken, and nothing is ever answered. */

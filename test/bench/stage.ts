@@ -170,9 +170,9 @@ function apiOf(port: number): Daemon["api"] {
 }
 
 /** A key through the daemon, and the same key straight to a set. */
-export const keyThrough = (name: string): Call => ({
+export const keyThrough = (name: string, key = "home"): Call => ({
   method: "POST",
   path: `/v1/devices/${name}/remote/key`,
-  body: '{"key":"home"}',
+  body: JSON.stringify({ key }),
 });
 export const keyStraight: Call = { method: "POST", path: "/keypress/Home" };

@@ -118,6 +118,10 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
         ready?.pointer.close();
         ended({ again });
       });
+      // As sets do on their way off, and while they start (2.5): nothing has been asked of it that it could have done.
+      const stillThere = () => {
+        if (!session.alive) throw new ZapdError("device_unreachable", "hung up: it is turning off, or still starting");
+      };
       const state = await WebosState.follow(
         session,
         {
@@ -135,8 +139,10 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
       const pointer = new Pointer(session, target, surroundings);
       ready = new Ready(session, state, pointer);
       const made = ready;
+      stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
       surroundings.learned(await knownFacts(session, hello, target, signal));
+      stillThere();
       return ready;
     },
   });

@@ -46,7 +46,13 @@ export class Pointer {
   }
 
   async #connect(signal: AbortSignal): Promise<WebSocketLine> {
-    const path = text((await this.#session.request(uris.pointer, {}, signal))["socketPath"]) ?? "";
+    const answer = await this.#session.request(uris.pointer, {}, signal).catch((error: unknown) => {
+      // Nothing was pressed yet: it can be tried on a set that is woken.
+      throw this.#session.alive || signal.aborted
+        ? error
+        : new ZapdError("device_unreachable", "hung up before the key was pressed", { cause: error });
+    });
+    const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
     // Never to a third address, whatever the set says (SECURITY.md T6).
     if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== this.#target.host)
