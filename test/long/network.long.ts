@@ -89,8 +89,10 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
       const { body } = await daemon.api("POST", "/devices/discover");
       return body.data.devices.length === 1;
     });
-    expect(await state()).toBe(200);
-  }, 30_000);
+    // A connection that was kept has an end which this machine no longer has: its reading fails in time, the next is new.
+    const took = await until("driven from the new address", 15_000, async () => (await state()) === 200);
+    measured("R15", "another address of this machine", `driven after ${(took / 1_000).toFixed(1)} s`);
+  }, 40_000);
 
   test("R15 another address of the set: the same device, at its new place", async () => {
     const { id } = (await daemon.api("GET", "/devices/Far%20Set")).body.data;

@@ -99,8 +99,11 @@ async function greet(
     session = await WebosSession.open(door, surroundings, within);
     return { session, hello: await helloOf(session, within) };
   } catch (error) {
+    const hungUp = session?.alive === false;
     session?.destroy();
     if (signal.aborted) throw signal.reason;
+    // As sets do on their way off, and while they start (2.5).
+    if (hungUp) throw new ZapdError("device_unreachable", "took the connection, and hung up");
     throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
   }
 }
