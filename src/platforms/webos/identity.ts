@@ -9,7 +9,9 @@ import type { WebosSession } from "./session.ts";
 export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
   const { session, hello } = await enter(doorsOf(lead, {}), surroundings, signal);
   try {
-    const [model, name] = await Promise.all([modelOf(session, signal), nameOf(lead, surroundings, signal)]);
+    const [told, described] = await Promise.all([modelOf(session, signal), description(lead, surroundings, signal)]);
+    const { name } = described;
+    const model = told ?? described.model;
     return {
       ...factsOf(hello, standIn(lead), { model, name, macs: [], door: wordOf(session.door) }),
       ...(hello.uuid === null && { provisional: true as const }),
@@ -57,19 +59,25 @@ async function modelOf(session: WebosSession, signal: AbortSignal): Promise<stri
   );
 }
 
+interface Described {
+  readonly name: string | null;
+  readonly model: string | null;
+}
+
 /** The name that its user gave it stands in the description alone, at a port that changes (2.1). */
-async function nameOf({ host, said }: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<string | null> {
+async function description({ host, said }: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Described> {
+  const none = { name: null, model: null };
   const port = Number(said?.["port"]);
   const path = said?.["path"];
-  if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return null;
+  if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return none;
   const http = new DeviceHttp({ address: { host, port }, surroundings });
   try {
     const answer = await http.read(path, signal);
-    return answer.status === 200
-      ? (childText(child(readXml(bodyText(answer)), "device"), "friendlyName") ?? null)
-      : null;
+    if (answer.status !== 200) return none;
+    const device = child(readXml(bodyText(answer)), "device");
+    return { name: childText(device, "friendlyName") ?? null, model: childText(device, "modelName") ?? null };
   } catch {
-    return null;
+    return none;
   } finally {
     http.close();
   }
