@@ -31,7 +31,7 @@ export class Control {
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   readonly #epochs = new Map<string, number>();
-  readonly #pairing = new Set<string>();
+  readonly #pairing = new Map<string, AbortController>();
   readonly #attempts: Attempts;
   readonly #waker: Waker;
 
@@ -153,7 +153,8 @@ export class Control {
       const problem = "is being paired already: its user is asked once";
       throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), entry, "pairing");
     }
-    this.#pairing.add(entry.id);
+    const forgotten = new AbortController();
+    this.#pairing.set(entry.id, forgotten);
     try {
       await this.#attempts.make(
         entry,
@@ -161,12 +162,12 @@ export class Control {
           ...{ doing: "pairing", within: pairsWithin },
           work: (connection, within) => method(connection.pair, "pair")(given, within),
         },
-        signal,
+        AbortSignal.any([signal, forgotten.signal]),
       );
       // What it said when it let us in is to be seen by who asks next.
       await this.#deps.registry.settled();
     } finally {
-      this.#pairing.delete(entry.id);
+      if (this.#pairing.get(entry.id) === forgotten) this.#pairing.delete(entry.id);
       this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);
     }
   }
@@ -184,6 +185,9 @@ export class Control {
   /** Drops what is kept of a device, and what lets us in there. */
   async forget(id: string): Promise<void> {
     this.#links.forget(id);
+    // Its user need not answer any more, and the same device, added anew, can be paired at once.
+    this.#pairing.get(id)?.abort(new ZapdError("device_not_found", "The device was removed while it was paired"));
+    this.#pairing.delete(id);
     // What is under way keeps its queue, so that nothing overtakes it.
     if (this.#queues.get(id)?.idle !== false) this.#drop(id);
     await this.#deps.credentials.forget(id);

@@ -79,6 +79,16 @@ describe("pairing", () => {
     await house.control.pair(tv, {}, never);
   });
 
+  test("ends with the device: removed and added anew, it can be paired at once", async () => {
+    pairing = (_given, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const left = house.control.pair(tv, {}, never).catch((error: ZapdError) => error.code);
+    await house.control.forget(tv.id);
+    pairing = async () => {};
+    await house.control.pair(tv, {}, never);
+    expect(await left).toBe("device_not_found");
+  });
+
   test("does not wait behind commands, nor they behind it", async () => {
     const gate = Promise.withResolvers<void>();
     pairing = () => gate.promise;
