@@ -47,6 +47,8 @@ async function receive(request: Request, type: string, path: string): Promise<nu
   };
   form.on("file", (name, stream) => {
     if (++files > 1) fail(badForm("it holds more than one file"));
+    // A form that is cut short says so here once more, when nobody reads this any longer.
+    stream.on("error", () => {});
     // A stream whose file is not wanted must flow, or the form never ends.
     if (name !== field || saving) return stream.resume();
     stream.on("limit", () =>
