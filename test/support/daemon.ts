@@ -51,7 +51,7 @@ export interface TestDaemon {
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
   /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Ends it and removes its folder. */
+  /** Ends it and removes its folder. Fails when an error went uncaught in it (R18), or when it has ended of itself. */
   dispose(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   child.stderr?.on("data", (bytes: Buffer) => {
     log += bytes.toString();
   });
-  const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
+  const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   const url = `http://127.0.0.1:${used}/v1`;
   const daemon: TestDaemon = {
     ...{ port: used, url, folder, configFile, stateFolder, process: child, log: () => log },
@@ -93,9 +93,14 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       return exited;
     },
     async dispose() {
+      // Killed from without is what some tests are about; no other end is.
+      const crashed = child.signalCode !== null && !asked.has(child.signalCode);
       child.kill("SIGKILL");
       await exited;
       rmSync(folder, { recursive: true, force: true });
+      const strays = straysIn(log);
+      if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
+      if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${log.slice(-2_000)}`);
     },
   };
   for (let tries = 0; tries < 200; tries++) {
@@ -109,6 +114,15 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   }
   await daemon.dispose();
   throw new Error(`the daemon did not answer:\n${log}`);
+}
+
+/** Signals that end a daemon because somebody sent them. */
+const asked: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
+
+/** The lines of a log that tell of errors which nobody caught, or which a handler let through. */
+export function straysIn(log: string): string[] {
+  const stray = /^(?:error: |\{"time":"[^"]*","level":"error","message":")(?:nobody caught: |[A-Z]{3,7} \/v1)/;
+  return log.split("\n").filter((line) => stray.test(line));
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */

@@ -1,0 +1,77 @@
+/**
+ * R18: no error goes uncaught. Each daemon of each suite is asked for strays when it is disposed of (support/daemon.ts);
+ * here is shown that this notices them, and that they do no more than fail their own call.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon, straysIn } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { until } from "../support/http-device.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-strays-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs the daemon with a piece of a program in it. */
+function within(program: string): string[] {
+  const path = join(folder, "preload.ts");
+  writeFileSync(path, program);
+  return ["sh", "-c", 'bun="$1"; shift; exec "$bun" --preload "$0" "$@"', path];
+}
+
+test("R18 an error that nobody catches stops neither the daemon nor its keys, and fails the suite", async () => {
+  const every = 20;
+  const daemon = await startTestDaemon({
+    within: within(`
+      process.on("SIGUSR2", () => {
+        setInterval(() => void Promise.reject(new Error("stray promise")), ${every});
+        setInterval(() => { throw new Error("stray throw"); }, ${every});
+        setInterval(() => void Promise.reject("stray word"), ${every});
+      });
+    `),
+  });
+  const set = await FakeRoku.start();
+  try {
+    await daemon.api("POST", "/devices", { ...set.address, name: "set" });
+    daemon.process.kill("SIGUSR2");
+    for (let key = 0; key < 50; key++)
+      expect((await daemon.api("POST", "/devices/set/remote/key", { key: "up" })).status).toBe(200);
+    expect(set.commands).toHaveLength(50);
+    await until("all are told", () =>
+      ["promise", "throw", "word"].every((one) => daemon.log().includes(`stray ${one}`)),
+    );
+    const strays = straysIn(daemon.log());
+    for (const what of ["stray promise", "stray throw", "stray word"])
+      expect([what, strays.some((line) => line.includes(what))]).toEqual([what, true]);
+    measured("R18", "50 keys among errors that nobody caught", "3 kinds told, 0 keys lost");
+  } finally {
+    await set.stop();
+    await expect(daemon.dispose()).rejects.toThrow("stray");
+  }
+});
+
+test("R18 a daemon that crashes fails the suite, one that is killed does not", async () => {
+  const killed = await startTestDaemon();
+  await killed.stop("SIGKILL");
+  await killed.dispose();
+  const crashes = await startTestDaemon();
+  await crashes.stop("SIGSEGV");
+  await expect(crashes.dispose()).rejects.toThrow("SIGSEGV");
+});
+
+test("R18 what a handler let through is a stray, what the daemon means to say is none", () => {
+  const line = (level: string, message: string) => JSON.stringify({ time: "2026-11-21T08:00:00.000Z", level, message });
+  const strays = [
+    line("error", "nobody caught: Error: x"),
+    line("error", "POST /v1/devices: TypeError: x"),
+    "error: nobody caught: x",
+  ];
+  const others = [
+    line("error", "/tmp/x could not be written (ENOSPC)"),
+    line("warn", "nobody caught: x"),
+    line("debug", "set: nobody caught: x"),
+  ];
+  expect(straysIn([...strays, ...others].join("\n"))).toEqual(strays);
+});
