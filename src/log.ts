@@ -16,7 +16,7 @@ export interface Log {
   recurring(message: string): void;
   /** From now on this text is replaced wherever it would appear. */
   hide(secret: string): void;
-  /** The text with every hidden secret replaced. */
+  /** The text with every hidden secret replaced, and every login that stands in an address. */
   redact(text: string): string;
 }
 
@@ -28,6 +28,8 @@ export interface LogOptions {
 }
 
 const maxLine = 8 * 1024;
+/** What stands before the host in an address: a name, and perhaps a password. */
+const login = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*@/gi;
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
 /** Milliseconds in which an error that recurs is told once. */
@@ -40,7 +42,10 @@ export function createLog(options: LogOptions): Log {
   const secrets = new Set<string>();
   // The longest first: a secret that begins with another one would leave its end behind.
   const longestFirst = () => [...secrets].sort((one, other) => other.length - one.length);
-  const redact = (text: string) => longestFirst().reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text);
+  const redact = (text: string) =>
+    longestFirst()
+      .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text)
+      .replace(login, "$1[redacted]@");
   const say = (level: LogLevel, message: string) => {
     if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
     options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);

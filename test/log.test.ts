@@ -154,6 +154,18 @@ describe("a secret", () => {
     }
   });
 
+  test("in an address is replaced, though nobody has named it, and the rest of the address stays", () => {
+    const { log, lines } = logTo();
+    log.debug("launching smb://nas:p4ss:w.rd@10.0.0.2/film.mkv, then http://tok3n@x/?a=b@c and https://x/@me, me@home");
+    expect(messageIn(lines[0])).toBe(
+      "launching smb://[redacted]@10.0.0.2/film.mkv, then http://[redacted]@x/?a=b@c and https://x/@me, me@home",
+    );
+    expect(log.redact("ftp://a:b@c")).toBe("ftp://[redacted]@c");
+    const began = performance.now();
+    for (const long of ["a.", "a://", "a:"]) log.redact(long.repeat(50_000));
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+
   test("that is none, or too short to be told from other words, hides nothing", () => {
     const { log, lines } = logTo();
     log.hide("");

@@ -53,7 +53,9 @@ function isNobody(address: string): boolean {
 }
 
 export function invalidHost(text: string, reason: string): ZapdError {
-  return new ZapdError("invalid_host", `${JSON.stringify(text.slice(0, 128))} cannot be a device's host: ${reason}`, {
+  // What stands before an @ may be a password.
+  const shown = JSON.stringify(text.replace(/^.*@/, "…@").slice(0, 128));
+  return new ZapdError("invalid_host", `${shown} cannot be a device's host: ${reason}`, {
     hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
   });
 }
