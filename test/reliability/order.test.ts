@@ -50,6 +50,11 @@ for (const writer of writers) {
       // Each ends before the next begins: being begun first is not enough.
       for (const [at, step] of steps.entries())
         if (at > 0) expect(step.from).toBeGreaterThanOrEqual(steps[at - 1]?.to ?? 0);
+      // Made by us alone: what somebody has put in its place beforehand, such as a link, is not written to.
+      const made = calls.filter(({ name, words }) => name === "openat" && words.includes(`"${temporary}`));
+      expect(made.map(({ words }) => /O_CREAT\|O_EXCL/.test(words))).toEqual(
+        Array.from({ length: changes }, () => true),
+      );
       // Nothing of ours is ever written in its place.
       const inPlace = calls.filter(({ name, words }) => name === "write" && words.includes(`<${path}>`));
       expect(inPlace).toEqual([]);

@@ -1,0 +1,204 @@
+/** Ways to lose what was answered, or to tell a secret, each of which a test must notice (see doors.ts). */
+import type { Mutation } from "./doors.ts";
+
+const files = "src/files.ts";
+const store = "src/devices/store.ts";
+const config = "src/config/config.ts";
+const credentials = "src/devices/credentials.ts";
+const socket = "src/socket.ts";
+const order = ["test/reliability/order.test.ts"];
+const errors = ["test/reliability/io-errors.test.ts"];
+const storeTests = ["test/devices/store.test.ts"];
+const modes = ["test/security/modes.test.ts"];
+const start = ["test/start.test.ts"];
+const secrets = ["test/security/secrets.test.ts"];
+
+export const mutations: readonly Mutation[] = [
+  {
+    ...{ name: "the file is not synced", file: files, tests: order },
+    find: "      await file.sync();\n",
+    replace: "",
+  },
+  {
+    ...{ name: "the folder is not synced", file: files, tests: order },
+    find: "    await syncFolder(folder);\n",
+    replace: "    void syncFolder;\n",
+  },
+  {
+    ...{ name: "the folder is synced by and by", file: files, tests: order },
+    find: "    await syncFolder(folder);\n",
+    replace: "    void syncFolder(folder);\n",
+  },
+  {
+    ...{ name: "the file is written in its place", file: files, tests: order },
+    find: "    await rename(temporary, path);\n",
+    replace:
+      '    await (await import("node:fs/promises")).writeFile(path, text);\n    await rm(temporary, { force: true });\n',
+  },
+  {
+    ...{ name: "a temporary file may be there already", file: files, tests: order },
+    find: 'open(temporary, "wx", 0o600)',
+    replace: 'open(temporary, "w", 0o600)',
+  },
+  {
+    ...{ name: "files are for all to read", file: files, tests: modes },
+    find: 'open(temporary, "wx", 0o600)',
+    replace: 'open(temporary, "wx", 0o666)',
+  },
+  {
+    ...{ name: "folders are for all to enter", file: files, tests: modes },
+    find: "recursive: true, mode: 0o700",
+    replace: "recursive: true, mode: 0o777",
+  },
+  {
+    ...{ name: "the umask is the user's", file: "src/cli/serve.ts", tests: modes },
+    find: "  process.umask(0o077);\n",
+    replace: "",
+  },
+  {
+    ...{ name: "the socket is as the umask makes it", file: socket, tests: start },
+    find: "  chmodSync(path, 0o600);\n",
+    replace: "  void chmodSync;\n",
+  },
+  {
+    ...{ name: "an upload is for all to read", file: "src/routes/upload.ts", tests: modes },
+    find: 'open(path, "wx", 0o600)',
+    replace: 'open(path, "wx", 0o666)',
+  },
+  {
+    ...{ name: "a write that failed is not undone", file: files, tests: errors },
+    find: "    await undo().catch(() => {});\n",
+    replace: "    void undo;\n",
+  },
+  {
+    ...{ name: "a write that failed leaves its file", file: files, tests: errors },
+    find: "for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});",
+    replace: "",
+  },
+  {
+    ...{ name: "what a killed daemon left stays", file: "src/zapd.ts" },
+    tests: ["test/reliability/kill.test.ts"],
+    find: "  sweepTemporaries(state);\n",
+    replace: "  void sweepTemporaries;\n",
+  },
+  {
+    ...{ name: "what was left beside the config stays", file: config, tests: ["test/reliability/kill.test.ts"] },
+    find: "    sweepTemporaries(dirname(file), basename(file));\n",
+    replace: "    void [sweepTemporaries, basename];\n",
+  },
+  {
+    ...{ name: "links are followed", file: files, tests: storeTests },
+    find: "constants.O_NOFOLLOW ?? 0",
+    replace: "0",
+  },
+  {
+    ...{ name: "a pipe in the place of a file holds the start", file: files, tests: storeTests },
+    find: " | (constants.O_NONBLOCK ?? 0)",
+    replace: "",
+  },
+  {
+    ...{ name: "a file may be of any size", file: files, tests: storeTests },
+    find: "found.size > maxBytes",
+    replace: "found.size > 1e15",
+  },
+  {
+    ...{ name: "bad files are kept without end", file: files, tests: storeTests },
+    find: "kept.slice(0, -3)",
+    replace: "kept.slice(0, -300)",
+  },
+  {
+    ...{ name: "no backup is kept of the devices", file: "src/devices/registry.ts" },
+    tests: ["test/reliability/damage.test.ts"],
+    find: "parse, backup: true,",
+    replace: "parse,",
+  },
+  {
+    ...{ name: "secrets are kept in a backup, too", file: credentials, tests: secrets },
+    find: "...{ path, damaged, parse, maxBytes",
+    replace: "...{ path, damaged, parse, backup: true, maxBytes",
+  },
+  {
+    ...{ name: "a change is answered before it is written", file: store, tests: order },
+    find: "      failure = await writeWhole(",
+    replace: "      for (const change of applied) change.settle();\n      failure = await writeWhole(",
+  },
+  {
+    ...{ name: "a change that failed is answered as made", file: store, tests: errors },
+    find: "change.settle(failure);",
+    replace: "change.settle();",
+  },
+  {
+    ...{ name: "a change that failed stays in memory", file: store, tests: errors },
+    find: "if (!failure) this.#value = next;",
+    replace: "this.#value = next;",
+  },
+  {
+    ...{ name: "a change is seen before it is on disk", file: store, tests: storeTests },
+    find: "      const text = `${JSON.stringify({ version",
+    replace: "      this.#value = next;\n      const text = `${JSON.stringify({ version",
+  },
+  {
+    ...{ name: "each change is a write of its own", file: store, tests: ["test/reliability/write-cost.test.ts"] },
+    find: "const batch = this.#waiting;\n      this.#waiting = [];",
+    replace: "const batch = this.#waiting.splice(0, 1);",
+  },
+  {
+    ...{ name: "a patch of the config is answered before it is written", file: config, tests: order },
+    find: "        await writeWhole(targetOf(this.path), last.text);\n",
+    replace: "        void writeWhole(targetOf(this.path), last.text);\n",
+  },
+  {
+    ...{ name: "a patch of the config is taken though it failed", file: config, tests: errors },
+    find: "        await writeWhole(targetOf(this.path), last.text);\n",
+    replace: "        await writeWhole(targetOf(this.path), last.text).catch(() => {});\n",
+  },
+  {
+    ...{ name: "a refused patch leaves what was right of it", file: config },
+    tests: ["test/config/config.test.ts", "test/config/refusals.test.ts", "test/config/edit.test.ts"],
+    find: "    for (const [dotted, value] of values) patched = await write(patched, dotted, value);\n",
+    replace:
+      "    for (const [dotted, value] of values) {\n      patched = await write(patched, dotted, value);\n      await writeWhole(targetOf(this.path), patched);\n    }\n",
+  },
+  {
+    ...{ name: "nothing is redacted in the log", file: "src/log.ts", tests: secrets },
+    find: "printable(redact(message))",
+    replace: "printable(message)",
+  },
+  {
+    ...{ name: "the message of an error is not redacted", file: "src/routes/route.ts", tests: secrets },
+    find: "message: log.redact(body.message)",
+    replace: "message: body.message",
+  },
+  {
+    ...{ name: "the password is in the answers of the config", file: "src/config/schema.ts" },
+    tests: ["test/config/secret.test.ts"],
+    find: 'vendor_password: vendor_password === "" ? "" : redacted',
+    replace: "vendor_password",
+  },
+  {
+    ...{ name: "secrets read from disk are not hidden", file: credentials, tests: secrets },
+    find: "    for (const kept of Object.values(store.value.credentials)) this.#hideAll(kept);\n",
+    replace: "",
+  },
+  {
+    ...{ name: "new secrets are not hidden", file: credentials, tests: secrets },
+    find: "        this.#hideAll(kept);\n",
+    replace: "",
+  },
+  {
+    ...{ name: "secrets go with no device", file: "src/devices/control.ts", tests: ["test/devices/pairing.test.ts"] },
+    find: "    await this.#deps.credentials.forget(id);\n",
+    replace: "",
+  },
+  {
+    ...{ name: "keys that waited too long are sent late", file: "src/devices/queue.ts" },
+    tests: ["test/reliability/sleep.test.ts"],
+    find: "const maxWait = 5_000;",
+    replace: "const maxWait = 5_000_000;",
+  },
+  {
+    ...{ name: "a daemon with a taken lock goes on", file: socket, tests: start },
+    find: "if (isFree(path) || !(await answers(path)))",
+    replace: "if (isFree(path) || path)",
+  },
+];

@@ -1,0 +1,79 @@
+/** Secrets that are planted, and looked for in whatever comes out: as they are, and as they are written in other places. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+export class Canaries {
+  readonly #forms = new Map<string, readonly string[]>();
+
+  /** Plants a secret under a name; gives it back. */
+  plant(name: string, secret: string): string {
+    this.#forms.set(name, formsOf(secret));
+    return secret;
+  }
+
+  get names(): string[] {
+    return [...this.#forms.keys()];
+  }
+
+  /** The names of those that a text holds, in any form. */
+  in(text: string): string[] {
+    // Upper and lower case are one: hexadecimal and percent codes are written in either.
+    const lower = text.toLowerCase();
+    return [...this.#forms].filter(([, forms]) => forms.some((form) => lower.includes(form))).map(([name]) => name);
+  }
+}
+
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  // Behind other bytes, such as a name and a colon, base64 begins in another place; what its ends share with others is left out.
+  const base64 = [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before, "x"), bytes])
+      .toString("base64")
+      .replace(/=+$/, "");
+    return text.slice(before === 0 ? 0 : before + 1, -1);
+  });
+  const forms = [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    bytes.toString("hex"),
+    ...base64,
+  ];
+  return [...new Set(forms.map((form) => form.toLowerCase()))];
+}
+
+/** Every regular file below some folders, with its bytes as text. */
+export function filesBelow(folders: readonly string[]): { readonly path: string; readonly text: string }[] {
+  return folders.flatMap((folder) =>
+    readdirSync(folder).flatMap((name) => {
+      const path = join(folder, name);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found?.isDirectory()) return filesBelow([path]);
+      return found?.isFile() ? [{ path, text: readFileSync(path, "utf8") }] : [];
+    }),
+  );
+}
+
+/** Looks, time after time, at the command line, the name and the environment of every process of this machine. */
+export class ProcessWatch {
+  readonly seen = new Set<string>();
+  looks = 0;
+  readonly #timer = setInterval(() => this.look(), 5);
+
+  look(): void {
+    this.looks++;
+    if (process.platform !== "linux") return;
+    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name)))
+      for (const what of ["cmdline", "comm", "environ"]) {
+        try {
+          this.seen.add(readFileSync(`/proc/${pid}/${what}`, "utf8"));
+        } catch {
+          // It has ended, or is somebody else's.
+        }
+      }
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,68 @@
+/** A device that repeats what it was sent: what a relay before it answers, once it is told to, in each place that an answer has. */
+import net from "node:net";
+import { startHttpDevice } from "../support/http-device.ts";
+
+/** `through`: the device behind it answers. Otherwise how the headers of a request come back. */
+export type Echo = "through" | "rpc error" | "rpc result" | "body" | "headers" | "status";
+
+export interface EchoDevice {
+  readonly host: string;
+  readonly port: number;
+  /** Requests that were answered with themselves. */
+  readonly echoed: number;
+  /** How it answers from now on, on new connections. */
+  set(echo: Echo): void;
+  stop(): Promise<void>;
+}
+
+export async function startEcho(behind: { readonly host: string; readonly port: number }): Promise<EchoDevice> {
+  let echo: Echo = "through";
+  const echoes = await startHttpDevice(({ head, body }) => said(echo, head, body.toString()));
+  // Below HTTP, so that nothing between the two changes what they say.
+  const relay = net.createServer((socket) => {
+    const to = echo === "through" ? behind : echoes.address;
+    const other = net.connect(to.port, to.host);
+    for (const [one, end] of [
+      [socket, other],
+      [other, socket],
+    ] as const)
+      one.on("error", () => end.destroy()).on("close", () => end.destroy());
+    socket.pipe(other).pipe(socket);
+  });
+  const sockets = new Set<net.Socket>();
+  relay.on("connection", (socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const { port } = relay.address() as net.AddressInfo;
+  const hangUp = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  return {
+    ...{ host: "127.0.0.1", port },
+    get echoed() {
+      return echoes.heard.length;
+    },
+    set(next) {
+      echo = next;
+      hangUp();
+    },
+    async stop() {
+      hangUp();
+      await new Promise<void>((resolve) => relay.close(() => resolve()));
+      await echoes.stop();
+    },
+  };
+}
+
+function said(echo: Echo, head: string, body: string): string {
+  const words = head.split("\r\n").slice(1).join(" | ");
+  const id = /"id":(\d+)/.exec(body)?.[1] ?? "0";
+  const json = (member: object) => JSON.stringify({ jsonrpc: "2.0", id: Number(id), ...member });
+  const answer = (status: string, text: string, more = "") =>
+    `HTTP/1.1 ${status}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n${more}\r\n${text}`;
+  if (echo === "rpc error") return answer("200 OK", json({ error: { code: -32_000, message: words } }));
+  if (echo === "rpc result") return answer("200 OK", json({ result: { name: words, version: words } }));
+  if (echo === "headers") return answer("302 Found", "", `Location: http://x/${words}\r\nServer: ${words}\r\n`);
+  if (echo === "status") return answer(`500 ${words}`, "");
+  return answer("400 Bad Request", `<error>${words}</error>`);
+}
