@@ -1,4 +1,5 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
+import { stopwatch } from "../clock.ts";
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
@@ -13,6 +14,9 @@ const maxCharacters = 1_024;
 const powerOnAtMost = 45_000;
 /** How `power-on` calls a device: it may as well be on. */
 const called = { silent: false, withinMs: 30_000 } as const;
+
+/** Keys of a sequence that come later than this by no fault of the device are not sent (SECURITY.md R14). */
+const tooLate = 5_000;
 
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
@@ -105,7 +109,7 @@ export async function runSequence(
       if (progress.sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
-        await rest(Math.max(0, due - performance.now()), signal);
+        await pause(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
       await perform(connection, press, signal);
@@ -120,4 +124,12 @@ export async function runSequence(
     });
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
+}
+
+/** Waits; fails when that took far longer than it should, for the keys behind it are old then. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const waited = stopwatch();
+  await rest(ms, signal);
+  if (waited() > ms + tooLate)
+    throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept, or zapd was stopped");
 }

@@ -1,4 +1,5 @@
 /** Commands to one device, one at a time in order of arrival. Reads do not come here. */
+import { stopwatch } from "../clock.ts";
 import { ZapdError } from "../errors.ts";
 
 const maxWaiting = 32;
@@ -8,7 +9,8 @@ const maxWait = 5_000;
 interface Waiting {
   /** How long this command is known to take, in milliseconds: those behind it wait for that too, when they are patient. */
   readonly takes: number;
-  start(): void;
+  /** Gives it its turn; false when it has waited too long for that. */
+  start(): boolean;
 }
 
 export interface Turn {
@@ -35,7 +37,7 @@ export class Queue {
       return await work();
     } finally {
       this.#running = undefined;
-      this.#waiting.shift()?.start();
+      while (this.#waiting.shift()?.start() === false);
     }
   }
 
@@ -59,16 +61,21 @@ export class Queue {
         signal.removeEventListener("abort", aborted);
       };
       const wait = maxWait + (patient ? this.#known() : 0);
-      const timer = setTimeout(
-        () => leave(busy(`was busy with other commands for ${Math.round(wait / 1000)} s`)),
-        wait,
-      );
+      const late = () => leave(busy(`was busy with other commands for ${Math.round(wait / 1000)} s`));
+      const timer = setTimeout(late, wait);
+      const waited = stopwatch();
       const waiting: Waiting = {
         takes,
         start: () => {
-          take();
-          settle();
-          resolve();
+          // When the machine has slept, or we were stopped, its turn may come before its timer.
+          const inTime = waited() <= wait;
+          if (!inTime) late();
+          else {
+            take();
+            settle();
+            resolve();
+          }
+          return inTime;
         },
       };
       signal.addEventListener("abort", aborted, { once: true });
