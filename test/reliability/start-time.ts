@@ -1,0 +1,43 @@
+/** R19: from the start of the process to its first 200, with a hundred devices known and nothing cached of them. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { end, startUntilAnswer } from "../bench/process.ts";
+import { devicesOf } from "../bench/registry.ts";
+import { freePort } from "../support/daemon.ts";
+import { root } from "../support/sources.ts";
+
+export const known = 100;
+
+/** Milliseconds of so many starts, from the least to the most. Each is asked whether it knows all devices. */
+export async function startTimes(times: number): Promise<number[]> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-starts-"));
+  const state = join(folder, "state");
+  const took: number[] = [];
+  try {
+    for (let time = 0; time < times; time++) {
+      rmSync(state, { recursive: true, force: true });
+      mkdirSync(state, { mode: 0o700 });
+      writeFileSync(join(state, "devices.json"), JSON.stringify({ version: 1, devices: devicesOf(known) }));
+      const port = await freePort();
+      const config = join(folder, "config.toml");
+      writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterval_s = 0\n`);
+      const { child, first_ms } = await startUntilAnswer(
+        [process.execPath, join(root, "src/main.ts"), "serve", "--config", config],
+        { port, path: "/v1/health", env: { ZAPD_STATE_DIR: state } },
+      );
+      const { data } = (await (await fetch(`http://127.0.0.1:${port}/v1/devices`)).json()) as { data: unknown[] };
+      await end(child);
+      if (data.length !== known) throw new Error(`it knows ${data.length} devices`);
+      took.push(first_ms);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return took.toSorted((one, other) => one - other);
+}
+
+/** What 95 of 100 take at most. */
+export function p95(sorted: readonly number[]): number {
+  return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN;
+}
