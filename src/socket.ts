@@ -112,7 +112,8 @@ async function takeMark(mark: string): Promise<void> {
         });
     }
     const made = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-    if (Date.now() - made > markStaleAfter) removeMark(mark);
+    // One from the future is from before the clock was set back.
+    if (Math.abs(Date.now() - made) > markStaleAfter) removeMark(mark);
     else if (performance.now() > until)
       throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverAtMost / 1000} s`, {
         hint: `If none is, remove ${mark}`,

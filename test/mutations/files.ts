@@ -212,6 +212,17 @@ export const mutations: readonly Mutation[] = [
     replace: "booted() - booted() - was",
   },
   {
+    ...{ name: "a mark from the future holds the start", file: socket, tests: ["test/reliability/clock.test.ts"] },
+    find: "Math.abs(Date.now() - made)",
+    replace: "Date.now() - made",
+  },
+  {
+    ...{ name: "uptime goes by the time of day", file: "src/routes/daemon.ts" },
+    tests: ["test/reliability/clock.test.ts"],
+    find: "(performance.now() - startedAt)",
+    replace: "(Date.now() - performance.timeOrigin - startedAt)",
+  },
+  {
     ...{ name: "a daemon with a taken lock goes on", file: socket, tests: start },
     find: "if (isFree(path) || !(await answers(path)))",
     replace: "if (isFree(path) || path)",
