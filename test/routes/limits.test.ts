@@ -12,8 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => room.dispose());
 
-/** It has no limit of time for a connection, and waits for the body of a refused one: the README says so. */
-const deno = process.env["ZAPD_TEST_RUNTIME"] === "deno";
 const MiB = 1024 * 1024;
 const key = "/v1/devices/set/remote/key";
 const pressed = '{"key":"info"}';
@@ -68,9 +66,9 @@ describe("T20 size", () => {
   test.each(jsonRoutes)("$method $path: by its length and in chunks", async ({ method, path }) => {
     await untouched(async () => {
       // Refused before a byte of it is sent, and the connection with it.
-      const announced = await call(method, path, ["Content-Length: 1048577"], "{", { toTheEnd: !deno });
+      const announced = await call(method, path, ["Content-Length: 1048577"], "{", { toTheEnd: true });
       expect(refusal(announced)).toBe("413 payload_too_large");
-      if (!deno) expect(announced.headers.get("connection")).toBe("close");
+      expect(announced.headers.get("connection")).toBe("close");
       const body = chunked(Buffer.from(padded(MiB + 1)));
       expect(refusal(await call(method, path, ["Transfer-Encoding: chunked"], body))).toBe("413 payload_too_large");
     });
@@ -154,7 +152,6 @@ describe("T18 address", () => {
   });
 });
 
-const unlimited = deno ? " (skipped: Deno has no such limit)" : "";
 describe("T19 time", () => {
   /** Connections that are served, and then silent: one idle, one in the midst of a head, one in the midst of a body. */
   let silent: Promise<boolean[]>;
@@ -210,11 +207,7 @@ describe("T19 time", () => {
   }, 16_000);
 
   // src/runtime/bun.ts lifts the limit of a connection for a request (`timeout(request, 0)`) and never sets it again.
-  test.skipIf(deno)(
-    `a connection that has been served is ended when it is silent${unlimited}`,
-    async () => {
-      expect(await silent).toEqual([true, true, true]);
-    },
-    16_000,
-  );
+  test("a connection that has been served is ended when it is silent", async () => {
+    expect(await silent).toEqual([true, true, true]);
+  }, 16_000);
 });

@@ -137,15 +137,7 @@ function programOf(runtime: string): string[] {
     `--allow-read=${root},${tmpdir()}`,
     `--allow-write=${tmpdir()}`,
   ];
-  return [
-    join(root, "node_modules/.bin/deno"),
-    "run",
-    "--no-prompt",
-    "--unstable-net",
-    "--unstable-no-legacy-abort",
-    ...allowed,
-    main,
-  ];
+  return [join(root, "node_modules/.bin/deno"), "run", "--no-prompt", "--unstable-net", ...allowed, main];
 }
 
 function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string {
