@@ -23,7 +23,7 @@ export const truth: Shape<boolean> = (value): value is boolean => typeof value =
 export const oneOf =
   <W extends string>(words: readonly W[]): Shape<W> =>
   (value): value is W =>
-    words.some((word) => word === value);
+    words.includes(value as W);
 
 export const orNull =
   <T>(shape: Shape<T>): Shape<T | null> =>
@@ -39,19 +39,30 @@ export const orMissing =
 export const listOf =
   <T>(shape: Shape<T>): Shape<T[]> =>
   (value): value is T[] =>
-    Array.isArray(value) && value.every(shape);
+    Array.isArray(value) && holdsAll(value, shape);
 
 export const recordOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>
-    isObject(value) && Object.values(value).every(shape);
+    isObject(value) && holdsAll(Object.values(value), shape);
 
 /** Every key has its shape. Other keys are passed over, so that an older zapd reads what a newer one wrote. */
 export const object = <T extends object>(shapes: { readonly [K in keyof T]: Shape<T[K]> }): Shape<T> => {
-  // Listed once: a catalog has thousands of objects of one shape.
-  const wanted = Object.entries<Shape<unknown>>(shapes);
-  return (value): value is T => isObject(value) && wanted.every(([key, shape]) => shape(value[key]));
+  // Listed once, and walked by number: a catalog has thousands of objects of one shape, and at the start none of this
+  // has been compiled yet, which makes iterators three times as slow.
+  const keys = Object.keys(shapes);
+  const wanted = Object.values<Shape<unknown>>(shapes);
+  return (value): value is T => {
+    if (!isObject(value)) return false;
+    for (let at = 0; at < keys.length; at++) if (!wanted[at]?.(value[keys[at] ?? ""])) return false;
+    return true;
+  };
 };
+
+function holdsAll<T>(values: readonly unknown[], shape: Shape<T>): boolean {
+  for (let at = 0; at < values.length; at++) if (!shape(values[at])) return false;
+  return true;
+}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

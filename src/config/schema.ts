@@ -132,14 +132,16 @@ export const settings: ReadonlyMap<string, Setting> = new Map(
 /** A config of these values, by section and key; the rest has its defaults. The values have been checked. */
 export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
   const config = sectionNames.map((section) => {
-    const usual = Object.entries<Stated<unknown>>(sections[section]).map(([key, stated]) => [
-      key,
-      structuredClone(stated.usual),
-    ]);
+    const usual = Object.entries<Stated<unknown>>(sections[section]).map(([key, stated]) => [key, fresh(stated.usual)]);
     return [section, { ...Object.fromEntries(usual), ...values[section] }];
   });
   // Each section has each of its keys by construction, which types cannot follow through entries.
   return Object.fromEntries(config) as Config;
+}
+
+/** A list of its own for each config; all other values are plain. */
+function fresh(value: unknown): unknown {
+  return Array.isArray(value) ? [...value] : value;
 }
 
 /** The config with its password redacted, as every response shows it. */
