@@ -28,4 +28,5 @@ export const runtime: Runtime = {
   },
   // The runtime's own server has no limits: it waits for ever, and with no descriptor left it takes nobody any more.
   listen: listenHttp,
+  started() {},
 };

@@ -38,6 +38,8 @@ export interface Runtime {
   call(socket: string, call: SocketCall): Promise<Response>;
   /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
   listen(place: Place, handler: Handler): Promise<Listening>;
+  /** The start is over: what runs from now on runs often. */
+  started(): void;
 }
 
 /** The runtime that we are on. */

@@ -21,7 +21,7 @@ export function buildPrograms(): Programs {
   if (isStale(zapd, ofZapd)) execFileSync(process.execPath, [join(root, ".ci", "build.ts")], { stdio: "ignore" });
   const hello = join(cache, process.platform === "win32" ? "hello.exe" : "hello");
   const source = join(import.meta.dir, "hello.ts");
-  // As .ci/build.ts compiles zapd: only what is inside differs.
+  // As .ci/build.ts compiles zapd, but for holding the JIT back at the start, from which it gains nothing.
   const flags = ["--minify", "--bytecode", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
   if (isStale(hello, [source]))
     execFileSync(process.execPath, ["build", "--compile", ...flags, source, "--outfile", hello], { stdio: "ignore" });
