@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { accepted, ask } from "../blackbox/checked.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { some } from "./length.ts";
 
-const cycles = Number(process.env["ZAPD_CYCLES"] ?? 1_000);
+const cycles = some(1_000, 20);
 const set = createWebosSimulator({
   ...{ name: "Cycler", securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
   ...{ bootMs: 5, socketsCloseMs: 5, portsCloseMs: 1 },

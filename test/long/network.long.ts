@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { measured } from "../support/evidence.ts";
 import { type Cable, type FarDaemon, layCable, noNamespaces, startNearDaemon } from "../support/netns.ts";
 import { root } from "../support/sources.ts";
+import { some } from "./length.ts";
 
-const flaps = 20;
+const flaps = some(20, 2);
 const skipped = noNamespaces === null ? "" : ` (skipped: ${noNamespaces})`;
 const config = [
   "[daemon]\nhttp_port = 7000\n[discovery]\non_start = false\ninterval_s = 0\ntimeout_ms = 1000\n",
@@ -51,7 +52,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     return performance.now() - start;
   }
 
-  test("R15 twenty times: the set is told unreachable within 10 s, is back within 15 s, is found again, and nothing is left open", async () => {
+  test("R15 again and again: the set is told unreachable within 10 s, is back within 15 s, is found again, and nothing is left open", async () => {
     await until("the set is found by a search", 15_000, async () => {
       const { body } = await daemon.api("POST", "/devices/discover");
       return body.data.devices.length === 1;
@@ -101,8 +102,9 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable.ip("far", "addr", "add", "10.99.0.55/24", "dev", "eth");
     cable.ip("far", "route", "replace", "239.0.0.0/8", "dev", "eth");
     [set] = await plugIn("10.99.0.55", port);
-    const took = await until("driven at the new address", 20_000, async () => (await state()) === 200);
+    // A set that is missed is looked for at once, but not twice within 30 s.
+    const took = await until("driven at the new address", 45_000, async () => (await state()) === 200);
     expect((await daemon.api("GET", "/devices/Far%20Set")).body.data).toMatchObject({ id, host: "10.99.0.55" });
     measured("R15", "another address", `followed after ${(took / 1_000).toFixed(1)} s`);
-  }, 40_000);
+  }, 60_000);
 });

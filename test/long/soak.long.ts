@@ -1,6 +1,6 @@
 /**
  * A soak (SECURITY.md R5): 200 mixed requests a second while sets come, go and hang. What is measured are slopes, after a time to
- * warm up: memory, descriptors, and how late the daemon answers. `$ZAPD_SOAK_MINUTES` is how long (30).
+ * warm up: memory, descriptors, and how late the daemon answers. Thirty minutes.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -10,9 +10,10 @@ import { percentile } from "../bench/figures.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { requestOf } from "../support/raw-http.ts";
+import { some } from "./length.ts";
 import { slopeOf } from "./slope.ts";
 
-const minutes = Number(process.env["ZAPD_SOAK_MINUTES"] ?? 30);
+const minutes = some(30, 1);
 const perSecond = 200;
 const setCount = 12;
 const linux = process.platform === "linux";
