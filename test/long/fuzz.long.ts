@@ -16,6 +16,12 @@ const fuzzed: readonly { id: ProofId; what: string; file: string; cases: string 
   { id: "T9", what: "HTTP answers of devices", file: "test/platforms/http-answer.test.ts", cases: "100 000" },
   { id: "T10", what: "WebSocket frames", file: "test/security/websocket-floods.test.ts", cases: "100 000" },
   { id: "T11", what: "names in paths and headers", file: "test/platforms/wire.test.ts", cases: "100 000" },
+  {
+    id: "R6",
+    what: "stories of changes and kills",
+    file: "test/reliability/stories.test.ts",
+    cases: "500 of 50 steps",
+  },
   { id: "T21", what: "ZIPs", file: "test/platforms/zip.test.ts", cases: "5 000" },
 ];
 

@@ -12,6 +12,7 @@ const storeTests = ["test/devices/store.test.ts"];
 const modes = ["test/security/modes.test.ts"];
 const start = ["test/start.test.ts"];
 const sleep = ["test/reliability/sleep.test.ts"];
+const stories = ["test/reliability/stories.test.ts"];
 const secrets = ["test/security/secrets.test.ts"];
 
 export const mutations: readonly Mutation[] = [
@@ -122,6 +123,23 @@ export const mutations: readonly Mutation[] = [
     ...{ name: "a change is answered before it is written", file: store, tests: order },
     find: "      failure = await writeWhole(",
     replace: "      for (const change of applied) change.settle();\n      failure = await writeWhole(",
+  },
+  {
+    ...{ name: "a change is answered before it is written, and then the power goes", file: store, tests: stories },
+    find: "      failure = await writeWhole(",
+    replace:
+      "      for (const change of applied) change.settle();\n      this.#value = next;\n      failure = await writeWhole(",
+  },
+  {
+    ...{ name: "a device that is forgotten leaves its key", file: "src/devices/control.ts", tests: stories },
+    find: "    await this.#deps.credentials.forget(id);\n",
+    replace: "",
+  },
+  {
+    ...{ name: "a patch is written though a key of it is refused", file: "src/config/changes.ts", tests: stories },
+    find: "  if (problem !== null) throw refuse(problem);\n  return value;",
+    replace:
+      '  if (problem !== null && dotted !== "daemon.log_level") throw refuse(problem);\n  return problem === null ? value : "info";',
   },
   {
     ...{ name: "a change that failed is answered as made", file: store, tests: errors },

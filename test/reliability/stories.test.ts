@@ -1,0 +1,57 @@
+/**
+ * R6 by a model: stories of changes that come alone and together, with kill -9 and restarts between and amid them. Every
+ * change that was answered is there, every one that was refused is not.
+ */
+import { afterAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { measured } from "../support/evidence.ts";
+import { isWhole, runs, seed, within } from "../support/fuzz.ts";
+import { newModel, stories } from "./changes.ts";
+import { House, type Sets, startHouseSets } from "./house.ts";
+
+/** Told side by side: most of a story is waiting for the disk. */
+const lanes = 3;
+const steps = runs(40, 50);
+const perLane = runs(3, 167);
+const everySet: Sets[] = [];
+afterAll(async () => {
+  for (const set of everySet.flatMap((sets) => Object.values(sets))) await set.stop();
+});
+
+test(
+  `R6 stories of changes with kill -9 in them lose nothing that was answered, and make nothing that was refused (seed ${seed})`,
+  async () => {
+    let [told, taken, kills] = [0, 0, 0];
+    const lane = async (at: number) => {
+      const sets = await startHouseSets();
+      everySet.push(sets);
+      const first = await House.open(sets);
+      await first.end();
+      await fc.assert(
+        fc.asyncProperty(stories(steps), async (story) => {
+          const house = await House.open(sets, first.ids);
+          try {
+            await fc.asyncModelRun(() => ({ model: newModel(), real: house }), story);
+            told++;
+            taken += house.taken;
+            kills += house.restarts;
+          } finally {
+            await house.end();
+          }
+        }),
+        // What failed is told as short as it could be made by then.
+        { numRuns: perLane, seed: seed + at, ...(!isWhole && { interruptAfterTimeLimit: 40_000 }) },
+      );
+    };
+    await Promise.all(Array.from({ length: lanes }, (_, at) => lane(at)));
+    expect(told).toBeGreaterThanOrEqual(isWhole ? lanes * perLane : lanes);
+    expect([taken > 0, kills > 0]).toEqual([true, true]);
+    if (isWhole) expect([taken > 1_000, kills > 500]).toEqual([true, true]);
+    measured(
+      "R6",
+      isWhole ? "stories by a model, whole" : "stories by a model",
+      `${told} of ${steps} steps at most, ${taken} changes answered, ${kills} kills, 0 lost`,
+    );
+  },
+  within(60_000),
+);
