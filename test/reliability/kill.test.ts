@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { measured } from "../support/evidence.ts";
 import { noStrace } from "../support/strace.ts";
-import { KillSweep } from "./kill-sweep.ts";
+import { KillSweep, newSweep } from "./kill-sweep.ts";
 import { type Sets, startSets, writers } from "./writers.ts";
 
 let sets: Sets;
@@ -26,7 +26,10 @@ for (const [at, writer] of writers.entries()) {
   test.skipIf(noStrace !== null)(
     `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
     async () => {
-      const found = await sweep.over(writer, { changes: 2, only: sampled(at) });
+      const found = newSweep();
+      // Calls are counted for each thread, and which one works is chance: too few kills are made up for.
+      for (let again = 0; again < 6 && found.kills < 4; again++)
+        await sweep.over(writer, { changes: 2, only: sampled(at + again) }, found);
       expect(found.kills).toBeGreaterThanOrEqual(4);
       measured("R6", `sample, ${writer.file}`, `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
     },
