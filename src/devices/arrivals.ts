@@ -75,20 +75,24 @@ export class Arrivals {
           : error;
       });
     this.#checkPorts(finding.platform, addition.ports);
+    const before = registry.find(finding.platform, finding.facts, finding.address);
     const { entry } = await registry.merge({ ...finding, ports: addition.ports, name: addition.name });
+    if (before) await this.#followDefault(before.name, entry.name);
     return entry;
   }
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
   async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
-    const { registry, config } = this.#deps;
     this.#checkPorts(entry.platform, change.ports);
-    const changed = await registry.change(entry.id, change);
-    const isDefault = config.running.daemon.default_device.toLowerCase() === entry.name.toLowerCase();
-    if (changed.name !== entry.name && isDefault) {
-      await config.patch({ "daemon.default_device": changed.name });
-    }
+    const changed = await this.#deps.registry.change(entry.id, change);
+    await this.#followDefault(entry.name, changed.name);
     return changed;
+  }
+
+  async #followDefault(before: string, after: string): Promise<void> {
+    const { config } = this.#deps;
+    const isDefault = config.running.daemon.default_device.toLowerCase() === before.toLowerCase();
+    if (after !== before && isDefault) await config.patch({ "daemon.default_device": after });
   }
 
   #checkPorts(platform: string, ports: Ports | undefined): void {

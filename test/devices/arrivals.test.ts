@@ -103,6 +103,14 @@ describe("a device that the user adds", () => {
     expect(registry.entries.length).toBe(1);
   });
 
+  test("again by a new name stays the default one", async () => {
+    homes.set("127.0.0.1:81", "1");
+    await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    await config.patch({ "daemon.default_device": "den" });
+    await arrivals.add({ host: "127.0.0.1:81", name: "Attic" });
+    expect((await config.onDisk()).daemon.default_device).toBe("Attic");
+  });
+
   test("that cannot be is refused, and nothing is kept", async () => {
     homes.set("127.0.0.1:81", "1").set("127.0.0.1:7272", "self");
     const refused = [
