@@ -16,7 +16,7 @@ const longestRun = 240_000;
 const words = process.argv.slice(2);
 const chosen = Object.entries(tables).flatMap(([table, mutations]) =>
   mutations
-    .filter(({ name, file }) => words.length === 0 || words.some((word) => `${table} ${name} ${file}`.includes(word)))
+    .filter(({ name, file }) => words.length === 0 || words.some((word) => `${table}: ${name} ${file}`.includes(word)))
     .map((mutation) => ({ table, ...mutation })),
 );
 if (chosen.length === 0) throw new Error(`no mutation is called ${words.join(" or ")}`);

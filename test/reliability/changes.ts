@@ -27,6 +27,12 @@ const ask = async (house: House, method: string, path: string, body?: unknown): 
   const { status, body: said } = await house.api(method, path, body);
   return { status, code: status === 200 ? null : said.error.code };
 };
+/** A new name; the default device stays the default one under it. */
+const named = (facts: Facts, set: SetName, name: string): [string, string][] => {
+  const before = facts.get(`name ${set}`);
+  const isDefault = before !== "" && before === facts.get("default");
+  return [[`name ${set}`, name], ...(isDefault ? [["default", name] as [string, string]] : [])];
+};
 const isKnown = (facts: Facts, set: SetName) => facts.get(`name ${set}`) !== "";
 const isTaken = (facts: Facts, set: SetName, name: string) =>
   setNames.some((other) => other !== set && facts.get(`name ${other}`) === name);
@@ -41,7 +47,7 @@ const addition: fc.Arbitrary<Change> = fc
       isTaken(facts, set, name)
         ? null
         : new Map([
-            [`name ${set}`, name],
+            ...named(facts, set, name),
             [`ports ${set}`, set === "one" || set === "two" ? String(firstPort) : ""],
           ]),
     send: async (house: House) => {
@@ -73,7 +79,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fc.constantFrom(...setNames), fc.constantFrom(...names)).map(([set, name]) => ({
     what: `rename ${set} to ${name}`,
     makes: (facts: Facts) =>
-      isKnown(facts, set) && !isTaken(facts, set, name) ? new Map([[`name ${set}`, name]]) : null,
+      isKnown(facts, set) && !isTaken(facts, set, name) ? new Map(named(facts, set, name)) : null,
     send: (house: House) => ask(house, "PATCH", house.path(set), { name }),
   })),
   fc
@@ -153,8 +159,12 @@ const together = (killed: fc.Arbitrary<number | null>) =>
           if (answer && answer.status !== 200) continue;
           if (answer) house.taken++;
           for (const [fact, value] of one.makes(everyone) ?? []) {
-            may.set(fact, (may.get(fact) ?? new Set()).add(value));
+            const values = may.get(fact) ?? new Set();
+            may.set(fact, values.add(value));
             if (answer) surely.add(fact);
+            // Whether it was the default one's name depends on who came first.
+            if (fact.startsWith("name ") && value !== "")
+              may.set("default", (may.get("default") ?? new Set()).add(value));
           }
         }
         const found = await house.facts();

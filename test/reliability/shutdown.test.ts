@@ -1,0 +1,36 @@
+/** R17, a few times; shutdown.long.ts ends a hundred. */
+import { expect, test } from "bun:test";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { until } from "../support/http-device.ts";
+import { stopUnderLoad } from "./shutdown.ts";
+
+test("R17 SIGTERM under load: exit 0 within 5 s, each request answered, each change kept, no key after the end", async () => {
+  const times = 4;
+  const { most, answered } = await stopUnderLoad(times);
+  expect(most).toBeLessThan(5_000);
+  expect(answered).toBeGreaterThan(20);
+  measured("R17", "under load", `${times} ends, ${answered} answers before them, 0 requests left without one`);
+}, 60_000);
+
+test("R17 a second SIGTERM ends it at once, whatever is under way", async () => {
+  const set = await FakeRoku.start();
+  const daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 30_000 } } });
+  try {
+    await daemon.api("POST", "/devices", { ...set.address, name: "set" });
+    set.answerMs = 20_000;
+    const waiting = daemon.api("GET", "/devices/set/state").catch(() => "hung up");
+    await until("it is asked", () => set.wire.requests.length > 2);
+    daemon.process.kill("SIGTERM");
+    await Bun.sleep(100);
+    expect(daemon.process.exitCode).toBeNull();
+    const began = performance.now();
+    expect(await daemon.stop("SIGTERM")).toBe(1);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await waiting).toBe("hung up");
+  } finally {
+    await daemon.dispose();
+    await set.stop();
+  }
+});

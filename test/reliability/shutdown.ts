@@ -1,0 +1,119 @@
+/** R17: SIGTERM amid work: keys, readings and changes by several callers. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+export interface Ended {
+  /** Milliseconds of the slowest end. */
+  readonly most: number;
+  readonly answered: number;
+}
+
+const sets = 8;
+const callersPerSet = 4;
+
+/** Stops so many daemons amid work, one after another on one state. Fails with what a caller was not told, or told wrongly. */
+export async function stopUnderLoad(times: number): Promise<Ended> {
+  const tvs = await Promise.all(Array.from({ length: sets }, () => FakeRoku.start()));
+  let daemon: TestDaemon | undefined;
+  let [most, answered, interval] = [0, 0, 100];
+  try {
+    for (let time = 0; time < times; time++) {
+      daemon = await startTestDaemon(daemon ? { folder: daemon.folder } : {});
+      if (time > 0) {
+        const found = (await daemon.api("GET", "/config")).body.data.discovery.interval_s;
+        if (found !== interval) throw new Error(`end ${time}: ${interval} was answered, and ${found} is there`);
+      } else
+        for (const [at, tv] of tvs.entries()) await daemon.api("POST", "/devices", { ...tv.address, name: `TV ${at}` });
+      const load = new Load(daemon, tvs, interval);
+      await Bun.sleep(20 + ((time * 37) % 180));
+      const began = performance.now();
+      const status = await daemon.stop("SIGTERM");
+      most = Math.max(most, performance.now() - began);
+      if (status !== 0) throw new Error(`it ended with ${status}`);
+      await load.end();
+      answered += load.answered;
+      interval = load.interval;
+      if (existsSync(join(daemon.stateFolder, "zapd.sock"))) throw new Error("the socket is left");
+    }
+  } finally {
+    await daemon?.dispose();
+    await Promise.all(tvs.map((tv) => tv.stop()));
+  }
+  return { most, answered };
+}
+
+/** Callers who go on until nobody answers any more. */
+class Load {
+  answered = 0;
+  /** The last change that was answered. */
+  interval: number;
+  readonly #daemon: TestDaemon;
+  readonly #tvs: readonly FakeRoku[];
+  readonly #before: readonly number[];
+  readonly #pressed: number[];
+  readonly #refused: number[];
+  readonly #calling: Promise<void>[];
+
+  constructor(daemon: TestDaemon, tvs: readonly FakeRoku[], interval: number) {
+    this.#daemon = daemon;
+    this.#tvs = tvs;
+    this.interval = interval;
+    this.#before = tvs.map((tv) => tv.commands.length);
+    this.#pressed = tvs.map(() => 0);
+    this.#refused = tvs.map(() => 0);
+    const pressing = tvs.flatMap((_tv, at) => Array.from({ length: callersPerSet }, () => this.#press(at)));
+    this.#calling = [...pressing, this.#change(), this.#repeat("GET", "/devices")];
+  }
+
+  /** Waits until all callers have given up, and looks at what the sets were sent. */
+  async end(): Promise<void> {
+    await Promise.all(this.#calling);
+    const sent = this.#tvs.map((tv, at) => tv.commands.length - (this.#before[at] ?? 0));
+    // Each caller has one key under way at the end, which may have been sent and not answered.
+    for (const [at, pressed] of this.#pressed.entries())
+      if ((sent[at] ?? 0) < pressed || (sent[at] ?? 0) > pressed + callersPerSet)
+        throw new Error(`TV ${at} was sent ${sent[at]} keys, and ${pressed} were answered as pressed`);
+    await Bun.sleep(50);
+    const later = this.#tvs.map((tv, at) => tv.commands.length - (this.#before[at] ?? 0));
+    if (later.join() !== sent.join()) throw new Error("keys were sent after the end");
+  }
+
+  #press(at: number): Promise<void> {
+    const count = (counts: number[]) => () => {
+      counts[at] = (counts[at] ?? 0) + 1;
+    };
+    const path = `/devices/TV%20${at}/remote/key`;
+    return this.#repeat("POST", path, () => ({ key: "up" }), count(this.#pressed), count(this.#refused));
+  }
+
+  #change(): Promise<void> {
+    let next = this.interval;
+    const taken = () => {
+      this.interval = next;
+    };
+    return this.#repeat("PATCH", "/config", () => ({ "discovery.interval_s": ++next }), taken);
+  }
+
+  async #repeat(
+    method: string,
+    path: string,
+    body?: () => unknown,
+    taken: () => void = () => {},
+    refused: () => void = () => {},
+  ): Promise<void> {
+    for (let call = 0; call < 100_000; call++) {
+      const answer = await this.#daemon.api(method, path, body?.()).catch(() => null);
+      // Nobody listens any more, or the system hung up on who was still waiting to be heard.
+      if (answer === null) return;
+      if (answer.status === 200) {
+        this.answered++;
+        taken();
+      } else {
+        refused();
+        if (answer.body.error.message !== "zapd is stopping") throw new Error(JSON.stringify(answer.body));
+      }
+    }
+  }
+}
