@@ -11,7 +11,7 @@ import { root } from "../support/sources.ts";
 import { mutated, type Outcome, outcomeOf, tables } from "./tables.ts";
 
 /** A test that waits for ever has noticed something, but nobody wants to wait for it. */
-const longestRun = 240_000;
+const longestRun = 120_000;
 
 const words = process.argv.slice(2);
 const chosen = Object.entries(tables).flatMap(([table, mutations]) =>
