@@ -168,6 +168,7 @@ export class Control {
       await this.#deps.registry.settled();
     } finally {
       if (this.#pairing.get(entry.id) === forgotten) this.#pairing.delete(entry.id);
+      await this.#dropIfGone(entry);
       this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);
     }
   }
@@ -186,7 +187,7 @@ export class Control {
   async forget(id: string): Promise<void> {
     this.#links.forget(id);
     // Its user need not answer any more, and the same device, added anew, can be paired at once.
-    this.#pairing.get(id)?.abort(new ZapdError("device_not_found", "The device was removed while it was paired"));
+    this.#pairing.get(id)?.abort(new ZapdError("device_not_found", "was removed while it was being paired"));
     this.#pairing.delete(id);
     // What is under way keeps its queue, so that nothing overtakes it.
     if (this.#queues.get(id)?.idle !== false) this.#drop(id);
@@ -197,6 +198,13 @@ export class Control {
   close(): void {
     this.#attempts.end(new ZapdError("internal_error", "zapd is stopping"));
     this.#links.close();
+  }
+
+  /** A device that was removed while it was being paired leaves no key behind. */
+  async #dropIfGone(entry: Entry): Promise<void> {
+    if (this.#deps.registry.get(entry.id)) return;
+    await this.#deps.credentials.forget(entry.id);
+    throw new ZapdError("device_not_found", `${entry.name} was removed while it was being paired`);
   }
 
   #drop(id: string): void {

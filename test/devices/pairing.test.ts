@@ -130,6 +130,20 @@ describe("credentials", () => {
     expect(JSON.parse(readFileSync(file(), "utf8")).credentials).toEqual({});
   });
 
+  test("of a device that is removed while it is being paired are not kept", async () => {
+    const gate = Promise.withResolvers<void>();
+    pairing = async () => {
+      await gate.promise;
+      await keeper().keep({ key: "0123456789abcdef" });
+    };
+    const answered = failure(house.control.pair(tv, {}, never));
+    await house.registry.remove(tv.id);
+    await house.control.forget(tv.id);
+    gate.resolve();
+    expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
+    expect(house.credentials.keeper(tv.id).read()).toBeNull();
+  });
+
   test("in a damaged file are set aside and said", async () => {
     writeFileSync(file(), '{"version":1,"credentials":{"x":{"key":5}}}');
     const problems: string[] = [];
