@@ -1,8 +1,11 @@
 /** The mutations of each table, and what a run of tests came to. */
+
+import { mutations as clocks } from "./clocks.ts";
 import { mutations as doors, type Mutation } from "./doors.ts";
 import { mutations as files } from "./files.ts";
+import { mutations as secrets } from "./secrets.ts";
 
-export const tables: Readonly<Record<string, readonly Mutation[]>> = { doors, files };
+export const tables: Readonly<Record<string, readonly Mutation[]>> = { doors, files, secrets, clocks };
 
 /** `broken`: nothing was tested, since the mutation left something that does not even load. */
 export type Outcome = "passed" | "failed" | "hung" | "broken";
