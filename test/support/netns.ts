@@ -3,6 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { straysIn } from "./daemon.ts";
 import { root } from "./sources.ts";
 
 /** Why there can be none here; `null` when there can. */
@@ -109,6 +110,8 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
       child.kill("SIGKILL");
       await exited;
       rmSync(folder, { recursive: true, force: true });
+      const strays = straysIn(log);
+      if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
     },
   };
   for (let tries = 0; tries < 200; tries++) {
