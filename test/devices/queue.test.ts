@@ -107,4 +107,26 @@ describe("commands to one device", () => {
     expect(late).toBe(0);
     expect(await queue.run(turn(), () => Promise.resolve("free"))).toBe("free");
   }, 10_000);
+
+  test("R14 that waited while nothing ran are dropped when their turn comes before their timers; those behind them are not", async () => {
+    const queue = new Queue();
+    const [first, patient] = [gate(), gate()];
+    const running = queue.run(turn({ takes: 8_000 }), first.work);
+    const late = [0, 1, 2].map(() => failure(queue.run(turn(), () => Promise.resolve())));
+    const waiting = queue.run(turn({ patient: true }), patient.work);
+    const { now } = performance;
+    performance.now = () => now.call(performance) + 6_000;
+    try {
+      first.open();
+      await running;
+      expect(await Promise.all(late)).toEqual(["device_busy", "device_busy", "device_busy"]);
+      expect(patient.begun()).toBe(true);
+      const young = queue.run(turn(), () => Promise.resolve("young"));
+      patient.open();
+      await waiting;
+      expect(await young).toBe("young");
+    } finally {
+      performance.now = now;
+    }
+  });
 });
