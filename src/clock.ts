@@ -22,3 +22,33 @@ export function stopwatch(clocks: Clocks = { running: () => performance.now(), b
   // Of whole seconds the first may have been almost over.
   return () => Math.max(clocks.running() - ran, (booted() - was - 1) * 1_000);
 }
+
+/** How often a pulse beats, in milliseconds. */
+const every = 500;
+
+/** Notices that nothing ran for a while: the machine slept, or the process was stopped. To be ended. */
+export class Pulse {
+  readonly #longest: number;
+  readonly #timer: ReturnType<typeof setInterval>;
+  #beat = stopwatch();
+  #missed = false;
+
+  /** `longest` in milliseconds, some seconds at least: what takes longer between two beats is a sleep. */
+  constructor(longest: number) {
+    this.#longest = longest;
+    this.#timer = setInterval(() => {
+      this.#missed = this.missed;
+      this.#beat = stopwatch();
+    }, every);
+  }
+
+  /** Whether it has slept, now or before. */
+  get missed(): boolean {
+    // Who asks may be woken before the timer is.
+    return this.#missed || this.#beat() > this.#longest;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,5 +1,5 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
-import { stopwatch } from "../clock.ts";
+import { Pulse } from "../clock.ts";
 import { ZapdError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
@@ -15,7 +15,7 @@ const powerOnAtMost = 45_000;
 /** How `power-on` calls a device: it may as well be on. */
 const called = { silent: false, withinMs: 30_000 } as const;
 
-/** Keys of a sequence that come later than this by no fault of the device are not sent (SECURITY.md R14). */
+/** The rest of a sequence is not sent when nothing ran for so many milliseconds in its midst (SECURITY.md R14). */
 const tooLate = 5_000;
 
 /** A key as it was asked for: a normalized name, or text to type. */
@@ -103,15 +103,17 @@ export async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
+  const pulse = new Pulse(tooLate);
   let due = start;
   try {
     for (const press of presses) {
       if (progress.sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
-        await pause(Math.max(0, due - performance.now()), signal);
+        await rest(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
+      if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       await perform(connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
@@ -122,14 +124,8 @@ export async function runSequence(
       hint: error.hint,
       cause: error,
     });
+  } finally {
+    pulse.end();
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
-}
-
-/** Waits; fails when that took far longer than it should, for the keys behind it are old then. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const waited = stopwatch();
-  await rest(ms, signal);
-  if (waited() > ms + tooLate)
-    throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept, or zapd was stopped");
 }

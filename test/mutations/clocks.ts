@@ -18,8 +18,18 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ name: "a sequence goes on after a sleep", file: "src/devices/press.ts", tests: sleep },
-    find: "  if (waited() > ms + tooLate)\n",
-    replace: "  if (waited() < 0)\n",
+    find: "      if (pulse.missed) throw",
+    replace: "      if (pulse.missed && delayMs < 0) throw",
+  },
+  {
+    ...{ name: "a sleep is noticed when a timer is", file: "src/clock.ts", tests: ["test/clock.test.ts"] },
+    find: "return this.#missed || this.#beat() > this.#longest;",
+    replace: "return this.#missed;",
+  },
+  {
+    ...{ name: "a sleep is forgotten at the next beat", file: "src/clock.ts", tests: ["test/clock.test.ts"] },
+    find: "      this.#missed = this.missed;\n",
+    replace: "",
   },
   {
     ...{ name: "the machine's sleep takes no time", file: "src/clock.ts", tests: ["test/clock.test.ts"] },

@@ -10,12 +10,13 @@ import { until } from "../support/http-device.ts";
 
 /** Gives the milliseconds from SIGCONT to the first answer. Fails when anything old was sent, or anything new was not. */
 export async function sleepThrough(ms: number): Promise<number> {
-  const [busy, playing, left] = [await FakeRoku.start(), await FakeRoku.start(), await FakeRoku.start()];
+  const sets = await Promise.all(Array.from({ length: 4 }, () => FakeRoku.start()));
+  const [busy, playing, slow, left] = sets as [FakeRoku, FakeRoku, FakeRoku, FakeRoku];
   const kodi = createKodiSimulator({ name: "Kodi", mdns: false, port: 0, tcpPort: 0 });
   await kodi.start();
   const daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 20_000 } } });
   try {
-    const names = { busy, playing, left };
+    const names = { busy, playing, slow, left };
     for (const [name, set] of Object.entries(names)) await daemon.api("POST", "/devices", { ...set.address, name });
     await daemon.api("POST", "/devices", {
       ...{ host: kodi.host, port: kodi.port, platform: "kodi", name: "kodi", ports: { websocket: kodi.ports.tcp } },
@@ -31,26 +32,32 @@ export async function sleepThrough(ms: number): Promise<number> {
     // The connection that pushes is open before, and must be open or made anew after.
     expect((await daemon.api("GET", "/devices/kodi/state")).status).toBe(200);
 
+    busy.answerMs = 3_000;
+    for (const set of [slow, left]) set.answerMs = 400;
+    // One sequence that is between two keys most of the time, one that always waits for the set.
+    const sequences = ["playing", "slow"].map((name) =>
+      daemon.api("POST", `/devices/${name}/remote/sequence`, {
+        ...{ keys: Array.from({ length: 100 }, () => "up"), delay_ms: name === "slow" ? 0 : 100 },
+      }),
+    );
+    await until("some of each is sent", () => playing.commands.length >= 3 && slow.commands.length >= 2);
     // One key is under way for as long as the sleep, twenty wait behind it.
-    for (const set of [busy, left]) set.answerMs = 400;
     const under = press("busy", "home");
     await until("the first key is sent", () => busy.commands.length === 1);
     const waiting = Array.from({ length: 20 }, () => press("busy", "down"));
-    const sequence = daemon.api("POST", "/devices/playing/remote/sequence", {
-      ...{ keys: Array.from({ length: 100 }, () => "up"), delay_ms: 100 },
-    });
-    await until("some of the sequence is sent", () => playing.commands.length >= 3);
-    await Bun.sleep(100);
+    // Time for all of them to arrive, on a machine that has other things to do.
+    await Bun.sleep(1_000);
 
     daemon.process.kill("SIGSTOP");
     const gone = new AbortController();
     const hungUp = press("left", "down", gone.signal);
     await Bun.sleep(300);
-    const sent = { busy: busy.commands.length, playing: playing.commands.length };
+    const commands = () => [busy, playing, slow, left].map((set) => set.commands.length);
+    const sent = commands();
     gone.abort();
     expect(await hungUp).toBe(0);
     await Bun.sleep(ms);
-    expect([busy.commands.length, playing.commands.length]).toEqual([sent.busy, sent.playing]);
+    expect(commands()).toEqual(sent);
     daemon.process.kill("SIGCONT");
     const began = performance.now();
     expect((await daemon.api("GET", "/health")).status).toBe(200);
@@ -59,23 +66,24 @@ export async function sleepThrough(ms: number): Promise<number> {
     // What was under way ends somehow; what waited is told as not sent.
     await under;
     const statuses = await Promise.all(waiting);
-    const { status, body } = await sequence;
-    expect([status, body.error?.message]).toEqual([500, expect.stringMatching(/; \d+ of 100 keys were sent/)]);
+    const ended = await Promise.all(sequences);
+    for (const [at, { status, body }] of ended.entries()) {
+      expect([status, body.error?.message]).toEqual([500, expect.stringMatching(/; \d+ of 100 keys were sent/)]);
+      expect(Number(/; (\d+) of/.exec(body.error.message)?.[1])).toBe(sent[at + 1] ?? Number.NaN);
+    }
     await Bun.sleep(500);
     expect(statuses.filter((one) => one !== 500)).toEqual([]);
-    expect([busy.commands.length, playing.commands.length]).toEqual([sent.busy, sent.playing]);
+    expect(commands()).toEqual(sent);
     expect(left.commands).toEqual([]);
-    expect(Number(/; (\d+) of/.exec(body.error.message)?.[1])).toBe(sent.playing);
 
     // Everyone takes new keys at once.
-    busy.answerMs = 0;
-    left.answerMs = 0;
+    for (const set of sets) set.answerMs = 0;
     for (const name of [...Object.keys(names), "kodi"]) expect([name, await press(name, "left")]).toEqual([name, 200]);
     expect((await daemon.api("GET", "/devices/kodi/state")).status).toBe(200);
     return health;
   } finally {
     daemon.process.kill("SIGCONT");
     await daemon.dispose();
-    await Promise.all([busy, playing, left, kodi].map((set) => set.stop()));
+    await Promise.all([...sets, kodi].map((set) => set.stop()));
   }
 }
