@@ -55,7 +55,7 @@ for (const { table, name, file, tests, ...change } of chosen) {
 }
 process.stdout.write(`${chosen.length - missed.length} of ${chosen.length} caught\n`);
 if (missed.length > 0) process.exitCode = 1;
-else if (words.length === 0) measured("R18", "mutations of the sources", `${chosen.length} tried, each caught`);
+else if (words.length === 0) measured("T26", "mutations of the sources", `${chosen.length} tried, each caught`);
 
 /** Runs tests of the copy. */
 function run(tests: readonly string[]): Promise<Outcome> {
