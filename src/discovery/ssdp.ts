@@ -4,13 +4,13 @@
  */
 import type dgram from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
+import { currentRuntime } from "../runtime/runtime.ts";
 import type { Interface } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
 const group = "239.255.255.250";
 const port = 1900;
 const maxDatagram = 4 * 1024;
-const receiveBuffer = 4 * 1024 * 1024;
 /** A datagram gets lost now and then: each search is sent three times, and once more when half the time is over. */
 const sendAt = [0, 200, 400] as const;
 /** Enough for a link or two, and no further than the house. */
@@ -28,11 +28,15 @@ export interface SsdpSearch {
 /** Searches until the time is over. */
 export async function searchSsdp(search: SsdpSearch): Promise<void> {
   if (search.targets.length === 0) return;
-  const { createSocket } = await import("node:dgram");
-  await Promise.all(search.interfaces.map((one) => searchOn(one, search, createSocket("udp4"))));
+  const [{ createSocket }, { stormBuffer }] = await Promise.all([import("node:dgram"), currentRuntime()]);
+  const ask = (one: Interface) => {
+    const socket = createSocket("udp4");
+    return searchOn(one, search, socket, () => enlarge(socket, stormBuffer));
+  };
+  await Promise.all(search.interfaces.map(ask));
 }
 
-function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Promise<void> {
+function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket, onBound: () => void): Promise<void> {
   const { window, targets } = search;
   return new Promise((resolve) => {
     const timers: ReturnType<typeof setTimeout>[] = [];
@@ -65,7 +69,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Pro
       } catch (error) {
         return end(error);
       }
-      enlarge(socket);
+      onBound();
       ask();
       timers.push(setTimeout(send, window.timeoutMs / 2));
       window.onJoin(ask);
@@ -75,9 +79,9 @@ function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Pro
 }
 
 /** A storm of answers must not push the one of the real set out. */
-function enlarge(socket: dgram.Socket): void {
+function enlarge(socket: dgram.Socket, bytes: number): void {
   try {
-    socket.setRecvBufferSize(receiveBuffer);
+    socket.setRecvBufferSize(bytes);
   } catch {
     // Not every runtime can; the search is repeated anyway.
   }

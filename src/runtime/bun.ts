@@ -6,6 +6,8 @@ const idleSeconds = 10;
 const maxRequestBodySize = 8 * 1024 ** 3;
 
 export const runtime: Runtime = {
+  // The queue in the kernel.
+  stormBuffer: 4 * 1024 * 1024,
   answers: (socket) =>
     Bun.connect({ unix: socket, socket: { open: (one) => void one.end(), data() {}, error() {} } }).then(
       () => true,

@@ -40,6 +40,8 @@ export interface Runtime {
   listen(place: Place, handler: Handler): Promise<Listening>;
   /** The start is over: what runs from now on runs often. */
   started(): void;
+  /** What to set as the receive buffer of a datagram socket that must not lose any of a storm, in bytes. */
+  readonly stormBuffer: number;
 }
 
 /** The runtime that we are on. */

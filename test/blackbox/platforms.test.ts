@@ -8,6 +8,7 @@ import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { ask, refuse, succeed } from "./checked.ts";
+import { freeHost } from "./fake-roku.ts";
 
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];
@@ -89,7 +90,7 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   const { set, id } = await webos("Keeper");
   await succeed(daemon, "pair", { id });
   const password = "canary-popcorn-77";
-  const cinema = createKodiSimulator({ name: "Vault", port: 0, tcpPort: 0, mdns: false, password });
+  const cinema = createKodiSimulator({ name: "Vault", host: freeHost(), port: 0, tcpPort: 0, mdns: false, password });
   await cinema.start();
   cleanups.push(() => cinema.stop());
   const added = await succeed(daemon, "addDevice", {
@@ -132,7 +133,7 @@ test("fifty sets of three platforms, half of them asleep: the list and the awake
       return { id, sleep: () => set.sleep("deep"), stop: () => set.stop() };
     }
     if (number % 3 === 1) {
-      const set = createKodiSimulator({ name, port: 0, tcpPort: 0, mdns: false });
+      const set = createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false });
       await set.start();
       const ports = { websocket: set.ports.tcp ?? 0 };
       const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });

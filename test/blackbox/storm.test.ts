@@ -50,8 +50,7 @@ test("R16 a storm from one address: the real set is found, memory and latency st
     }
     expect((await scanning).devices.map((device) => device.serial)).toContain(set.serial);
     expect(deaf.reduce((sum, one) => sum + one.taken(), 0)).toBeLessThanOrEqual(16);
-    // Deno gives memory back late, and has taken 170 to 530 MB here: the README says so, and no bound would mean anything.
-    if (process.env["ZAPD_TEST_RUNTIME"] !== "deno") expect((await rss()) - before).toBeLessThan(32 * 1_024);
+    expect((await rss()) - before).toBeLessThan(32 * 1_024);
     expect(state.slowest).toBeLessThan(1_000);
   } finally {
     await daemon.dispose();
