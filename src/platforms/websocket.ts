@@ -135,6 +135,9 @@ function problemOf(head: string, key: string): string | null {
 function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Array): WebSocketLine {
   const { maxBytes = 8 * 1024 * 1024, maxFragments = 1_024 } = options;
   const reader = new FrameReader({ maxBytes, maxFragments });
+  const fingerprint = fingerprintOf(socket);
+  // Without one nothing could tell it from another device.
+  if (options.tls && fingerprint === null) throw new ZapdError("device_error", "showed no certificate");
   let isOpen = true;
   let isClosing = false;
   let heardAt = performance.now();
@@ -171,7 +174,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
   // What came with the upgrade is read once the caller has the line.
   if (rest.length > 0) queueMicrotask(() => received(rest));
   return {
-    fingerprint: fingerprintOf(socket),
+    fingerprint,
     get heardAt() {
       return heardAt;
     },

@@ -152,7 +152,10 @@ export async function connectSocket(address: Address, tls: boolean, signal: Abor
     };
     const aborted = () => done(tooLate(signal, "device_unreachable"));
     const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
-    socket.once("error", (error) => done(unreachable(address, reasons[systemCode(error)] ?? "it cannot be reached")));
+    socket.once("error", (error) => {
+      const code = systemCode(error);
+      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, reasons[code] ?? "it cannot be reached"));
+    });
     socket.once("close", () => done(unreachable(address, "it hung up")));
     socket.once(tls ? "secureConnect" : "connect", () => done());
     if (signal.aborted) aborted();
@@ -166,6 +169,15 @@ const reasons: Record<string, string> = {
   ENETUNREACH: "there is no route to it",
   EHOSTDOWN: "there is no route to it",
 };
+
+/** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */
+const tlsTrouble = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
+
+function strangeTls(): ZapdError {
+  return new ZapdError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
+    hint: "The compiled program speaks TLS from 1.0 on",
+  });
+}
 
 function unreachable(address: Address, reason: string): ZapdError {
   return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {

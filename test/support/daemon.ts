@@ -1,6 +1,6 @@
 /** A daemon as its own process, driven from outside: its own config, state folder and port. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -130,14 +130,16 @@ function programOf(runtime: string): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
   if (runtime === "bun") return [process.execPath, main];
-  const allowed = [
-    "--allow-net",
-    "--allow-env",
-    "--allow-sys=networkInterfaces,homedir,umask",
-    `--allow-read=${root},${tmpdir()}`,
-    `--allow-write=${tmpdir()}`,
-  ];
-  return [join(root, "node_modules/.bin/deno"), "run", "--no-prompt", "--unstable-net", ...allowed, main];
+  return [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start"), main];
+}
+
+/** The flags of a task in deno.json, so that what is allowed there is what suffices; its state and config are in a test's folder. */
+export function denoFlags(task: "start" | "serve"): string[] {
+  const { tasks } = JSON.parse(readFileSync(join(root, "deno.json"), "utf8")) as { tasks: Record<string, string> };
+  const flags = (tasks[task] ?? "").split(" ").filter((word) => /^--(no-prompt|unstable|allow)/.test(word));
+  return flags.map((flag) =>
+    flag.replace(/^--allow-(read|write)=.*/, (_all, what) => `--allow-${what}=${root},${tmpdir()}`),
+  );
 }
 
 function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string {

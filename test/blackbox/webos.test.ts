@@ -1,0 +1,124 @@
+/** LG sets over TLS, on each runtime: what it speaks, whom it tells its key, what is pushed, and the packet that wakes. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import net from "node:net";
+import tls from "node:tls";
+import { createCertificate, createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { refuse, succeed } from "./checked.ts";
+import { freeHost } from "./fake-roku.ts";
+
+/** Deno speaks TLS from 1.2 on only: the README says so. */
+const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";
+let daemon: TestDaemon;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+async function plugIn(options: object): Promise<WebosSimulator> {
+  const set = createWebosSimulator({
+    ...{ name: "LG", securePort: 0, plainPort: null, ssdp: false, promptMs: 50, tuner: false },
+    ...{ bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, ...options },
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  return set;
+}
+
+const add = async (set: WebosSimulator, ports: Record<string, number>, port = set.ports.secure ?? 0) =>
+  (await succeed(daemon, "addDevice", { body: { host: set.host, port, platform: "webos", ports } })).id;
+const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
+
+test("what happens at the set is pushed over TLS, and nobody asks for it", async () => {
+  const set = await plugIn({ name: "Pusher", host: freeHost() });
+  const id = await add(set, {});
+  await succeed(daemon, "pair", { id });
+  await state(id);
+  const asked = set.received.requests.length;
+  set.setVolume(42);
+  set.open("netflix");
+  await until("it was pushed", async () => {
+    const { volume, app } = await state(id);
+    return volume?.level === 42 && app?.id === "netflix";
+  });
+  const questions = set.received.requests.slice(asked).map(({ uri }) => uri);
+  expect(questions.filter((uri) => !uri.endsWith("/listLaunchPoints"))).toEqual([]);
+});
+
+test("a set off is woken by a packet, and its certificate must still be the one of its pairing", async () => {
+  const host = freeHost();
+  const set = await plugIn({ name: "Pinned", host });
+  const { secure, wake } = set.ports;
+  const id = await add(set, { wake });
+  await succeed(daemon, "pair", { id });
+  await state(id);
+  await succeed(daemon, "key", { id, body: { key: "power-off" } });
+  await until("it is off", () => set.state.power === "standby");
+  await succeed(daemon, "key", { id, body: { key: "home" } });
+  expect(set.state.power).toBe("on");
+  const [[key = ""] = []] = [...set.clientKeys];
+  expect(key.length).toBeGreaterThan(8);
+  await set.stop();
+  // The same name is the same set to all who ask it.
+  const other = await plugIn({ name: "Pinned", host, securePort: secure, certificate: createCertificate() });
+  const { message } = await refuse(daemon, "key", { id, body: { key: "home" } }, "pairing_required");
+  expect(message).toContain("another certificate");
+  expect(JSON.stringify(other.received)).not.toContain(key);
+});
+
+test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in clear text", async () => {
+  const set = await plugIn({ name: "Ancient", firmware: "2015", host: freeHost(), securePort: null, plainPort: 0 });
+  const old = { ...createCertificate(), minVersion: "TLSv1", maxVersion: "TLSv1" } as const;
+  let upgrades = 0;
+  const ancient = tls.createServer(old, (socket) => {
+    // What it was told, it does not like: the other door is tried.
+    socket.once("data", () => {
+      upgrades++;
+      socket.destroy();
+    });
+    socket.on("error", () => {});
+  });
+  const inside = await listen(ancient, set.host);
+  // One port for both: whoever begins with a handshake gets the one of old.
+  const door = net.createServer((client) => {
+    client.once("data", (first) => {
+      const secure = first[0] === 0x16;
+      const behind = net.connect(secure ? inside : (set.ports.plain ?? 0), set.host);
+      for (const [one, other] of [
+        [client, behind],
+        [behind, client],
+      ] as const)
+        one.on("error", () => other.destroy()).on("close", () => other.destroy());
+      behind.write(first);
+      client.pipe(behind).pipe(client);
+    });
+    client.on("error", () => {});
+  });
+  const port = await listen(door, set.host);
+  const id = await add(set, {}, port);
+  await succeed(daemon, "pair", { id });
+  expect((await state(id)).power).toBe("on");
+  expect(upgrades > 0).toBe(speaksOld);
+  await set.stop();
+  const { code, message } = await failed(daemon.api("POST", "/devices", { host: set.host, port, platform: "webos" }));
+  if (speaksOld) expect(code).toBe("device_unreachable");
+  else expect([code, message]).toEqual(["device_error", expect.stringContaining("a TLS that is not spoken here")]);
+});
+
+async function listen(server: net.Server, host: string): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  cleanups.push(() => server.close());
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+async function failed(answered: ReturnType<TestDaemon["api"]>): Promise<{ code: string; message: string }> {
+  const { status, body } = await answered;
+  expect(status).toBe(500);
+  return body.error;
+}
