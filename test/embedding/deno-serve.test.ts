@@ -1,0 +1,83 @@
+/** zapd under `deno serve`, with what deno.json allows it: the guard and the handler's limits hold, the connections are Deno's. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Failure } from "../../src/api.ts";
+import { denoFlags, freePort } from "../support/daemon.ts";
+import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { root } from "../support/sources.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-serve-"));
+let server: ChildProcess;
+let port = 0;
+beforeAll(async () => {
+  port = await freePort();
+  const config = join(folder, "config.toml");
+  writeFileSync(
+    config,
+    `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterfaces = ["lo"]\ntimeout_ms = 1000\n`,
+  );
+  const flags = [...denoFlags("serve"), "--host", "127.0.0.1", "--port", String(port)];
+  server = spawn(join(root, "node_modules/.bin/deno"), ["serve", ...flags, join(root, "src/fetch.ts")], {
+    env: { ...process.env, ZAPD_CONFIG: config, ZAPD_STATE_DIR: join(folder, "state") },
+    stdio: "ignore",
+  });
+  for (let tries = 0; tries < 200; tries++) {
+    const up = await fetch(`http://127.0.0.1:${port}/v1/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (up) return;
+    await Bun.sleep(50);
+  }
+  throw new Error("deno serve did not answer");
+});
+afterAll(() => {
+  server.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const own = () => `Host: 127.0.0.1:${port}`;
+function call(method: string, path: string, headers: readonly string[], body?: string): Promise<RawAnswer> {
+  return send(requestOf(method, path, headers, body), { to: port });
+}
+const codeOf = ({ body }: RawAnswer) => Failure.parse(JSON.parse(body)).error.code;
+
+test("the API is there, and keeps what it is told", async () => {
+  const patched = await call("PATCH", "/v1/config", [own()], '{"discovery.interval_s":77}');
+  expect(patched.status).toBe(200);
+  const read = JSON.parse((await call("GET", "/v1/config", [own()])).body);
+  expect(JSON.stringify(read.data)).toContain("77");
+  expect((await call("POST", "/v1/devices/discover", [own()])).status).toBe(200);
+});
+
+test("the guard stands before it", async () => {
+  expect(codeOf(await call("GET", "/v1/devices", ["Host: evil.test"]))).toBe("forbidden_host");
+  const foreign = await call("PATCH", "/v1/config", [own(), "Origin: null"], '{"discovery.interval_s":78}');
+  expect([foreign.status, codeOf(foreign)]).toEqual([403, "forbidden_origin"]);
+});
+
+test("a body is bounded in size and in time; a connection is not, and stays as long as its caller", async () => {
+  const large = await call("PATCH", "/v1/config", [own(), "Content-Length: 1048577"], "{");
+  expect(codeOf(large)).toBe("payload_too_large");
+  const silent = net.connect(port, "127.0.0.1");
+  const half = net.connect(port, "127.0.0.1", () => half.write(`GET /v1/health HTTP/1.1\r\n${own()}\r\n`));
+  let ended = 0;
+  for (const socket of [silent, half]) socket.on("error", () => {}).on("close", () => ended++);
+  const stalled = send(requestOf("PATCH", "/v1/config", [own(), "Content-Length: 100"], "{"), {
+    to: port,
+    patienceMs: 14_000,
+  });
+  expect(codeOf(await stalled)).toBe("invalid_payload");
+  await Bun.sleep(2_500);
+  // The README says so: the day this fails, it has one thing less to say.
+  expect(ended).toBe(0);
+  half.write("\r\n");
+  const answer = await new Promise<string>((resolve) => half.once("data", (bytes: Buffer) => resolve(String(bytes))));
+  expect(answer).toStartWith("HTTP/1.1 200");
+  silent.destroy();
+  half.destroy();
+}, 30_000);
