@@ -12,6 +12,8 @@ import { connectSocket, marker } from "./wire.ts";
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
 const handshakeWithin = 10_000;
 const headBytes = 16 * 1024;
+/** RFC 6455 7.4.1. */
+const normalClosure = 1_000;
 /** A device that does not hang up after our close is hung up on. */
 const closesWithin = 1_000;
 
@@ -143,10 +145,13 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
   let heardAt = performance.now();
   const readers = new Map<string, () => void>();
   let pings = 0;
-  const end = (why: LineEnd) => {
+  const end = (why: LineEnd, goodbye?: Uint8Array) => {
     if (!isOpen) return;
     isOpen = false;
-    socket.destroy();
+    if (goodbye) {
+      socket.end(goodbye);
+      setTimeout(() => socket.destroy(), closesWithin).unref?.();
+    } else socket.destroy();
     options.onEnd(why);
   };
   const send = (opcode: number, payload: Uint8Array) => {
@@ -158,8 +163,9 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
       for (const frame of reader.push(bytes)) {
         if (!isOpen) return;
         // After our own goodbye nothing matters: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
-        if (frame.kind === "close" || isClosing)
-          return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
+        if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
+        // Its goodbye is answered in its own words (RFC 6455 5.5.1).
+        if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
         if (frame.kind === "text") options.onText(frame.text);
         else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
         else readers.get(Buffer.from(frame.bytes).toString())?.();
@@ -198,12 +204,16 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
     },
     close() {
       if (!isOpen || isClosing) return;
-      send(opcodes.close, Uint8Array.of(0x03, 0xe8));
+      send(opcodes.close, codeBytes(normalClosure));
       isClosing = true;
       setTimeout(() => end({ code: null, reason: "was closed" }), closesWithin).unref?.();
     },
     destroy: () => end({ code: null, reason: "was closed" }),
   };
+}
+
+function codeBytes(code: number | null): Uint8Array {
+  return code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 0xff);
 }
 
 function fingerprintOf(socket: net.Socket): string | null {
