@@ -13,11 +13,17 @@ export class Callers {
   readonly #idle = new Map<Socket, number>();
   /** How many requests are served for each of the others: one may send the next before the answer. */
   readonly #busy = new Map<Socket, number>();
+  /** The monotonic clock. */
+  readonly #now: () => number;
   #crowded = false;
   #cameAt = 0;
 
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
   add(socket: Socket): void {
-    this.#cameAt = performance.now();
+    this.#cameAt = this.#now();
     if (this.#size >= most) {
       const [[first] = [socket]] = this.#idle;
       this.#idle.delete(first);
@@ -40,19 +46,19 @@ export class Callers {
       const left = (this.#busy.get(socket) ?? 1) - 1;
       if (left > 0) return void this.#busy.set(socket, left);
       this.#busy.delete(socket);
-      if (!socket.destroyed) this.#idle.set(socket, performance.now());
+      if (!socket.destroyed) this.#idle.set(socket, this.#now());
     };
   }
 
   /** Hangs up on those who have not brought a whole head for too long. */
   endIdle(): void {
-    const before = performance.now() - idleMs;
+    const before = this.#now() - idleMs;
     for (const [socket, since] of this.#idle) if (since <= before) socket.destroy();
   }
 
   /** Whether a crowd was here, has gone, and nobody has come for a while: told once. */
   crowdHasGone(quietMs: number): boolean {
-    if (!this.#crowded || this.#size >= crowd || performance.now() - this.#cameAt < quietMs) return false;
+    if (!this.#crowded || this.#size >= crowd || this.#now() - this.#cameAt < quietMs) return false;
     this.#crowded = false;
     return true;
   }

@@ -8,6 +8,8 @@ import { Callers, idleMs } from "./callers.ts";
 import type { Call, Handler, Listening, Place } from "./runtime.ts";
 
 const lookEvery = 1_000;
+/** A caller who is answered in the midst of its body has this long to hear it. */
+const lingerMs = 500;
 
 /** Serves a handler; fails with the system's error when the place is taken. */
 export async function listenHttp(place: Place, handler: Handler): Promise<Listening> {
@@ -157,9 +159,23 @@ function bodyOf(message: http.IncomingMessage, response: http.ServerResponse): R
 
 async function answer(given: Response, message: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
   const bytes = new Uint8Array(await given.arrayBuffer());
-  // What is left of a body is not waited for: the connection cannot be used again.
-  if (!message.complete) response.setHeader("connection", "close");
+  if (!message.complete) part(message, response);
   for (const [name, value] of given.headers) response.setHeader(name, value);
   response.statusCode = given.status;
   response.end(bytes);
+}
+
+/**
+ * Ends the connection with the answer: what is left of a body is not waited for. A caller who is still sending would lose the
+ * answer if it were simply closed (RFC 9112 9.6), and so is heard out for a moment.
+ */
+function part(message: http.IncomingMessage, response: http.ServerResponse): void {
+  const { socket } = message;
+  response.setHeader("connection", "close");
+  socket.destroySoon = () => {
+    socket.end();
+    message.resume();
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once("close", () => clearTimeout(timer));
+  };
 }
