@@ -209,17 +209,17 @@ describe("by hand", () => {
     expect(setValue(wanted, "daemon", "http_port", 80)).toBe(wanted);
   });
 
-  test("a list keeps its lines, and the comments of the entries that stay", () => {
-    const before =
-      '[daemon]\ncors_allowed_origins = [ # mine\n  # the board\n  "http://a.test", # one\n\n  # the wall\n  "http://b.test", # two\n] # end\n';
-    const edit = (...value: string[]) => setValue(before, "daemon", "cors_allowed_origins", value);
-    expect(edit("http://a.test", "http://b.test")).toBe(before);
-    expect(edit("http://a.test", "http://c.test")).toBe(before.replace("b.test", "c.test"));
-    for (const comment of ["# mine", "# the board", "# one", "# the wall", "# two", "# end"]) {
-      expect(edit("http://a.test", "http://b.test", "http://c.test")).toContain(comment);
-    }
-    for (const comment of ["# mine", "# the board", "# one", "# end"]) expect(edit("http://a.test")).toContain(comment);
-    for (const comment of ["# the wall", "# two"]) expect(edit("http://b.test")).toContain(comment);
+  test.each([
+    ["a comment with a separator of lines", "# a\u2028b = [\n"],
+    ["texts that look like something else", `x = '[daemon]'\ny = """\n[daemon]\n\\""" ""\n"""""\nz = '''\n#'''''\n`],
+    ["dates with a space", "x = 1979-05-27 07:32:00Z # d\ny = [1979-05-27 07:32:00, 07:32:00]\n"],
+    ["quoted keys with dots", `"a.b" . 'c' = { "d\\u0065" = 1, f.g = [ { h = "}" } ] }\n`],
+    ["many lines", "# a\n\n".repeat(20_000)],
+    ["a long text", `x = """${'\\"é"\n'.repeat(20_000)}"""\n`],
+  ])("above it: %s", (_what, above) => {
+    const text = (port: string) => `${above}[daemon]\nhttp_port = ${port}\n`;
+    expect(setValue(text("1"), "daemon", "http_port", 80)).toBe(text("80"));
+    expect(placeOf(text("1"), ["daemon", "http_port"])).toEqual({ line: above.split("\n").length + 1, column: 13 });
   });
 
   test("places are told by line and column", () => {
