@@ -1,9 +1,11 @@
-import { createServer } from "node:http";
 import { createListener, type Listener } from "../listeners.ts";
 import { type Responder, startResponder } from "../ssdp.ts";
 import { element, xmlDocument } from "../xml.ts";
 import type { Model } from "./model.ts";
 import { uuidOf } from "./options.ts";
+
+// Not an import, as in sockets.ts.
+const { createServer } = process.getBuiltinModule("node:http");
 
 /** The stacks that a set runs beside each other, each with a UUID and a random port of its own (smart-tvs.md 2.1). */
 const STACKS = [

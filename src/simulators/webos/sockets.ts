@@ -1,7 +1,5 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
-import { WebSocketServer } from "ws";
 import { picture } from "../images.ts";
 import { createListener, type Listener } from "../listeners.ts";
 import type { Certificate } from "./certificate.ts";
@@ -24,6 +22,14 @@ export interface Sockets {
   cut(): void;
   vanish(): Promise<void>;
 }
+
+// Not imports: the binary would hold bytecode of these modules, half a megabyte that only the demo uses.
+const { createServer: createHttpServer } = process.getBuiltinModule("node:http");
+const { createServer: createHttpsServer } = process.getBuiltinModule("node:https");
+
+const { WebSocketServer } = process.getBuiltinModule("node:module").createRequire(import.meta.url)(
+  "ws",
+) as typeof import("ws");
 
 type Link = Connection | PointerConnection;
 
