@@ -35,6 +35,8 @@ export interface AppDependencies {
   readonly hosts: readonly string[];
   /** The control socket's path, and where the daemon listens now. */
   doors(): { socket: string; http_host: string; http_port: number };
+  /** Ends when the platforms are loaded; `null` when they are. */
+  platforms(): Promise<void> | null;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
 }
@@ -48,6 +50,11 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c));
+  app.use("/v1/devices/*", async (_, next) => {
+    const loading = deps.platforms();
+    if (loading) await loading;
+    await next();
+  });
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);

@@ -15,8 +15,7 @@ import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
 import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
-import { platforms } from "./platforms/index.ts";
-import type { Surroundings } from "./platforms/platform.ts";
+import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { version } from "./version.ts";
 
@@ -88,6 +87,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
+  // Filled before the first request about devices: how they are driven is half of all there is to load.
+  const platforms: Platform[] = [];
+  let filling: Promise<void> | undefined;
+  const filled = () => {
+    filling ??= import("./platforms/index.ts").then((all) => void platforms.push(...all.platforms));
+    return filling;
+  };
   const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
     isOwnDoor: ({ host, port }) =>
@@ -112,13 +118,21 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const app = createApp({
     ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
     doors: () => doors,
+    platforms: () => (platforms.length === 0 ? filled() : null),
     warnings: () => [...warnings, ...config.warnings],
   });
+  let stopped = false;
   return {
     registry,
     fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(below(prefix, request), call),
-    start: () => discovery.start(),
+    async start() {
+      // Behind whoever has been waiting for an answer.
+      await new Promise((resolve) => setImmediate(resolve));
+      await filled();
+      if (!stopped) await discovery.start();
+    },
     async stop() {
+      stopped = true;
       await discovery.stop();
       control.close();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
