@@ -19,7 +19,8 @@ export type Kind =
 export interface Text {
   readonly least?: number;
   readonly most: number;
-  readonly pattern?: RegExp;
+  /** Made when it is asked for: classes of Unicode take long to make, and few files need them. */
+  readonly pattern?: () => RegExp;
   /** What holds beyond length and pattern. */
   readonly holds?: (text: string) => boolean;
   /** What it must be, for people: "must be …". */
@@ -43,7 +44,7 @@ const word = <W extends string>(usual: W, words: readonly W[]): Stated<W> => ({ 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 const longestSocket = 107;
 /** Neither control characters nor half characters, which no file can hold. */
-const plain = /^[^\p{Cc}\p{Cs}]*$/u;
+const plain = () => /^[^\p{Cc}\p{Cs}]*$/u;
 
 const loopback: Text = {
   most: 64,
@@ -52,7 +53,7 @@ const loopback: Text = {
 };
 const socket: Text = {
   most: 4_096,
-  pattern: /^(\/[^\p{Cc}\p{Cs}]*)?$/u,
+  pattern: () => /^(\/[^\p{Cc}\p{Cs}]*)?$/u,
   holds: (path) => Buffer.byteLength(path) <= longestSocket,
   must: `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`,
 };
@@ -61,9 +62,13 @@ const origin: Text = {
   holds: isExactOrigin,
   must: "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null",
 };
-const device: Text = { most: 128, pattern: /^[^/%\p{Cc}\p{Cs}]*$/u, must: "must be the name or the id of a device" };
+const device: Text = {
+  most: 128,
+  pattern: () => /^[^/%\p{Cc}\p{Cs}]*$/u,
+  must: "must be the name or the id of a device",
+};
 const address: Text = {
-  ...{ least: 1, most: 253, pattern: /^[A-Za-z0-9.:_[\]-]+$/ },
+  ...{ least: 1, most: 253, pattern: () => /^[A-Za-z0-9.:_[\]-]+$/ },
   must: "must be an address, a host name or an interface",
 };
 const secret: Text = {
@@ -131,12 +136,15 @@ export const settings: ReadonlyMap<string, Setting> = new Map(
 
 /** A config of these values, by section and key; the rest has its defaults. The values have been checked. */
 export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
-  const config = sectionNames.map((section) => {
-    const usual = Object.entries<Stated<unknown>>(sections[section]).map(([key, stated]) => [key, fresh(stated.usual)]);
-    return [section, { ...Object.fromEntries(usual), ...values[section] }];
-  });
-  // Each section has each of its keys by construction, which types cannot follow through entries.
-  return Object.fromEntries(config) as Config;
+  const config: Record<string, Record<string, unknown>> = {};
+  for (const section of sectionNames) {
+    const own: Record<string, unknown> = {};
+    const stated: Readonly<Record<string, Stated<unknown>>> = sections[section];
+    for (const key in stated) own[key] = fresh(stated[key]?.usual);
+    config[section] = Object.assign(own, values[section]);
+  }
+  // Each section has each of its keys by construction, which types cannot follow.
+  return config as unknown as Config;
 }
 
 /** A list of its own for each config; all other values are plain. */
@@ -187,7 +195,7 @@ function isText({ least = 0, most, pattern, holds }: Text, value: unknown): bool
     typeof value === "string" &&
     value.length >= least &&
     value.length <= most &&
-    (pattern?.test(value) ?? true) &&
+    (pattern?.().test(value) ?? true) &&
     (holds?.(value) ?? true)
   );
 }

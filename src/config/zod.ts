@@ -4,7 +4,7 @@ import { type Config, type Kind, type Setting, sectionNames, settings, type Text
 
 function textSchema({ least = 0, most, pattern, holds, must }: Text): z.ZodType<string> {
   const bounded = z.string({ error: must }).min(least, { error: must }).max(most, { error: must });
-  const patterned = pattern ? bounded.regex(pattern, { error: must }) : bounded;
+  const patterned = pattern ? bounded.regex(pattern(), { error: must }) : bounded;
   return holds ? patterned.refine(holds, { error: must }) : patterned;
 }
 

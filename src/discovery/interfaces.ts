@@ -1,5 +1,7 @@
 /** The machine's own IPv4 addresses, and which of them discovery asks. */
-import { networkInterfaces } from "node:os";
+
+// Not an import: the daemon answers before it looks around.
+const networkInterfaces = () => process.getBuiltinModule("node:os").networkInterfaces();
 
 export interface Interface {
   readonly name: string;
