@@ -135,11 +135,20 @@ function isOld(path: string): boolean {
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
 export function readRegular(path: string, maxBytes: number): string | null {
-  return readBytes(path, maxBytes, constants.O_NOFOLLOW ?? 0)?.toString("utf8") ?? null;
+  return read(path, maxBytes, constants.O_NOFOLLOW ?? 0, (file) => readFileSync(file, "utf8"));
 }
 
-/** Reads a regular file of at most `maxBytes`; `null` when there is none. Throws what is wrong with it. */
-export function readBytes(path: string, maxBytes: number, how = 0): Buffer | null {
+/** Reads a regular file of at most `maxBytes`, which is UTF-8; `null` when there is none. Throws what is wrong with it. */
+export function readUtf8(path: string, maxBytes: number): string | null {
+  const text = read(path, maxBytes, 0, (file) => readFileSync(file, "utf8"));
+  // Read as a text, not as bytes: making the first Buffer takes as long as reading the file. What was no UTF-8 reads as
+  // U+FFFD, which the file may also hold.
+  if (!text?.includes("\ufffd")) return text;
+  const bytes = read(path, maxBytes, 0, (file) => readFileSync(file));
+  return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
+function read<T>(path: string, maxBytes: number, how: number, take: (file: number) => T): T | null {
   let file: number;
   try {
     // O_NONBLOCK: a FIFO in its place must not hold the start.
@@ -153,7 +162,7 @@ export function readBytes(path: string, maxBytes: number, how = 0): Buffer | nul
     if (!found.isFile()) throw new Error("it is no regular file");
     // Before a byte is read: a file of holes takes no disk, and all of memory.
     if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
-    return readFileSync(file);
+    return take(file);
   } finally {
     closeSync(file);
   }

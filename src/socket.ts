@@ -3,7 +3,7 @@
  * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
  * is there to be done yet, and waking a thread takes longer than what it would do.
  */
-import { chmodSync, lstatSync, mkdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, closeSync, lstatSync, openSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 import { makeFolder } from "./files.ts";
@@ -21,10 +21,12 @@ const markStaleAfter = 3_000;
 
 /** Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. */
 export async function claimSocket<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
-  if (Buffer.byteLength(path) > maxPath) {
+  // Not a Buffer: making the first one takes longer than binding the socket.
+  const bytes = new TextEncoder().encode(path).length;
+  if (bytes > maxPath) {
     throw new ZapdError(
       "config_invalid",
-      `The path of the control socket has ${Buffer.byteLength(path)} bytes, and sockets take at most ${maxPath}: ${path}`,
+      `The path of the control socket has ${bytes} bytes, and sockets take at most ${maxPath}: ${path}`,
       {
         hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder",
       },
@@ -103,7 +105,7 @@ async function takeMark(mark: string): Promise<void> {
   const until = performance.now() + takeoverAtMost;
   for (;;) {
     try {
-      mkdirSync(mark, { mode: 0o700 });
+      closeSync(openSync(mark, "wx", 0o600));
       return;
     } catch (error) {
       if (systemCode(error) !== "EEXIST")
@@ -124,7 +126,7 @@ async function takeMark(mark: string): Promise<void> {
 
 function removeMark(mark: string): void {
   try {
-    rmdirSync(mark);
+    unlinkSync(mark);
   } catch {
     // Another starter has taken it for stale.
   }

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { ZapdError } from "../src/errors.ts";
 import { answers, claimPort, claimSocket, releaseSocket } from "../src/socket.ts";
 import { freePort } from "./support/daemon.ts";
@@ -110,7 +110,8 @@ describe("the control socket", () => {
   });
 
   test("is bound though one who was starting was killed in the midst of it", async () => {
-    mkdirSync(`${path}.starting`, { recursive: true });
+    mkdirSync(dirname(path));
+    writeFileSync(`${path}.starting`, "");
     const past = new Date(Date.now() - 10_000);
     utimesSync(`${path}.starting`, past, past);
     await claim();

@@ -1,7 +1,7 @@
 /** Reading the config file: as text, as TOML, and as settings, each checked. */
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
-import { readBytes } from "../files.ts";
+import { readUtf8 } from "../files.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;
@@ -11,8 +11,7 @@ type Tables = Record<string, unknown>;
 /** The text of the file, at most 256 KiB; empty where there is none. Fails with `config_invalid`. */
 export function textIn(path: string): string {
   try {
-    const bytes = readBytes(path, maxFileBytes);
-    return bytes === null ? "" : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return readUtf8(path, maxFileBytes) ?? "";
   } catch (cause) {
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
     throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
