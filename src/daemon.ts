@@ -43,7 +43,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
   const serving = createServing();
-  const runtime = await currentRuntime();
+  const runtime = currentRuntime();
   const listening: Listening[] = [];
   const end = () => Promise.all(listening.map((one) => one.end()));
 

@@ -98,7 +98,7 @@ export function releaseSocket(path: string): void {
 
 /** Whether anyone listens on the socket. */
 export async function answers(path: string): Promise<boolean> {
-  return (await currentRuntime()).answers(path);
+  return currentRuntime().answers(path);
 }
 
 async function takeMark(mark: string): Promise<void> {
@@ -159,7 +159,7 @@ async function running(path: string): Promise<ZapdError> {
 /** Who listens, in their own words; `null` when what listens says nothing. */
 async function pidBehind(path: string): Promise<number | null> {
   try {
-    const runtime = await currentRuntime();
+    const runtime = currentRuntime();
     const signal = AbortSignal.timeout(askAtMost);
     const response = await runtime.call(path, { method: "GET", path: "/v1/daemon/status", signal });
     const { data } = (await response.json()) as { data?: { pid?: unknown } };

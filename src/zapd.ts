@@ -58,6 +58,9 @@ export interface Zapd {
   stop(): Promise<void>;
 }
 
+/** Whoever waited for the start has been answered by then. */
+const laterMs = 10;
+
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const { state, log = silentLog(), hosts = [], prefix = "" } = options;
@@ -126,8 +129,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(below(prefix, request), call),
     async start() {
-      // Behind whoever has been waiting for an answer.
-      await new Promise((resolve) => setImmediate(resolve));
+      // Behind whoever has been knocking: they are heard when the loop comes round.
+      await new Promise((resolve) => setTimeout(resolve, laterMs));
+      if (stopped) return;
+      config.sweep();
       await filled();
       if (!stopped) await discovery.start();
     },

@@ -75,7 +75,7 @@ export async function send(
     ...(signal && { signal }),
   };
   try {
-    return await (await currentRuntime()).call(context.socket(), request);
+    return await currentRuntime().call(context.socket(), request);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw unanswered(context, error);

@@ -58,9 +58,13 @@ export class ConfigFile {
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
     const { config, warnings } = await readConfig(textIn(path), path);
-    const file = targetOf(path);
-    sweepTemporaries(dirname(file), basename(file));
     return new ConfigFile(path, config, warnings);
+  }
+
+  /** Removes what a daemon left that was killed while it wrote. */
+  sweep(): void {
+    const file = targetOf(this.path);
+    sweepTemporaries(dirname(file), basename(file));
   }
 
   get running(): Config {

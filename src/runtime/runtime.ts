@@ -1,5 +1,8 @@
 /** What differs between the runtimes: serving. Everything else goes through `node:` modules, which agree. */
 
+import { runtime as bun } from "./bun.ts";
+import { runtime as deno } from "./deno.ts";
+
 /** What a request came with. */
 export interface Call {
   /** Through which door: the loopback port, or the control socket, which only its owner can open. */
@@ -45,6 +48,6 @@ export interface Runtime {
 }
 
 /** The runtime that we are on. */
-export async function currentRuntime(): Promise<Runtime> {
-  return process.versions["bun"] ? (await import("./bun.ts")).runtime : (await import("./deno.ts")).runtime;
+export function currentRuntime(): Runtime {
+  return process.versions["bun"] ? bun : deno;
 }

@@ -154,6 +154,7 @@ test("what was acknowledged is on disk, however often the daemon is killed", asy
   const past = new Date(Date.now() - 120_000);
   for (const name of [left, foreign]) utimesSync(join(folder, name), past, past);
   const last = kept(await startTestDaemon({ folder }));
+  for (let tries = 0; tries < 200 && existsSync(join(folder, left)); tries++) await Bun.sleep(10);
   expect([left, fresh, foreign].map((name) => existsSync(join(folder, name)))).toEqual([false, true, true]);
   expect(readdirSync(dirname(last.configFile))).toContain("config.toml");
 }, 20_000);

@@ -100,7 +100,10 @@ export class KillSweep {
     const past = new Date(Date.now() - 120_000);
     for (const name of readdirSync(folder)) if (name.endsWith(".tmp")) utimesSync(join(folder, name), past, past);
     this.#daemon = await startTestDaemon({ folder });
-    return readdirSync(folder).filter((name) => name.endsWith(".tmp"));
+    const left = () => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
+    // It is answered before this is done.
+    for (let tries = 0; tries < 200 && left().length > 0; tries++) await Bun.sleep(10);
+    return left();
   }
 
   async end(): Promise<void> {
