@@ -34,6 +34,9 @@ async function helpWith(word: string, words: readonly string[]): Promise<number>
 
 /** The command, and all that stands before and behind it: options may come first (`zapd -d Bedroom key home`). */
 export function split(given: readonly string[]): { word: string; words: string[] } {
+  const [first = "", ...others] = given;
+  // As nearly always, with which the rest need not be made.
+  if (!first.startsWith("-")) return { word: first, words: others };
   const takesValue = Object.entries(common).flatMap(([name, option]) =>
     option.type === "string" ? [`--${name}`, ...("short" in option ? [`-${option.short}`] : [])] : [],
   );
