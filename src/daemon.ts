@@ -81,7 +81,8 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     ...{ socket, registry: zapd.registry, scanned },
     interfaces: () => config.running.discovery.interfaces,
     async stop() {
-      for (const one of listening) one.close();
+      // The socket is the lock of the state: who starts now must find it until the last word is written.
+      for (const one of listening) if (one.port !== null) one.close();
       await serving.drained(graceMs);
       await zapd.stop();
       if (socket !== null) releaseSocket(socket);

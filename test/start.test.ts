@@ -175,6 +175,22 @@ test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no 
   expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
 });
 
+test("T16 while one stops, none starts on its state; and who starts behind it keeps its socket", async () => {
+  const first = await startDaemon({ config: { discovery: { timeout_ms: 1_500 } } });
+  const { folder: own, stateFolder } = first;
+  const socket = join(stateFolder, "zapd.sock");
+  const asked = first.api("POST", "/devices/discover");
+  await Bun.sleep(200);
+  const stopped = first.stop();
+  await Bun.sleep(200);
+  const { status, log } = await serve(configOf(await freePort()), stateFolder);
+  expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
+  expect([(await asked).status, await stopped]).toEqual([200, 0]);
+  expect(existsSync(socket)).toBe(false);
+  await startDaemon({ folder: own });
+  expect(await answers(socket)).toBe(true);
+}, 15_000);
+
 test("T14 T15 under any umask, the socket and all files are 0600, the folders 0700", async () => {
   // A wrapper sets the umask: ours is that of every test.
   const wrapper = join(folder, "open");
