@@ -8,12 +8,13 @@ import { join } from "node:path";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
 import { answers } from "../src/socket.ts";
 import { damage } from "./reliability/damage.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "./support/daemon.ts";
+import { freePort, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
 
 const main = join(import.meta.dir, "../src/main.ts");
 let folder = "";
 const running: ChildProcess[] = [];
 const daemons: TestDaemon[] = [];
+const logs: (() => string)[] = [];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "zapd-start-"));
 });
@@ -21,6 +22,7 @@ afterEach(async () => {
   for (const child of running.splice(0)) child.kill("SIGKILL");
   await Promise.all(daemons.splice(0).map((daemon) => daemon.dispose()));
   rmSync(folder, { recursive: true, force: true });
+  expect(logs.splice(0).flatMap((log) => straysIn(log()))).toEqual([]);
 });
 
 interface Outcome {
@@ -43,6 +45,7 @@ async function serveFile(file: string, state: string): Promise<Outcome> {
   });
   running.push(child);
   let log = "";
+  logs.push(() => log);
   child.stderr.on("data", (bytes: Buffer) => {
     log += bytes.toString();
   });
