@@ -69,7 +69,9 @@ export async function sleepThrough(ms: number): Promise<number> {
     const ended = await Promise.all(sequences);
     for (const [at, { status, body }] of ended.entries()) {
       expect([status, body.error?.message]).toEqual([500, expect.stringMatching(/; \d+ of 100 keys were sent/)]);
-      expect(Number(/; (\d+) of/.exec(body.error.message)?.[1])).toBe(sent[at + 1] ?? Number.NaN);
+      // The answer to the one that was under way may have come too late.
+      const most = sent[at + 1] ?? Number.NaN;
+      expect([most - 1, most]).toContain(Number(/; (\d+) of/.exec(body.error.message)?.[1]));
     }
     await Bun.sleep(500);
     expect(statuses.filter((one) => one !== 500)).toEqual([]);
