@@ -23,19 +23,17 @@ export function stopwatch(clocks: Clocks = { running: () => performance.now(), b
   return () => Math.max(clocks.running() - ran, (booted() - was - 1) * 1_000);
 }
 
-/** How often a pulse beats, in milliseconds. */
+/** How often a pulse beats, in milliseconds, and what is a sleep when it comes between two beats (SECURITY.md R14). */
 const every = 500;
+const asleepFrom = 5_000;
 
-/** Notices that nothing ran for a while: the machine slept, or the process was stopped. To be ended. */
+/** Notices that nothing ran for a while: the machine slept, or the process was stopped. What is old by then is not sent. To be ended. */
 export class Pulse {
-  readonly #longest: number;
   readonly #timer: ReturnType<typeof setInterval>;
   #beat = stopwatch();
   #missed = false;
 
-  /** `longest` in milliseconds, some seconds at least: what takes longer between two beats is a sleep. */
-  constructor(longest: number) {
-    this.#longest = longest;
+  constructor() {
     this.#timer = setInterval(() => {
       this.#missed = this.missed;
       this.#beat = stopwatch();
@@ -45,7 +43,7 @@ export class Pulse {
   /** Whether it has slept, now or before. */
   get missed(): boolean {
     // Who asks may be woken before the timer is.
-    return this.#missed || this.#beat() > this.#longest;
+    return this.#missed || this.#beat() > asleepFrom;
   }
 
   end(): void {

@@ -15,9 +15,6 @@ const powerOnAtMost = 45_000;
 /** How `power-on` calls a device: it may as well be on. */
 const called = { silent: false, withinMs: 30_000 } as const;
 
-/** The rest of a sequence is not sent when nothing ran for so many milliseconds in its midst (SECURITY.md R14). */
-const tooLate = 5_000;
-
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 
@@ -103,7 +100,7 @@ export async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
-  const pulse = new Pulse(tooLate);
+  const pulse = new Pulse();
   let due = start;
   try {
     for (const press of presses) {

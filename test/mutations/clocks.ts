@@ -22,8 +22,13 @@ export const mutations: readonly Mutation[] = [
     replace: "      if (pulse.missed && delayMs < 0) throw",
   },
   {
+    ...{ name: "a text goes on after a sleep", file: "src/platforms/roku/adapter.ts", tests: sleep },
+    find: "      if (pulse.missed)\n",
+    replace: "      if (pulse.missed && sent < 0)\n",
+  },
+  {
     ...{ name: "a sleep is noticed when a timer is", file: "src/clock.ts", tests: ["test/clock.test.ts"] },
-    find: "return this.#missed || this.#beat() > this.#longest;",
+    find: "return this.#missed || this.#beat() > asleepFrom;",
     replace: "return this.#missed;",
   },
   {

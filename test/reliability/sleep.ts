@@ -10,13 +10,13 @@ import { until } from "../support/http-device.ts";
 
 /** Gives the milliseconds from SIGCONT to the first answer. Fails when anything old was sent, or anything new was not. */
 export async function sleepThrough(ms: number): Promise<number> {
-  const sets = await Promise.all(Array.from({ length: 4 }, () => FakeRoku.start()));
-  const [busy, playing, slow, left] = sets as [FakeRoku, FakeRoku, FakeRoku, FakeRoku];
+  const sets = await Promise.all(Array.from({ length: 5 }, () => FakeRoku.start()));
+  const [busy, playing, slow, typing, left] = sets as [FakeRoku, FakeRoku, FakeRoku, FakeRoku, FakeRoku];
   const kodi = createKodiSimulator({ name: "Kodi", mdns: false, port: 0, tcpPort: 0 });
   await kodi.start();
   const daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 20_000 } } });
   try {
-    const names = { busy, playing, slow, left };
+    const names = { busy, playing, slow, typing, left };
     for (const [name, set] of Object.entries(names)) await daemon.api("POST", "/devices", { ...set.address, name });
     await daemon.api("POST", "/devices", {
       ...{ host: kodi.host, port: kodi.port, platform: "kodi", name: "kodi", ports: { websocket: kodi.ports.tcp } },
@@ -40,7 +40,9 @@ export async function sleepThrough(ms: number): Promise<number> {
         ...{ keys: Array.from({ length: 100 }, () => "up"), delay_ms: name === "slow" ? 0 : 100 },
       }),
     );
-    await until("some of each is sent", () => playing.commands.length >= 3 && slow.commands.length >= 2);
+    const text = daemon.api("POST", "/devices/typing/remote/key", { key: `literal:${"x".repeat(300)}` });
+    const some = [playing, slow, typing];
+    await until("some of each is sent", () => some.every((set) => set.commands.length >= 2));
     // One key is under way for as long as the sleep, twenty wait behind it.
     const under = press("busy", "home");
     await until("the first key is sent", () => busy.commands.length === 1);
@@ -52,7 +54,7 @@ export async function sleepThrough(ms: number): Promise<number> {
     const gone = new AbortController();
     const hungUp = press("left", "down", gone.signal);
     await Bun.sleep(300);
-    const commands = () => [busy, playing, slow, left].map((set) => set.commands.length);
+    const commands = () => [busy, playing, slow, typing, left].map((set) => set.commands.length);
     const sent = commands();
     gone.abort();
     expect(await hungUp).toBe(0);
@@ -73,6 +75,7 @@ export async function sleepThrough(ms: number): Promise<number> {
       const most = sent[at + 1] ?? Number.NaN;
       expect([most - 1, most]).toContain(Number(/; (\d+) of/.exec(body.error.message)?.[1]));
     }
+    expect((await text).body).toMatchObject({ ok: false, error: { message: expect.stringMatching(/typing /) } });
     await Bun.sleep(500);
     expect(statuses.filter((one) => one !== 500)).toEqual([]);
     expect(commands()).toEqual(sent);

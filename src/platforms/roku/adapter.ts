@@ -1,4 +1,6 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
+
+import { Pulse } from "../../clock.ts";
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { DeviceHttp } from "../http.ts";
@@ -90,13 +92,20 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
+  const pulse = new Pulse();
   let sent = 0;
-  for (const character of text) {
-    if (sent > 0) await rest(characterEvery, signal);
-    if ((await ecp.command(paths.character(character), "take text", signal)) >= 400) {
-      throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
+  try {
+    for (const character of text) {
+      if (sent > 0) await rest(characterEvery, signal);
+      if (pulse.missed)
+        throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
+      if ((await ecp.command(paths.character(character), "take text", signal)) >= 400) {
+        throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
+      }
+      sent++;
     }
-    sent++;
+  } finally {
+    pulse.end();
   }
 }
 
