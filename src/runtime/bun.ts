@@ -2,6 +2,8 @@ import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
 
 /** A head must be complete, and a body go on, within this time (SECURITY.md 4). */
 const idleSeconds = 10;
+/** While a body is read the handler's limit comes first, or the caller would be hung up on without a word (SECURITY.md 4: + 5 s). */
+const bodySeconds = idleSeconds + 5;
 /** The app answers 413 itself, in the envelope, far below this. */
 const maxRequestBodySize = 8 * 1024 ** 3;
 
@@ -20,7 +22,8 @@ export const runtime: Runtime = {
   listen(place: Place, handler: Handler): Promise<Listening> {
     const door = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
-      let hurried = true;
+      let hurried = request.method === "GET" || request.method === "HEAD";
+      if (door === "tcp" && !hurried) server.timeout(request, bodySeconds);
       const call: Call = {
         door,
         unhurried() {
