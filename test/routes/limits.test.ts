@@ -219,20 +219,22 @@ describe("T19 time", () => {
     ];
     const last = room.set.requests.length;
     // Bun looks every four seconds who is silent: whatever the moment, the handler's own answer must come first.
+    // One upload at a time is taken by a set.
     const volleys = [0, 2_000].map(async (later) => {
       await Bun.sleep(later);
+      const said = half.filter(([path]) => later === 0 || path === key);
       return Promise.all(
-        half.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
+        said.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
       );
     });
-    for (const answers of await Promise.all(volleys)) {
-      expect(answers.map(refusal)).toEqual([...Array(4).fill("400 invalid_payload"), "404 not_found"]);
-      expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(13_000);
-    }
+    const [first = [], second = []] = await Promise.all(volleys);
+    expect(first.map(refusal)).toEqual([...Array(4).fill("400 invalid_payload"), "404 not_found"]);
+    expect(second.map(refusal)).toEqual(Array(3).fill("400 invalid_payload"));
+    expect(Math.max(...[...first, ...second].map(({ ms }) => ms))).toBeLessThan(13_000);
     expect(room.set.requests.length).toBe(last);
   }, 20_000);
 
-  // src/runtime/bun.ts lifts the limit of a connection for a request (`timeout(request, 0)`) and never sets it again.
+  // src/runtime/bun.ts lifts the limit of a connection for a request, and sets it again.
   test("a connection that has been served is ended when it is silent", async () => {
     expect(await silent).toEqual([true, true, true]);
   }, 16_000);
