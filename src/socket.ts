@@ -115,20 +115,23 @@ async function takeMark(mark: string): Promise<void> {
     }
     const made = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     // One from the future is from before the clock was set back.
-    if (Math.abs(Date.now() - made) > markStaleAfter) removeMark(mark);
-    else if (performance.now() > until)
+    if (Math.abs(Date.now() - made) > markStaleAfter && removeMark(mark)) continue;
+    if (performance.now() > until)
       throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverAtMost / 1000} s`, {
         hint: `If none is, remove ${mark}`,
       });
-    else await new Promise((resolve) => setTimeout(resolve, 25));
+    await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 
-function removeMark(mark: string): void {
+/** False when it cannot be removed. */
+function removeMark(mark: string): boolean {
   try {
     unlinkSync(mark);
-  } catch {
+    return true;
+  } catch (error) {
     // Another starter has taken it for stale.
+    return systemCode(error) === "ENOENT";
   }
 }
 

@@ -1,4 +1,3 @@
-import { listenHttp } from "./http.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** What we use of Deno, so that its types need not be mixed with those of the other runtime. */
@@ -29,6 +28,6 @@ export const runtime: Runtime = {
     return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
   },
   // The runtime's own server has no limits: it waits for ever, and with no descriptor left it takes nobody any more.
-  listen: listenHttp,
+  listen: async (place, handler) => (await import("./http.ts")).listenHttp(place, handler),
   started() {},
 };

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -138,7 +138,7 @@ test("R13 it starts on files of the future and of the past, and with a mark that
   for (const jump of [-10 * year, 10 * year]) {
     await daemon.stop("SIGKILL");
     const then = new Date(Date.now() + jump);
-    mkdirSync(join(stateFolder, "zapd.sock.starting"));
+    writeFileSync(join(stateFolder, "zapd.sock.starting"), "");
     for (const name of ["devices.json", "apps.json", "zapd.sock.starting"])
       utimesSync(join(stateFolder, name), then, then);
     const began = performance.now();
