@@ -19,6 +19,8 @@ import { openApiRoute } from "./routes/openapi.ts";
 import { remoteRoutes } from "./routes/remote.ts";
 import { answerError, answerUnknown, type Env } from "./routes/route.ts";
 
+export { isOfNoDevice } from "./routes/route.ts";
+
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
   readonly registry: Registry;
@@ -35,8 +37,6 @@ export interface AppDependencies {
   readonly hosts: readonly string[];
   /** The control socket's path, and where the daemon listens now. */
   doors(): { socket: string; http_host: string; http_port: number };
-  /** Ends when the platforms are loaded; `null` when they are. */
-  platforms(): Promise<void> | null;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
 }
@@ -50,11 +50,6 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c));
-  app.use("/v1/devices/*", async (_, next) => {
-    const loading = deps.platforms();
-    if (loading) await loading;
-    await next();
-  });
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);

@@ -1,6 +1,6 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import { join } from "node:path";
-import { createApp } from "./app.ts";
+import { createApp, isOfNoDevice } from "./app.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -121,13 +121,16 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const app = createApp({
     ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
     doors: () => doors,
-    platforms: () => (platforms.length === 0 ? filled() : null),
     warnings: () => [...warnings, ...config.warnings],
   });
   let stopped = false;
   return {
     registry,
-    fetch: (request, call = { door: "tcp", unhurried() {} }) => app.fetch(below(prefix, request), call),
+    fetch(given, call = { door: "tcp", unhurried() {} }) {
+      const request = below(prefix, given);
+      if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
+      return filled().then(() => app.fetch(request, call));
+    },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
       await new Promise((resolve) => setTimeout(resolve, laterMs));

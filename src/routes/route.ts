@@ -129,6 +129,12 @@ function checkUrl(url: string): void {
   }
 }
 
+/** Whether a request is plainly for an operation that no platform has a part in. */
+export function isOfNoDevice({ url }: Request): boolean {
+  const { pathname } = new URL(url);
+  return Object.values(endpoints).some(({ path }) => !path.startsWith("/devices") && pathname === `/v1${path}`);
+}
+
 /** Answers whatever was thrown in the envelope, without a secret, a stack or a library's words. */
 export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
   const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
