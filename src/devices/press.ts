@@ -59,9 +59,10 @@ export function doing(press: Press): string {
 
 /** The longest that one press may take, in milliseconds. */
 export function patience(press: Press, connection: Connection, timeout: number): number {
-  if ("text" in press) return [...press.text].length * (connection.text?.msPerCharacter ?? 0);
   // A press may prove first who is there, and look at the player: three answers at most.
-  return press.key === "power-on" ? powerOnAtMost : 3 * timeout + 500;
+  const answers = 3 * timeout + 500;
+  if ("text" in press) return answers + [...press.text].length * (connection.text?.msPerCharacter ?? 0);
+  return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
 /** What a press comes to at a device that is off, where that is another thing than waking it and pressing. */

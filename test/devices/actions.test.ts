@@ -78,6 +78,12 @@ describe("a key", () => {
     awake.remove();
   });
 
+  test("has the time for an answer, however short its text is", async () => {
+    house.set.takes = 200;
+    await key("literal:a");
+    expect(house.set.done).toEqual(["text a"]);
+  });
+
   test("that this device lacks is unsupported_key, with those that it has, and nothing is sent", async () => {
     const error = await key("mute").catch((one: ZapdError) => one);
     expect(error).toMatchObject({

@@ -29,8 +29,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
   const canWake = target.macs.length > 0;
   const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
   const names = keysOf(inputs, canWake);
-  const command = <T>(signal: AbortSignal, work: (ready: Ready) => Promise<T>) =>
-    awake(link, target, surroundings, signal, work);
+  const command = <T>(signal: AbortSignal, work: (ready: Ready) => Promise<T>) => awake(link, target, signal, work);
   const connection: Connection = {
     async state(signal) {
       const ready = await link.use(signal);
@@ -66,15 +65,14 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
   return connection;
 }
 
-/** Runs a command on a set that is on; one in a standby that still answers is turned on first. */
+/** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
 async function awake<T>(
   link: Link<Ready>,
   target: Target,
-  surroundings: DeviceSurroundings,
   signal: AbortSignal,
   work: (ready: Ready) => Promise<T>,
 ): Promise<T> {
-  let ready = await link.use(signal, { eager: true });
+  const ready = await link.use(signal, { eager: true });
   await ready.proveAlive(signal);
   const { power } = ready.state;
   if (power === "standby" || power === "off") {
@@ -86,11 +84,9 @@ async function awake<T>(
           hint: "Turn it on with its own remote; zapd learns its address while it is on",
         },
       );
-    await powerOn(link, target, surroundings, signal, { silent: false, withinMs: 30_000 });
-    ready = await link.use(signal, { eager: true });
+    throw new ZapdError("device_unreachable", "is in standby");
   }
-  const now = ready;
-  return now.busy(() => work(now));
+  return ready.busy(() => work(ready));
 }
 
 async function press(

@@ -111,12 +111,15 @@ describe("power", () => {
     expect(one.set.state.power).toBe("on");
   }, 15_000);
 
-  test("a command to a set in a standby that answers turns it on first", async () => {
+  test("a set in a standby that answers takes no command: it is to be woken, as one that is silent", async () => {
     const one = await line({ standby: "active-standby" });
     await state(one);
     one.renew();
     await one.set.powerOff();
     await until("it is in standby", async () => (await state(one)).power === "standby");
+    const { code, message } = await failure(one.connection.launch?.("netflix", {}, never) ?? expect.unreachable());
+    expect([code, message]).toEqual(["device_unreachable", "is in standby"]);
+    await one.connection.powerOn?.(never, { silent: true, withinMs: 10_000 });
     expect(await one.connection.launch?.("netflix", {}, never)).toBe(true);
   }, 15_000);
 
