@@ -80,7 +80,7 @@ test(
           }
         },
       ),
-      { numRuns: runs(150, 5_000), seed },
+      { numRuns: runs(60, 5_000), seed },
     );
   },
   within(20_000),

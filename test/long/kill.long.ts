@@ -4,6 +4,7 @@ import { KillSweep, newSweep } from "../reliability/kill-sweep.ts";
 import { type Sets, startSets, writers } from "../reliability/writers.ts";
 import { measured } from "../support/evidence.ts";
 import { noStrace } from "../support/strace.ts";
+import { part, some } from "./length.ts";
 
 let sets: Sets;
 beforeAll(async () => {
@@ -28,13 +29,13 @@ for (const writer of writers) {
         // Which thread a call falls to is chance: what was not hit is swept again.
         for (let again = 0; again < 8 && missing.length > 0; again++) {
           const only = (call: string) => missing.some((step) => step.startsWith(call)) || again === 0;
-          await sweep.over(writer, { changes: 6, only }, found);
+          await sweep.over(writer, { changes: some(6, 2), only }, found);
           missing = steps.filter((step) => !found.points.has(step));
         }
         expect(missing).toEqual([]);
         expect(await sweep.leftAtLast()).toEqual([]);
         const points = [...found.points].map(([point, times]) => `${point} ${times}`).sort();
-        expect(found.kills).toBeGreaterThanOrEqual(50);
+        if (part === 1) expect(found.kills).toBeGreaterThanOrEqual(50);
         measured("R6", `every call, ${writer.file}`, `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
         process.stderr.write(`${writer.file}: ${points.join(", ")}\n`);
       } finally {
@@ -46,10 +47,11 @@ for (const writer of writers) {
 
 test("R6 killed at random moments while all files change at once, no answered change is lost", async () => {
   const sweep = await KillSweep.begin(sets);
+  const kills = some(200, 20);
   try {
     const found = newSweep();
-    for (let kill = 0; kill < 200; kill++) await sweep.killAfter(writers, 5 + ((kill * 37) % 211), found);
-    expect(found.acknowledged).toBeGreaterThan(500);
+    for (let kill = 0; kill < kills; kill++) await sweep.killAfter(writers, 5 + ((kill * 37) % 211), found);
+    expect(found.acknowledged).toBeGreaterThan(2 * kills);
     expect(await sweep.leftAtLast()).toEqual([]);
     measured("R6", "random moments", `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
   } finally {

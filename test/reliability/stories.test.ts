@@ -47,8 +47,7 @@ test(
     for (const ended of await Promise.allSettled(Array.from({ length: lanes }, (_, at) => lane(at))))
       if (ended.status === "rejected") throw ended.reason;
     expect(told).toBeGreaterThanOrEqual(isWhole ? lanes * perLane : lanes);
-    expect([taken > 0, kills > 0]).toEqual([true, true]);
-    if (isWhole) expect([taken > 1_000, kills > 500]).toEqual([true, true]);
+    expect([taken > told, kills > told / 2]).toEqual([true, true]);
     measured(
       "R6",
       isWhole ? "stories by a model, whole" : "stories by a model",
