@@ -1,7 +1,6 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
 import type { Hono } from "hono";
 import { HonoBase } from "hono/hono-base";
-import { TrieRouter } from "hono/router/trie-router";
 import type { ConfigFile } from "./config/config.ts";
 import type { Actions } from "./devices/actions.ts";
 import type { Arrivals } from "./devices/arrivals.ts";
@@ -18,6 +17,7 @@ import { guard } from "./routes/guard.ts";
 import { openApiRoute } from "./routes/openapi.ts";
 import { remoteRoutes } from "./routes/remote.ts";
 import { answerError, answerUnknown, type Env } from "./routes/route.ts";
+import { RememberingRouter } from "./routes/router.ts";
 
 export { isOfNoDevice } from "./routes/route.ts";
 
@@ -42,8 +42,7 @@ export interface AppDependencies {
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {
-  // The router of Hono's usual preset that is ready at once; the other builds one expression of all routes for the first request.
-  const app: Hono<Env> = new HonoBase<Env>({ router: new TrieRouter() });
+  const app: Hono<Env> = new HonoBase<Env>({ router: new RememberingRouter() });
   app.use(
     "*",
     guard(() => deps.config.running.daemon, deps.hosts),
