@@ -72,7 +72,7 @@ function sample(at: number): Sample {
 }
 
 test.skipIf(!linux)(
-  `R5 ${minutes} minutes of mixed requests: memory, descriptors and latency stay flat${linux ? "" : " (skipped: there is no /proc)"}`,
+  `R5 mixed requests: memory, descriptors and latency stay flat for ${minutes} minutes${linux ? "" : " (skipped: there is no /proc)"}`,
   async () => {
     const host = `Host: 127.0.0.1:${daemon.port}`;
     const began = performance.now();
