@@ -34,16 +34,14 @@ export interface Daemon {
 
 /** Requests under way have this long to end when the daemon stops. */
 const graceMs = 3_500;
-/** Who waits for the daemon to start has asked by then. */
-const startsWithinMs = 1_000;
 
 /** Starts zapd behind its two doors, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
 export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
-  const serving = createServing();
   const runtime = currentRuntime();
+  const serving = createServing(() => runtime.busy());
   const listening: Listening[] = [];
   const end = () => Promise.all(listening.map((one) => one.end()));
 
@@ -71,7 +69,6 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     hosts: [`${http_host}:${http_port}`],
   });
   serving.open(zapd.fetch);
-  setTimeout(() => runtime.started(), startsWithinMs).unref?.();
   const started = zapd.start();
   const scanned = config.running.discovery.on_start ? started : null;
 

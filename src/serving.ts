@@ -10,8 +10,13 @@ export interface Serving {
   drained(graceMs: number): Promise<void>;
 }
 
-export function createServing(): Serving {
+/** So many requests make a busy daemon. */
+const busyAfter = 64;
+
+/** `onBusy` is called once, with the request that makes it a busy daemon. */
+export function createServing(onBusy: () => void): Serving {
   let running = 0;
+  let taken = 0;
   let idle: (() => void) | undefined;
   let resolveOpen: (handler: Handler) => void = () => {};
   const opened = new Promise<Handler>((resolve) => {
@@ -20,6 +25,7 @@ export function createServing(): Serving {
   let handle: Handler = async (request, call) => (await opened)(request, call);
   const handler = async (request: Request, call: Call): Promise<Response> => {
     running++;
+    if (++taken === busyAfter) onBusy();
     try {
       return await handle(request, call);
     } finally {

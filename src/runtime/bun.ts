@@ -17,8 +17,9 @@ export const runtime: Runtime = {
     ),
   // Sequences and installations may be silent for longer than the runtime would wait.
   call: (socket, { path, ...init }) => fetch(`http://zapd${path}`, { ...init, unix: socket, timeout: false }),
-  // The binary holds the compiler of hot code back while it starts (.ci/build.ts): most of that runs but once.
-  started: () => Bun.unsafe.setJITPolicy(1),
+  // The binary holds the compiler of hot code back (.ci/build.ts): at the start, and in a house where a key is pressed now
+  // and then, it would take more memory and time than it saves.
+  busy: () => Bun.unsafe.setJITPolicy(1),
   listen(place: Place, handler: Handler): Promise<Listening> {
     const door = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {

@@ -29,5 +29,5 @@ export const runtime: Runtime = {
   },
   // The runtime's own server has no limits: it waits for ever, and with no descriptor left it takes nobody any more.
   listen: async (place, handler) => (await import("./http.ts")).listenHttp(place, handler),
-  started() {},
+  busy() {},
 };

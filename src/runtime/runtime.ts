@@ -41,8 +41,8 @@ export interface Runtime {
   call(socket: string, call: SocketCall): Promise<Response>;
   /** Begins to serve; throws the system's error (`EADDRINUSE` …) when the place is taken. */
   listen(place: Place, handler: Handler): Promise<Listening>;
-  /** The start is over: what runs from now on runs often. */
-  started(): void;
+  /** Many requests come: what runs from now on runs often. */
+  busy(): void;
   /** What to set as the receive buffer of a datagram socket that must not lose any of a storm, in bytes. */
   readonly stormBuffer: number;
 }
