@@ -2,10 +2,10 @@
  * The WebSocket of a Kodi, which pushes what happens, and over which it can be asked (players.md 7.1). It is never sent a
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
-import { ZapdError } from "../../errors.ts";
 import { deadline } from "../http.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
+import { Questions } from "../questions.ts";
 import { openWebSocket, type WebSocketLine } from "../websocket.ts";
 import { isJson, type Json } from "./protocol.ts";
 import { parsed, resultIn } from "./rpc.ts";
@@ -16,7 +16,7 @@ const silentAfter = 20_000;
 export class KodiSession implements Session {
   readonly #line: WebSocketLine;
   readonly #surroundings: Pick<Surroundings, "requestTimeout">;
-  readonly #waiting = new Map<number, { resolve(result: unknown): void; reject(error: unknown): void }>();
+  readonly #questions: Questions<unknown>;
   readonly #pulse: ReturnType<typeof setInterval>;
   #last = 0;
   #told: (method: string, data: Json) => void = () => {};
@@ -26,6 +26,7 @@ export class KodiSession implements Session {
 
   private constructor(line: WebSocketLine, surroundings: Pick<Surroundings, "requestTimeout">) {
     this.#line = line;
+    this.#questions = new Questions(line);
     this.#surroundings = surroundings;
     this.#pulse = setInterval(() => {
       if (performance.now() - line.heardAt > silentAfter) line.destroy();
@@ -57,7 +58,7 @@ export class KodiSession implements Session {
   }
 
   get pending(): number {
-    return this.#waiting.size;
+    return this.#questions.pending;
   }
 
   follow(told: (method: string, data: Json) => void, ended: (ending: Ending) => void): void {
@@ -67,23 +68,7 @@ export class KodiSession implements Session {
 
   call(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     const within = deadline(this.#surroundings.requestTimeout(), signal);
-    const id = ++this.#last;
-    return new Promise((resolve, reject) => {
-      if (within.aborted) return reject(within.reason);
-      if (!this.alive) return reject(new ZapdError("device_unreachable", "hung up"));
-      const settle = (act: () => void) => {
-        this.#waiting.delete(id);
-        within.removeEventListener("abort", aborted);
-        act();
-      };
-      const aborted = () => settle(() => reject(within.reason));
-      within.addEventListener("abort", aborted, { once: true });
-      this.#waiting.set(id, {
-        resolve: (result) => settle(() => resolve(result)),
-        reject: (error) => settle(() => reject(error)),
-      });
-      this.#line.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    });
+    return this.#questions.ask({ jsonrpc: "2.0", id: ++this.#last, method, params }, within);
   }
 
   close(): void {
@@ -102,7 +87,7 @@ export class KodiSession implements Session {
     const { id, method, params } = said;
     if (typeof method === "string" && isJson(params))
       return this.#told(method, isJson(params["data"]) ? params["data"] : {});
-    const waiting = typeof id === "number" ? this.#waiting.get(id) : undefined;
+    const waiting = this.#questions.under(id);
     try {
       waiting?.resolve(resultIn(said));
     } catch (error) {
@@ -112,8 +97,7 @@ export class KodiSession implements Session {
 
   over(): void {
     clearInterval(this.#pulse);
-    const gone = new ZapdError("device_error", "hung up before it answered");
-    for (const { reject } of [...this.#waiting.values()]) reject(gone);
+    this.#questions.end();
     this.#ended({ again: !this.leaving });
   }
 }

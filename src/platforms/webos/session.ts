@@ -6,6 +6,7 @@ import { ZapdError } from "../../errors.ts";
 import { deadline } from "../http.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
+import { Questions } from "../questions.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine } from "../websocket.ts";
 import { isPayload, type Payload, text } from "./protocol.ts";
 
@@ -19,17 +20,12 @@ export interface Door extends Address {
   readonly tls: boolean;
 }
 
-interface Waiting {
-  resolve(payload: Payload): void;
-  reject(error: unknown): void;
-}
-
 type Message = Payload & { readonly type: string; readonly id: string };
 
 export class WebosSession implements Session {
   readonly door: Door;
   readonly #line: WebSocketLine;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #questions: Questions<Payload>;
   readonly #subscribers = new Map<string, (payload: Payload) => void>();
   readonly #pulse: ReturnType<typeof setInterval>;
   readonly #surroundings: Pick<Surroundings, "requestTimeout">;
@@ -41,6 +37,7 @@ export class WebosSession implements Session {
   private constructor(door: Door, line: WebSocketLine, surroundings: Pick<Surroundings, "requestTimeout">) {
     this.door = door;
     this.#line = line;
+    this.#questions = new Questions(line);
     this.#surroundings = surroundings;
     this.#pulse = setInterval(() => {
       if (performance.now() - line.heardAt > silentAfter) line.destroy();
@@ -72,7 +69,7 @@ export class WebosSession implements Session {
   }
 
   get pending(): number {
-    return this.#waiting.size;
+    return this.#questions.pending;
   }
 
   /** SHA-256 of the certificate that the set showed; `null` over the plain port. */
@@ -92,7 +89,7 @@ export class WebosSession implements Session {
   /** `hello`: the set says who it is (2.3, step 1). */
   hello(signal: AbortSignal): Promise<Payload> {
     // The answer may come without the id.
-    return this.#ask("hello", { type: "hello", payload: {} }, signal);
+    return this.#questions.ask({ id: "hello", type: "hello", payload: {} }, signal);
   }
 
   /** Registers; `onPrompt` is called when the set shows its prompt. Gives the client key. */
@@ -102,7 +99,7 @@ export class WebosSession implements Session {
       if (text(said["pairingType"]) !== null) onPrompt();
     });
     try {
-      const registered = await this.#ask(id, { type: "register", payload }, signal);
+      const registered = await this.#questions.ask({ id, type: "register", payload }, signal);
       return text(registered["client-key"]);
     } finally {
       this.#subscribers.delete(id);
@@ -112,7 +109,7 @@ export class WebosSession implements Session {
   /** One request. Fails with `device_refused` (a permission), `unsupported_operation` (no such method), `device_error`, or `device_timeout`. */
   request(uri: string, payload: Payload = {}, signal: AbortSignal = never): Promise<Payload> {
     const within = deadline(this.#surroundings.requestTimeout(), signal);
-    return this.#ask(`request_${++this.#last}`, { type: "request", uri, payload }, within);
+    return this.#questions.ask({ id: `request_${++this.#last}`, type: "request", uri, payload }, within);
   }
 
   /** Subscribes; the first answer comes back, and every one is told. */
@@ -120,7 +117,7 @@ export class WebosSession implements Session {
     const id = `subscribe_${++this.#last}`;
     this.#subscribers.set(id, told);
     const within = deadline(this.#surroundings.requestTimeout(), signal);
-    return this.#ask(id, { type: "subscribe", uri, payload: {} }, within);
+    return this.#questions.ask({ id, type: "subscribe", uri, payload: {} }, within);
   }
 
   /** Says something and waits for no answer. */
@@ -144,49 +141,19 @@ export class WebosSession implements Session {
     const id = said.type === "hello" ? "hello" : said.id;
     const payload = isPayload(said["payload"]) ? said["payload"] : {};
     const failure = failureOf(said, payload);
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#questions.under(id);
     const subscriber = this.#subscribers.get(id);
     if (!failure) subscriber?.(payload);
     // The prompt is not yet the registration.
     if (id === "register_0" && said.type === "response" && !failure) return;
-    this.#waiting.delete(id);
     if (failure) waiting?.reject(failure);
     else waiting?.resolve(payload);
   }
 
   ended(why: LineEnd): void {
     clearInterval(this.#pulse);
-    const gone = new ZapdError("device_error", "hung up before it answered");
-    for (const { reject } of [...this.#waiting.values()]) reject(gone);
-    this.#waiting.clear();
+    this.#questions.end();
     this.#onEnd({ again: !this.leaving, why });
-  }
-
-  #ask(id: string, message: Payload, signal: AbortSignal): Promise<Payload> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      if (!this.alive) return reject(new ZapdError("device_unreachable", "hung up"));
-      const settle = () => {
-        this.#waiting.delete(id);
-        signal.removeEventListener("abort", aborted);
-      };
-      const aborted = () => {
-        settle();
-        reject(signal.reason);
-      };
-      signal.addEventListener("abort", aborted, { once: true });
-      this.#waiting.set(id, {
-        resolve: (payload) => {
-          settle();
-          resolve(payload);
-        },
-        reject: (error) => {
-          settle();
-          reject(error);
-        },
-      });
-      this.#line.send(JSON.stringify({ id, ...message }));
-    });
   }
 }
 
