@@ -7,6 +7,7 @@ import { configSchema } from "./config/zod.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./endpoints.ts";
 import { codes } from "./errors.ts";
 import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "./platforms/platform.ts";
+import { isObject } from "./shape.ts";
 
 const text = z.string().nullable();
 const time = z.iso.datetime();
@@ -85,10 +86,9 @@ const linkText = (most: number, least = 0) =>
 const keyName = z.string();
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
-const ConfigPatch = z.custom<Record<string, unknown>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  { error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}' },
-);
+const ConfigPatch = z.custom<Record<string, unknown>>(isObject, {
+  error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}',
+});
 
 export const ConfigReload = z.object({ config: configSchema, restart_required: z.array(z.string()) });
 

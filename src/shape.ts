@@ -64,7 +64,7 @@ function holdsAll<T>(values: readonly unknown[], shape: Shape<T>): boolean {
   return true;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

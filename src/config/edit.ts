@@ -3,6 +3,7 @@
  * differs afterwards: writing the whole document anew would straighten the user's indentation and spacing.
  */
 import { parse } from "smol-toml";
+import { isObject } from "../shape.ts";
 import { blocksOf, type Item, itemsOf, rowsIn, type Span } from "./toml-text.ts";
 
 /** The text with a setting at a new value: in its place where it is written, or as a line of its own. */
@@ -158,8 +159,6 @@ function newline(text: string): string {
 /** The JSON of a value with its keys sorted: the same for two that hold the same. */
 function inOrder(value: unknown): string {
   return JSON.stringify(value, (_key, one: unknown) =>
-    typeof one === "object" && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
+    isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
   );
 }

@@ -2,6 +2,7 @@
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
 import { readUtf8 } from "../files.ts";
+import { isObject } from "../shape.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;
@@ -59,7 +60,7 @@ export async function readConfig(text: string, path: string): Promise<{ config: 
 }
 
 function isTable(value: unknown): value is Tables {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return isObject(value) && !(value instanceof Date);
 }
 
 async function invalid(text: string, path: string, dotted: string, reason: string): Promise<ZapdError> {

@@ -1,8 +1,9 @@
 /** Questions over one WebSocket, each waiting under its id for an answer that may come in any order. */
 import { ZapdError } from "../errors.ts";
+import type { Json } from "./json.ts";
 import type { WebSocketLine } from "./websocket.ts";
 
-type Message = Readonly<Record<string, unknown>> & { readonly id: number | string };
+type Message = Json & { readonly id: number | string };
 
 interface Question<T> {
   resolve(answer: T): void;

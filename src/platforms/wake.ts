@@ -3,6 +3,7 @@ import type dgram from "node:dgram";
 import { ZapdError } from "../errors.ts";
 import { isIPv4 } from "../ip.ts";
 import { rest } from "../rest.ts";
+import { text } from "./json.ts";
 import type { Surroundings, Target } from "./platform.ts";
 
 const callEvery = 1_000;
@@ -45,6 +46,12 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
   }
   const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;
   throw new ZapdError("device_unreachable", problem, { hint });
+}
+
+/** A hardware address as a device says it, in lower case with colons; `null` where it says none. */
+export function readMac(said: unknown): string | null {
+  const mac = text(said)?.toLowerCase().replaceAll("-", ":") ?? "";
+  return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? mac : null;
 }
 
 /** The magic packet for a hardware address written `aa:bb:cc:dd:ee:ff`. */

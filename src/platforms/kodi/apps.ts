@@ -1,21 +1,10 @@
 /** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
 import { ZapdError } from "../../errors.ts";
+import { isJson, type Json, listOf, text } from "../json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
-import {
-  addonOf,
-  channelPrefix,
-  favouritePrefix,
-  homeWindow,
-  isDialog,
-  isJson,
-  type Json,
-  listOf,
-  readAddon,
-  readFavourite,
-  text,
-} from "./protocol.ts";
+import { addonOf, channelPrefix, favouritePrefix, homeWindow, isDialog, readAddon, readFavourite } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
 import { readPlayer, windowOf } from "./state.ts";
 

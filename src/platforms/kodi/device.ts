@@ -1,9 +1,10 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
+import { isJson, type Json, text } from "../json.ts";
 import { Link } from "../link.ts";
 import type { DeviceSurroundings, Facts, MdnsService, Target } from "../platform.ts";
-import { isJson, type Json, readMac, text } from "./protocol.ts";
+import { readMac } from "../wake.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";

@@ -2,9 +2,10 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
+import { isJson, type Json, text } from "../json.ts";
 import type { Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
+import { readMac } from "../wake.ts";
 import { httpType } from "./device.ts";
-import { isJson, type Json, readMac, text } from "./protocol.ts";
 import { HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 

@@ -1,10 +1,10 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
 import { ZapdError } from "../../errors.ts";
+import { isJson, type Json } from "../json.ts";
 import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { seen } from "./dialogs.ts";
-import { isJson, type Json } from "./protocol.ts";
 import { readPlayer } from "./state.ts";
 
 type Press = (device: KodiDevice, signal: AbortSignal) => Promise<unknown>;

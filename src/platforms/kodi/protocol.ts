@@ -1,22 +1,7 @@
 /** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
+import { isJson, type Json, text } from "../json.ts";
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
-
-export type Json = Readonly<Record<string, unknown>>;
-
-export function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function text(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
-}
-
-/** A list of objects under a name; Kodi leaves out one that is empty. */
-export function listOf(result: Json, name: string, most = 2_000): Json[] {
-  const list = result[name];
-  return Array.isArray(list) ? list.slice(0, most).filter(isJson) : [];
-}
 
 /** `{hours, minutes, seconds, milliseconds}` in milliseconds; they have been seen negative (7.2). */
 export function readTime(value: unknown): number | null {
@@ -169,10 +154,4 @@ export function isDialog({ id }: Window): boolean {
 
 export function takesText({ id }: Window): boolean {
   return keyboards.has(id);
-}
-
-/** A hardware address, once Kodi knows it: it says that it is busy until then (7.2). */
-export function readMac(value: unknown): string | null {
-  const mac = text(value)?.toLowerCase().replaceAll("-", ":") ?? "";
-  return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? mac : null;
 }

@@ -1,6 +1,7 @@
 /** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
+import { isJson, type Json } from "../json.ts";
 import type { PlatformApp, PlatformState } from "../platform.ts";
-import { addonOf, appOf, describePlayback, isJson, type Json, type Playing, readTime } from "./protocol.ts";
+import { addonOf, appOf, describePlayback, type Playing, readTime } from "./protocol.ts";
 
 /** The window in front is not pushed: what was read or heard is good for this long. */
 const freshFor = 1_000;

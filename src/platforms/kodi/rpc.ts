@@ -1,8 +1,8 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { ZapdError } from "../../errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../http.ts";
+import { isJson, type Json } from "../json.ts";
 import type { Address, CredentialKeeper, Surroundings } from "../platform.ts";
-import { isJson, type Json } from "./protocol.ts";
 
 const answerBytes = 4 * 1024 * 1024;
 

@@ -3,11 +3,11 @@
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
 import { deadline } from "../http.ts";
+import { isJson, type Json } from "../json.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
 import { Questions } from "../questions.ts";
 import { openWebSocket, type WebSocketLine } from "../websocket.ts";
-import { isJson, type Json } from "./protocol.ts";
 import { parsed, resultIn } from "./rpc.ts";
 
 const askEvery = 8_000;

@@ -1,7 +1,8 @@
 /** Reading what a Kodi does (players.md 7.2): each part may fail alone. */
+import { isJson, type Json, text } from "../json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { isJson, type Json, type Playing, readPlaying, readWindow, text, type Window } from "./protocol.ts";
+import { type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
 import type { Reading } from "./pushed.ts";
 
 export async function readState(device: KodiDevice, signal: AbortSignal): Promise<PlatformState> {

@@ -1,6 +1,7 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
 import { ZapdError } from "../../errors.ts";
 import type { Access, Facts, Kind, Power } from "../platform.ts";
+import { readMac } from "../wake.ts";
 import { child, childText, type Element, readXml } from "../xml.ts";
 
 /** What a Roku may have beyond the keys of every Roku. */
@@ -66,9 +67,7 @@ function macsOf(info: Element): string[] {
   const wired = childText(info, "ethernet-mac");
   const wireless = childText(info, "wifi-mac");
   const inUseFirst = childText(info, "network-type") === "ethernet" ? [wired, wireless] : [wireless, wired];
-  return inUseFirst
-    .map((mac) => mac?.toLowerCase().replaceAll("-", ":") ?? "")
-    .filter((mac) => /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00");
+  return inUseFirst.map((mac) => readMac(mac)).filter((mac) => mac !== null);
 }
 
 /** Old firmware says no mode: it knows no restriction (1.3). */

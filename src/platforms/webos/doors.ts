@@ -3,8 +3,9 @@
  * lack, or ws on 3000. What worked is remembered; on any failure of one the other is tried.
  */
 import { ZapdError } from "../../errors.ts";
+import { text } from "../json.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
-import { type Payload, text, uris } from "./protocol.ts";
+import { type Payload, uris } from "./protocol.ts";
 import { type Door, WebosSession } from "./session.ts";
 
 export const securePort = 3_001;

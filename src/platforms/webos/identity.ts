@@ -1,8 +1,9 @@
 /** Who an LG set says it is (smart-tvs.md 2.1, 2.3), without registering: nothing is shown on it. */
 import { bodyText, DeviceHttp } from "../http.ts";
+import { text } from "../json.ts";
 import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
 import { doorsOf, enter, type Hello, standIn, wordOf } from "./doors.ts";
-import { readInputs, readMacs, text, uris } from "./protocol.ts";
+import { readInputs, readMacs, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {

@@ -1,8 +1,10 @@
 /** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
+import { isJson, type Json, listOf, text } from "../json.ts";
 import type { PlatformApp, Playback, Power } from "../platform.ts";
+import { readMac } from "../wake.ts";
 import { webosServices } from "./services.ts";
 
-export type Payload = Readonly<Record<string, unknown>>;
+export type Payload = Json;
 
 /** URIs by what they are for (2.4). */
 export const uris = {
@@ -54,14 +56,6 @@ export function registration(key: string | null): Payload {
   return { forcePairing: false, pairingType: "PROMPT", ...(key !== null && { "client-key": key }), manifest };
 }
 
-export function isPayload(value: unknown): value is Payload {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function text(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
-}
-
 /** `getPowerState` (2.4); `null` for a state that is not known. `leaving`: it is on its way to be off. */
 export function readPower(payload: Payload): {
   power: Power | null;
@@ -90,7 +84,7 @@ export function readPower(payload: Payload): {
 /** Volume in both shapes (2.4), 0 to 100; no level where a soundbar keeps it to itself (2.5). */
 export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
   const nested = payload["volumeStatus"];
-  const from = isPayload(nested) ? nested : payload;
+  const from = isJson(nested) ? nested : payload;
   const level = from["volume"];
   const most = from["maxVolume"] ?? from["volumeMax"];
   const muted = [from["muteStatus"], from["muted"], from["mute"]].find((one) => typeof one === "boolean");
@@ -137,11 +131,10 @@ export function appOf(platformId: string, title: string | null): PlatformApp {
 
 /** `listLaunchPoints` (2.4): each app once, those of the home screen left out. */
 export function readLaunchPoints(payload: Payload): PlatformApp[] {
-  const points = Array.isArray(payload["launchPoints"]) ? payload["launchPoints"] : [];
   const apps = new Map<string, PlatformApp>();
-  for (const point of points.slice(0, 2_000)) {
-    const id = isPayload(point) ? text(point["id"]) : null;
-    if (id === null || !isPayload(point) || !isWebosAppId(id) || homes.has(id) || apps.has(id)) continue;
+  for (const point of listOf(payload, "launchPoints")) {
+    const id = text(point["id"]);
+    if (id === null || !isWebosAppId(id) || homes.has(id) || apps.has(id)) continue;
     apps.set(id, appOf(id, text(point["title"])));
   }
   return [...apps.values()];
@@ -164,7 +157,7 @@ const statuses = new Map<string, Playback["status"]>([
 /** `com.webos.media/getForegroundAppInfo` (2.4). A set tells neither position nor title. */
 export function readMedia(payload: Payload): Playback | null {
   const [first] = Array.isArray(payload["foregroundAppInfo"]) ? payload["foregroundAppInfo"] : [];
-  const status = isPayload(first) ? statuses.get(text(first["playState"])?.toLowerCase() ?? "") : undefined;
+  const status = isJson(first) ? statuses.get(text(first["playState"])?.toLowerCase() ?? "") : undefined;
   return status === undefined ? null : { status, position_ms: null, duration_ms: null, live: null, title: null };
 }
 
@@ -172,16 +165,15 @@ export function readMedia(payload: Payload): Playback | null {
 export function readMacs(payload: Payload): string[] {
   const macs = ["wiredInfo", "wifiInfo"].flatMap((name) => {
     const info = payload[name];
-    const mac = isPayload(info) ? text(info["macAddress"])?.toLowerCase().replaceAll("-", ":") : undefined;
-    return mac !== undefined && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(mac) && mac !== "00:00:00:00:00:00" ? [mac] : [];
+    const mac = isJson(info) ? readMac(info["macAddress"]) : null;
+    return mac === null ? [] : [mac];
   });
   return [...new Set(macs)];
 }
 
 /** `getExternalInputList`: the ids of the inputs (`HDMI_1`). */
 export function readInputs(payload: Payload): string[] {
-  const devices = Array.isArray(payload["devices"]) ? payload["devices"] : [];
-  const ids = devices.slice(0, 32).map((one) => (isPayload(one) ? text(one["id"]) : null));
+  const ids = listOf(payload, "devices", 32).map(({ id }) => text(id));
   return ids.filter((id) => id !== null && /^[A-Za-z0-9_-]{1,32}$/.test(id)) as string[];
 }
 

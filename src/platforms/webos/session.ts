@@ -4,11 +4,12 @@
  */
 import { ZapdError } from "../../errors.ts";
 import { deadline } from "../http.ts";
+import { isJson, text } from "../json.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
 import { Questions } from "../questions.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine } from "../websocket.ts";
-import { isPayload, type Payload, text } from "./protocol.ts";
+import type { Payload } from "./protocol.ts";
 
 const pingEvery = 5_000;
 const silentAfter = 10_000;
@@ -139,7 +140,7 @@ export class WebosSession implements Session {
     const said = parsed(message);
     if (!said) return;
     const id = said.type === "hello" ? "hello" : said.id;
-    const payload = isPayload(said["payload"]) ? said["payload"] : {};
+    const payload = isJson(said["payload"]) ? said["payload"] : {};
     const failure = failureOf(said, payload);
     const waiting = this.#questions.under(id);
     const subscriber = this.#subscribers.get(id);
@@ -162,7 +163,7 @@ const never = new AbortController().signal;
 function parsed(message: string): Message | null {
   try {
     const said: unknown = JSON.parse(message);
-    return isPayload(said) && typeof said["type"] === "string" ? { id: "", type: said["type"], ...said } : null;
+    return isJson(said) && typeof said["type"] === "string" ? { id: "", type: said["type"], ...said } : null;
   } catch {
     return null;
   }
