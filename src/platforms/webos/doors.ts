@@ -3,6 +3,7 @@
  * lack, or ws on 3000. What worked is remembered; on any failure of one the other is tried.
  */
 import { ZapdError } from "../../errors.ts";
+import { rest } from "../../rest.ts";
 import { text } from "../json.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
 import { type Payload, uris } from "./protocol.ts";
@@ -57,7 +58,7 @@ export async function enter(
   let before: Promise<unknown> = Promise.resolve();
   const tries = doors.map(async (door, at) => {
     const failed = before;
-    const turn = at === 0 ? Promise.resolve() : Promise.race([failed, wait(headStart * at, within)]);
+    const turn = at === 0 ? Promise.resolve() : Promise.race([failed, rest(headStart * at, within).catch(() => {})]);
     const mine = turn.then(() => greet(door, surroundings, within));
     before = mine.catch(() => {});
     try {
@@ -147,21 +148,6 @@ function tellingMost(failures: readonly unknown[]): unknown {
 function elsewhere(host: string): ZapdError {
   const problem = `is not at ${host} any more: another device answers there`;
   return new ZapdError("device_unreachable", problem, { hint: "Find it at its new address: zapd discover" });
-}
-
-/** Ends after a time, or with the signal; never fails. */
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 /** The search's answer (2.1): the set is at the sender, whatever the LOCATION says, of which only the port and path of the description are used. */
