@@ -135,31 +135,32 @@ function madeBy(manufacturer: string, kind: Facts["kind"]): string {
 }
 
 /** What a device says now over what was known; what it does not say stays. */
-export function withFacts(entry: Entry, facts: Facts, devices: readonly Entry[]): Entry {
+export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly Entry[]): Entry {
+  const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
-  const renamed = entry.named_by === "device" && facts.name !== null && cut(facts.name) !== entry.name_on_device;
+  const renamed = entry.named_by === "device" && name !== null && cut(name) !== entry.name_on_device;
   return {
     ...entry,
-    name: renamed && facts.name !== null ? inventName(facts.name, others) : entry.name,
-    name_on_device: cut(facts.name) ?? entry.name_on_device,
-    kind: facts.kind === "unknown" ? entry.kind : facts.kind,
+    name: renamed ? inventName(name, others) : entry.name,
+    name_on_device: cut(name) ?? entry.name_on_device,
+    kind: kind === "unknown" ? entry.kind : kind,
     manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,
     model: cut(facts.model) ?? entry.model,
     serial: cut(facts.serial) ?? entry.serial,
-    macs: facts.macs.length > 0 ? [...facts.macs] : entry.macs,
+    macs: macs.length > 0 ? [...macs] : entry.macs,
     software_version: cut(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
     traits: { ...entry.traits, ...facts.traits },
   };
 }
 
-function cut(text: string | null): string | null {
-  return text === null
-    ? null
-    : text
-        .replace(/\p{Cc}/gu, " ")
-        .trim()
-        .slice(0, 256) || null;
+function cut(text: string | null | undefined): string | null {
+  return (
+    text
+      ?.replace(/\p{Cc}/gu, " ")
+      .trim()
+      .slice(0, 256) || null
+  );
 }
 
 /** zapd's own namespace for UUID v5. */

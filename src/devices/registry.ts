@@ -104,7 +104,7 @@ export class Registry {
   }
 
   /** Brings facts up to date that a device told on the way; the address stays. */
-  async learn(id: string, facts: Facts): Promise<void> {
+  async learn(id: string, facts: Partial<Facts>): Promise<void> {
     await this.#store.update((content) => {
       const entry = content.devices.find((device) => device.id === id);
       return {

@@ -217,8 +217,8 @@ export interface CredentialKeeper {
 /** What the daemon gives to a connection beside that. */
 export interface DeviceSurroundings extends Surroundings {
   readonly credentials: CredentialKeeper;
-  /** What a connection learned on the way about its device (a new access mode, a new name). */
-  learned(facts: Facts): void;
+  /** What a connection learned on the way about its device (a new access mode, a new name); the rest stays. */
+  learned(facts: Partial<Facts>): void;
   /** The device spoke by itself: it answers, and has this power, where it said so (`off`: it is on its way to be). */
   heard(power: Power | null): void;
   /** The device hung up or fell silent while nobody asked. */

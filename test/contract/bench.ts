@@ -77,7 +77,7 @@ export interface Line {
   readonly target: Target;
   readonly connection: Connection;
   /** What the connection learned on the way. */
-  readonly learned: Facts[];
+  readonly learned: Partial<Facts>[];
 }
 
 export interface Bench extends Contract {
@@ -105,10 +105,10 @@ export function createBench(contract: Contract): Bench {
   }
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
-    const learned: Facts[] = [];
+    const learned: Partial<Facts>[] = [];
     const { credentials } = contract;
     const surroundings = surroundingsOf({
-      ...{ timeout, learned: (one: Facts) => learned.push(one) },
+      ...{ timeout, learned: (one: Partial<Facts>) => learned.push(one) },
       ...(credentials && { credentials }),
     });
     const said = contract.said?.(set);
@@ -124,7 +124,7 @@ export function createBench(contract: Contract): Bench {
   /** What is known of a set that tells the most to those it knows. */
   async function onceConnected(facts: Facts, set: SimulatedSet): Promise<Facts> {
     let told = facts;
-    const learned = ({ macs, access, traits }: Facts) => {
+    const learned = ({ macs = told.macs, access, traits }: Partial<Facts>) => {
       told = { ...told, macs, access: access ?? told.access, traits: { ...told.traits, ...traits } };
     };
     const surroundings = surroundingsOf({

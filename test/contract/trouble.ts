@@ -74,7 +74,7 @@ export function troubleContract(bench: Bench): void {
       ];
       for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
       expect([other.pressed, other.typed, other.inFront]).toEqual([[], "", null]);
-      expect(learned.filter((facts) => facts.identity !== set.identity)).toEqual([]);
+      expect(learned.filter(({ identity = set.identity }) => identity !== set.identity)).toEqual([]);
       connection.close();
       await until("nothing is left open", () => relay.open === 0);
     }, 20_000);

@@ -7,7 +7,7 @@ export interface SurroundingsOptions {
   /** What is kept for the device at first. */
   readonly credentials?: Credentials;
   announced?(type: string, host: string): MdnsService | null;
-  learned?(facts: Facts): void;
+  learned?(facts: Partial<Facts>): void;
   heard?(power: Power | null): void;
   fellSilent?(): void;
 }

@@ -92,9 +92,7 @@ async function pair(
     rpc.close();
   }
   if (tried) await credentials.keep(tried);
-  const { identity, kind } = target;
-  const unsaid = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null };
-  surroundings.learned({ ...unsaid, identity, kind, macs: [], traits: {}, access: "full" });
+  surroundings.learned({ access: "full" });
 }
 
 async function powerOn(

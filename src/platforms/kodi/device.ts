@@ -3,7 +3,7 @@ import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { isJson, type Json, text } from "../json.ts";
 import { Link } from "../link.ts";
-import type { DeviceSurroundings, Facts, MdnsService, Target } from "../platform.ts";
+import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { readMac } from "../wake.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc } from "./rpc.ts";
@@ -144,11 +144,11 @@ export class KodiDevice {
     if (performance.now() < this.#leavingUntil) throw new ZapdError("device_unreachable", "is on its way off");
     try {
       const result = await work();
-      if (this.target.access !== "full") this.#learned({ access: "full" });
+      if (this.target.access !== "full") this.#surroundings.learned({ access: "full" });
       return result;
     } catch (error) {
       if (error instanceof ZapdError && error.code === "pairing_required" && this.target.access !== "unpaired")
-        this.#learned({ access: "unpaired" });
+        this.#surroundings.learned({ access: "unpaired" });
       // It hung up without a word, as it does now and then when it ends, and nothing listens there any more.
       const hungUp = performance.now() - this.#hungUpAt < endsWithin;
       if (hungUp && error instanceof ZapdError && /refused/.test(error.message)) this.#surroundings.heard("off");
@@ -174,7 +174,7 @@ export class KodiDevice {
         });
       }
     }
-    if (name !== null && name !== target.name) this.#learned({ name });
+    if (name !== null && name !== target.name) this.#surroundings.learned({ name });
     if (target.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
@@ -187,7 +187,7 @@ export class KodiDevice {
       const mac = readMac(
         (await this.read("XBMC.GetInfoLabels", { labels: [macLabel] }, this.#closed.signal))[macLabel],
       );
-      if (mac !== null) return this.#learned({ macs: [mac] });
+      if (mac !== null) return this.#surroundings.learned({ macs: [mac] });
     }
   }
 
@@ -195,11 +195,5 @@ export class KodiDevice {
     const signal = AbortSignal.timeout(3_000);
     const isIt = ({ txt }: MdnsService) => txt["uuid"]?.toLowerCase() === identity;
     return (await this.#surroundings.announced(httpType, host, isIt, signal)) !== null;
-  }
-
-  #learned(facts: Partial<Pick<Facts, "name" | "macs" | "access">>): void {
-    const { identity, kind } = this.target;
-    const unsaid = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null };
-    this.#surroundings.learned({ ...unsaid, identity, kind, macs: [], traits: {}, access: null, ...facts });
   }
 }

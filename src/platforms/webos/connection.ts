@@ -98,7 +98,7 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
     async open(signal, _unasked, ended) {
       const { credentials } = surroundings;
       if (!credentials.read()?.["key"]) {
-        learnUnpaired(surroundings, target);
+        surroundings.learned({ access: "unpaired" });
         throw pairingRequired("takes no commands: it is not paired with zapd");
       }
       const doors = doorsOf(target, target.ports, target.traits["door"]);
@@ -107,7 +107,8 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
         await admit(session, credentials, signal);
       } catch (error) {
         session.destroy();
-        if (error instanceof ZapdError && error.code === "pairing_required") learnUnpaired(surroundings, target);
+        if (error instanceof ZapdError && error.code === "pairing_required")
+          surroundings.learned({ access: "unpaired" });
         throw error;
       }
       let ready: Ready | undefined;
@@ -153,10 +154,4 @@ function followFocus(ready: Ready, said: Payload): void {
   const widget = said["currentWidget"];
   const focus = typeof widget === "object" && widget !== null && "focus" in widget ? widget.focus : undefined;
   if (typeof focus === "boolean") ready.focus = focus;
-}
-
-function learnUnpaired({ learned }: DeviceSurroundings, target: Target): void {
-  const { identity, kind } = target;
-  const unsaid = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null };
-  learned({ ...unsaid, identity, kind, macs: [], traits: {}, access: "unpaired" });
 }

@@ -15,13 +15,13 @@ afterEach(() => {
 interface Driven {
   readonly set: RokuSimulator;
   readonly facts: Facts;
-  readonly learned: Facts[];
+  readonly learned: Partial<Facts>[];
   readonly connection: Connection;
 }
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const set = await plugIn(options);
-  const learned: Facts[] = [];
+  const learned: Partial<Facts>[] = [];
   const surroundings = surroundingsOf({ timeout: 1_500, learned: (facts) => learned.push(facts) });
   const facts = await roku.identify(set, surroundings, never);
   const connection = roku.connect({ ...facts, host: set.host, port: set.port, ports: {} }, surroundings);

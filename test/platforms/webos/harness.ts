@@ -44,7 +44,7 @@ export function tidy(): void {
 export interface Line {
   readonly set: WebosSimulator;
   readonly facts: Facts;
-  readonly learned: Facts[];
+  readonly learned: Partial<Facts>[];
   readonly heard: (Power | null)[];
   readonly silences: number[];
   kept(): Credentials | null;
@@ -59,7 +59,7 @@ export async function line(
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const learned: Facts[] = [];
+  const learned: Partial<Facts>[] = [];
   const heard: (Power | null)[] = [];
   const silences: number[] = [];
   const surroundings = surroundingsOf({
