@@ -3,10 +3,10 @@ import { ZapdError } from "../../errors.ts";
 import { isJson, type Json, listOf, text } from "../json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
+import { blameDialog, dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
 import { addonOf, channelPrefix, favouritePrefix, homeWindow, isDialog, readAddon, readFavourite } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
-import { readPlayer, windowOf } from "./state.ts";
+import { folderOf, readPlayer, windowOf } from "./state.ts";
 
 /** Most add-ons are libraries: only those that provide something are listed (7.2). */
 const contents = ["video", "audio", "image", "executable"] as const;
@@ -18,15 +18,9 @@ export async function listApps(device: KodiDevice, signal: AbortSignal): Promise
     device.read("Addons.GetAddons", { content, enabled: true, properties: ["name", "version", "enabled"] }, signal),
   );
   const [favourites, ...addons] = await Promise.all([readFavourites(device, signal), ...asked]);
+  const found = [...addons.flatMap((one) => listOf(one, "addons")).map(readAddon), ...favourites.map(readFavourite)];
   const apps = new Map<string, PlatformApp>();
-  for (const addon of addons.flatMap((one) => listOf(one, "addons"))) {
-    const app = readAddon(addon);
-    if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
-  }
-  for (const favourite of favourites) {
-    const app = readFavourite(favourite);
-    if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
-  }
+  for (const app of found) if (app && !apps.has(app.platformId)) apps.set(app.platformId, app);
   for (const { platformId, name } of apps.values()) device.pushed.name(platformId, name);
   return [...apps.values()];
 }
@@ -71,16 +65,11 @@ async function runAddon(
   await device.command("Addons.ExecuteAddon", { addonid, ...given, wait: false }, signal);
   // Only a plug-in opens a folder that can be seen; what a script does is its own affair.
   if (!addonid.startsWith("plugin.")) return null;
-  const isShown = async () => {
-    const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
-    return (
-      labels["Container.PluginName"] === addonid ||
-      addonOf((await readPlayer(device, signal))?.path ?? null) === addonid
-    );
-  };
+  const isShown = async () =>
+    (await folderOf(device, signal)) === addonid ||
+    addonOf((await readPlayer(device, signal))?.path ?? null) === addonid;
   if (await seen(isShown, seenWithin, signal)) return true;
-  const window = await windowOf(device, signal);
-  if (isDialog(window)) throw dialogOpen(window);
+  await blameDialog(device, signal);
   return false;
 }
 
@@ -99,11 +88,8 @@ async function openFavourite(device: KodiDevice, title: string, signal: AbortSig
     signal,
   );
   const addon = addonOf(parameters);
-  const isShown = async () => {
-    const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
-    const { id } = await windowOf(device, signal);
-    return addon === null ? id !== homeWindow : labels["Container.PluginName"] === addon;
-  };
+  const isShown = async () =>
+    addon === null ? (await windowOf(device, signal)).id !== homeWindow : (await folderOf(device, signal)) === addon;
   return seen(isShown, seenWithin, signal);
 }
 
@@ -172,8 +158,7 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
     const addon = addonOf(playing.path);
     return addon === null ? null : device.pushed.app(addon);
   }
-  const labels = await device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal);
-  const addon = text(labels["Container.PluginName"]);
+  const addon = await folderOf(device, signal);
   if (addon === null || (await windowOf(device, signal)).id === homeWindow) return null;
   await goHome(device, signal);
   return device.pushed.app(addon);
@@ -182,18 +167,16 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
 export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<void> {
   for (const playerid of await device.players(signal)) await device.command("Player.Stop", { playerid }, signal);
   if (await seen(async () => (await device.players(signal)).length === 0, goneWithin, signal)) return;
-  const window = await windowOf(device, signal);
-  throw isDialog(window) ? dialogOpen(window) : new ZapdError("device_error", "took the command, but goes on playing");
+  await blameDialog(device, signal);
+  throw new ZapdError("device_error", "took the command, but goes on playing");
 }
 
 export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
   await refuseIfDialog(device, signal);
   await device.command("Input.Home", {}, signal);
   if (await seen(async () => (await windowOf(device, signal)).id === homeWindow, 3_000, signal)) return;
-  const window = await windowOf(device, signal);
-  throw isDialog(window)
-    ? dialogOpen(window)
-    : new ZapdError("device_error", "took the key, but does not show its home screen");
+  await blameDialog(device, signal);
+  throw new ZapdError("device_error", "took the key, but does not show its home screen");
 }
 
 function notInstalled(what: string): ZapdError {

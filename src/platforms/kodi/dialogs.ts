@@ -10,7 +10,7 @@ const lookEvery = 100;
 /** It shows that it is busy, and takes nothing, while it opens something; then it is over by itself. */
 const busyFor = 5_000;
 
-/** Fails when a dialog is open, with its name. */
+/** Before a command: fails when a dialog is open, with its name. */
 export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
   let window = await windowOf(device, signal);
   const isOver = async () => {
@@ -18,6 +18,12 @@ export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): P
     return window.id !== busyWindow;
   };
   if (window.id === busyWindow) await seen(isOver, busyFor, signal);
+  if (isDialog(window)) throw dialogOpen(window);
+}
+
+/** After a command without effect: fails with the name of the dialog that may have taken it. */
+export async function blameDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
+  const window = await windowOf(device, signal);
   if (isDialog(window)) throw dialogOpen(window);
 }
 

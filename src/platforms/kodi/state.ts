@@ -17,11 +17,11 @@ export async function readState(device: KodiDevice, signal: AbortSignal): Promis
 
 async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading> {
   const volume = device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal);
-  const [application, playing, booleans, labels] = await Promise.allSettled([
+  const [application, playing, booleans, folder] = await Promise.allSettled([
     volume,
     readPlayer(device, signal),
     device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
-    device.read("XBMC.GetInfoLabels", { labels: ["Container.PluginName"] }, signal),
+    folderOf(device, signal),
   ]);
   // A Kodi that does not answer one of them answers none: nothing is told of what is not there.
   if (application.status === "rejected" && (playing.status === "rejected" || unreachable(application.reason)))
@@ -35,7 +35,7 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
       muted: typeof muted === "boolean" ? muted : null,
     },
     screensaver: typeof saying === "boolean" ? saying : null,
-    folder: text(settledValue(labels)["Container.PluginName"]),
+    folder: folder.status === "fulfilled" ? folder.value : null,
   };
 }
 
@@ -63,6 +63,12 @@ export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promi
     isJson(item["item"]) ? item["item"] : {},
     text(labels["Player.Filenameandpath"]),
   );
+}
+
+/** The add-on whose folder is open. */
+export async function folderOf(device: KodiDevice, signal: AbortSignal): Promise<string | null> {
+  const label = "Container.PluginName";
+  return text((await device.read("XBMC.GetInfoLabels", { labels: [label] }, signal))[label]);
 }
 
 /** The window in front. */
