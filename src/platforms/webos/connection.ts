@@ -1,6 +1,7 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
 import { ZapdError } from "../../errors.ts";
 import { deadline } from "../http.ts";
+import { isJson } from "../json.ts";
 import { Link, type Session } from "../link.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { doorsOf, enter } from "./doors.ts";
@@ -152,6 +153,6 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
 
 function followFocus(ready: Ready, said: Payload): void {
   const widget = said["currentWidget"];
-  const focus = typeof widget === "object" && widget !== null && "focus" in widget ? widget.focus : undefined;
+  const focus = isJson(widget) ? widget["focus"] : undefined;
   if (typeof focus === "boolean") ready.focus = focus;
 }
