@@ -1,5 +1,6 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
 import { ZapdError } from "../../errors.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import type {
   Capability,
   Connection,
@@ -107,7 +108,7 @@ async function powerOn(
       return true;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof ZapdError && /another device answers/.test(error.message)) throw error;
+      if (error instanceof Elsewhere) throw error;
       return error instanceof ZapdError && error.code === "pairing_required";
     }
   };

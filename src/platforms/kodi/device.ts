@@ -1,6 +1,7 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import { isJson, type Json, text } from "../json.ts";
 import { Link } from "../link.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
@@ -168,11 +169,7 @@ export class KodiDevice {
     if (name !== target.name && target.name !== null) {
       const mac = await macOf();
       const known = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
-      if (!(known ?? (await this.#announcesItself(target)))) {
-        throw new ZapdError("device_unreachable", `is not at ${target.host} any more: another device answers there`, {
-          hint: "Find it at its new address: zapd discover",
-        });
-      }
+      if (!(known ?? (await this.#announcesItself(target)))) throw new Elsewhere(target.host);
     }
     if (name !== null && name !== target.name) this.#surroundings.learned({ name });
     if (target.macs.length > 0 || this.#askedMac) return;

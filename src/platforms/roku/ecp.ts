@@ -3,12 +3,10 @@
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
 import { ZapdError } from "../../errors.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
 import type { DeviceSurroundings, Facts, Power, Target } from "../platform.ts";
 import { accessHint, paths } from "./paths.ts";
-
-/** What to do when another device has taken the address; by it this failure is told from mere silence. */
-export const elsewhereHint = "Find it at its new address: zapd discover";
 
 const appListBytes = 1024 * 1024;
 
@@ -64,15 +62,7 @@ export class Ecp {
     const facts = isOk(info) ? readDeviceInfo(bodyText(info)) : null;
     // In disabled mode only the description says who is there (1.3).
     const found = facts ?? readDescription(bodyText(await read(paths.description)));
-    if (found.identity !== this.#target.identity) {
-      throw new ZapdError(
-        "device_unreachable",
-        `is not at ${this.#target.host} any more: another device answers there`,
-        {
-          hint: elsewhereHint,
-        },
-      );
-    }
+    if (found.identity !== this.#target.identity) throw new Elsewhere(this.#target.host);
     this.#surroundings.learned(facts ?? { ...found, access: refusedMode(info.status) });
     return facts;
   }

@@ -1,10 +1,11 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import { deadline } from "../http.ts";
 import type { Surroundings, Target, Waking } from "../platform.ts";
 import { callUntilAwake } from "../wake.ts";
-import { type Ecp, elsewhereHint } from "./ecp.ts";
+import type { Ecp } from "./ecp.ts";
 import { paths } from "./paths.ts";
 
 /** One field implementation polls 8 times, 1 s apart, and repeats the key once at about 5 s. */
@@ -61,7 +62,7 @@ async function answers(ecp: Ecp, ms: number, signal: AbortSignal): Promise<boole
     return true;
   } catch (error) {
     if (signal.aborted) throw error;
-    if (error instanceof ZapdError && error.hint === elsewhereHint) throw error;
+    if (error instanceof Elsewhere) throw error;
     return false;
   }
 }

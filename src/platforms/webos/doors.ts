@@ -4,6 +4,7 @@
  */
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import { text } from "../json.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
 import { type Payload, uris } from "./protocol.ts";
@@ -73,7 +74,7 @@ export async function enter(
     const entered = await Promise.any(tries);
     if (wanted !== undefined && isOther(entered.hello, wanted)) {
       entered.session.destroy();
-      throw elsewhere(doors[0]?.host ?? "");
+      throw new Elsewhere(doors[0]?.host ?? "");
     }
     for (const one of tries)
       void one.then(
@@ -143,11 +144,6 @@ function isOther({ uuid }: Hello, wanted: string): boolean {
 function tellingMost(failures: readonly unknown[]): unknown {
   const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");
   return spoke ?? failures[0];
-}
-
-function elsewhere(host: string): ZapdError {
-  const problem = `is not at ${host} any more: another device answers there`;
-  return new ZapdError("device_unreachable", problem, { hint: "Find it at its new address: zapd discover" });
 }
 
 /** The search's answer (2.1): the set is at the sender, whatever the LOCATION says, of which only the port and path of the description are used. */

@@ -1,6 +1,7 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import type { Link } from "../link.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
 import { callUntilAwake } from "../wake.ts";
@@ -88,7 +89,7 @@ class Attempts {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof ZapdError && /^pairing/.test(error.code)) throw error;
-      if (error instanceof ZapdError && /another device answers/.test(error.message)) throw error;
+      if (error instanceof Elsewhere) throw error;
       return false;
     }
   }
