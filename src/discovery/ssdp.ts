@@ -28,15 +28,11 @@ export interface SsdpSearch {
 /** Searches until the time is over. */
 export async function searchSsdp(search: SsdpSearch): Promise<void> {
   if (search.targets.length === 0) return;
-  const [{ createSocket }, { stormBuffer }] = await Promise.all([import("node:dgram"), currentRuntime()]);
-  const ask = (one: Interface) => {
-    const socket = createSocket("udp4");
-    return searchOn(one, search, socket, () => enlarge(socket, stormBuffer));
-  };
-  await Promise.all(search.interfaces.map(ask));
+  const { createSocket } = await import("node:dgram");
+  await Promise.all(search.interfaces.map((one) => searchOn(one, search, createSocket("udp4"))));
 }
 
-function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket, onBound: () => void): Promise<void> {
+function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Promise<void> {
   const { window, targets } = search;
   return new Promise((resolve) => {
     const timers: ReturnType<typeof setTimeout>[] = [];
@@ -69,7 +65,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket, onBo
       } catch (error) {
         return end(error);
       }
-      onBound();
+      enlarge(socket);
       ask();
       timers.push(setTimeout(send, window.timeoutMs / 2));
       window.onJoin(ask);
@@ -79,9 +75,9 @@ function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket, onBo
 }
 
 /** A storm of answers must not push the one of the real set out. */
-function enlarge(socket: dgram.Socket, bytes: number): void {
+function enlarge(socket: dgram.Socket): void {
   try {
-    socket.setRecvBufferSize(bytes);
+    socket.setRecvBufferSize(currentRuntime().stormBuffer);
   } catch {
     // Not every runtime can; the search is repeated anyway.
   }
