@@ -3,8 +3,8 @@
  * one way. A second request hides in most; what counts is how many keys the set is sent.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import net from "node:net";
 import { measured } from "../support/evidence.ts";
+import { hear } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
 
 const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
 
 test.each(cases)("T18 %s", async (_what, bytes, expected) => {
   const before = room.done("key");
-  const said = await exchange(bytes.replaceAll("{port}", String(room.daemon.port)));
+  const said = await exchange(bytes);
   const statuses = [...said.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status));
   expect({ pressed: room.done("key") - before, statuses: said.slice(0, 400) }).toMatchObject({ pressed: expected });
   if (expected === 0) expect(statuses.filter((status) => status < 400)).toEqual([]);
@@ -76,7 +76,7 @@ test.each(cases)("T18 %s", async (_what, bytes, expected) => {
 
 test("T18 two requests in one breath are both read, or the caller is hung up on", async () => {
   const before = room.done("key");
-  const said = await exchange((hidden + hidden).replaceAll("{port}", String(room.daemon.port)));
+  const said = await exchange(hidden + hidden);
   const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
   const pressed = room.done("key") - before;
   // Bun hangs up on a caller who does not wait for the first answer: nothing was promised, so one key may have been pressed.
@@ -89,24 +89,7 @@ test("T18 the cases are all there", () => {
   measured("T18", `framing, ${runtime}`, `${cases.length} cases, each refused or read in one way`);
 });
 
-/** What is answered within a moment of the last byte; a server that waits for more has read nothing. */
 function exchange(bytes: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = net.connect(room.daemon.port, "127.0.0.1");
-    let heard = "";
-    const end = () => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(heard);
-    };
-    let timer = setTimeout(end, 500);
-    socket.on("connect", () => socket.write(bytes, "latin1"));
-    socket.on("data", (some: Buffer) => {
-      heard += some.toString("latin1");
-      clearTimeout(timer);
-      timer = setTimeout(end, 100);
-    });
-    socket.on("error", end);
-    socket.on("close", end);
-  });
+  const { port } = room.daemon;
+  return hear(port, Buffer.from(bytes.replaceAll("{port}", String(port)), "latin1"), 500, 100);
 }

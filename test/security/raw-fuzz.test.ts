@@ -3,9 +3,9 @@
  * does not name this machine moves nothing, however it is mangled.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import net from "node:net";
 import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/fuzz.ts";
+import { hear } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
 import { dice } from "./dice.ts";
 
@@ -91,27 +91,6 @@ function mangled(source: string, roll: (most: number) => number): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** What is answered within a moment. */
-function exchange(bytes: Uint8Array): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = net.connect(room.daemon.port, "127.0.0.1");
-    let heard = "";
-    const end = () => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(heard);
-    };
-    const timer = setTimeout(end, 40);
-    socket.on("connect", () => socket.write(bytes));
-    socket.on("data", (some: Buffer) => {
-      heard += some.toString("latin1");
-      if (heard.includes("\r\n\r\n")) end();
-    });
-    socket.on("error", end);
-    socket.on("close", end);
-  });
-}
-
 async function fuzz(sources: readonly string[], count: number): Promise<Map<string, number>> {
   const roll = dice(seed);
   const said = new Map<string, number>();
@@ -120,7 +99,7 @@ async function fuzz(sources: readonly string[], count: number): Promise<Map<stri
   const lane = async () => {
     while (left-- > 0 && failed.length === 0) {
       const bytes = mangled(sources[roll(sources.length)] ?? "", roll);
-      const heard = await exchange(bytes);
+      const heard = await hear(room.daemon.port, bytes, 40, 0);
       const status = /^HTTP\/1\.1 (\d{3})/.exec(heard)?.[1] ?? "none";
       said.set(status, (said.get(status) ?? 0) + 1);
       if (/"(internal_error|storage_error)"/.test(heard))

@@ -66,6 +66,30 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
   });
 }
 
+/**
+ * What comes back within a moment: `firstMs` until the first byte of it, `moreMs` of silence after any. A server that waits
+ * for more than it was sent says nothing.
+ */
+export function hear(port: number, bytes: Uint8Array, firstMs: number, moreMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1", () => socket.write(bytes));
+    let heard = "";
+    const end = () => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(heard);
+    };
+    let timer = setTimeout(end, firstMs);
+    socket.on("data", (some: Buffer) => {
+      heard += some.toString("latin1");
+      clearTimeout(timer);
+      timer = setTimeout(end, moreMs);
+    });
+    socket.on("error", end);
+    socket.on("close", end);
+  });
+}
+
 async function push(socket: net.Socket, pieces: Iterable<Uint8Array>, over: () => boolean): Promise<void> {
   let go = () => {};
   socket.on("drain", () => go()).on("close", () => go());
