@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { KillSweep, newSweep } from "../reliability/kill-sweep.ts";
 import { type Sets, startSets, writers } from "../reliability/writers.ts";
 import { measured } from "../support/evidence.ts";
-import { noStrace } from "../support/strace.ts";
+import { tracedTest } from "../support/strace.ts";
 import { part, some } from "./length.ts";
 
 let sets: Sets;
@@ -19,8 +19,8 @@ const steps = [
 ];
 
 for (const writer of writers) {
-  test.skipIf(noStrace !== null)(
-    `R6 ${writer.file}: killed at every system call, no answered change is lost, and nothing is left${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+  tracedTest(
+    `R6 ${writer.file}: killed at every system call, no answered change is lost, and nothing is left`,
     async () => {
       const sweep = await KillSweep.begin(sets);
       try {

@@ -1,24 +1,14 @@
 /** R8: the disk fails, at each step of a write, in each way: the caller is told, nothing has changed, the next one succeeds. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import type { TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
-import { attach, noStrace } from "../support/strace.ts";
-import { expectTaken, introduce, type Sets, startSets, type Writer, writers } from "./writers.ts";
+import { attach, tracedTest } from "../support/strace.ts";
+import { expectTaken, homeForAll, type Writer, writers } from "./writers.ts";
 
-let sets: Sets;
-let daemon: TestDaemon;
+const home = homeForAll();
 let turn = 0;
-beforeAll(async () => {
-  sets = await startSets();
-  daemon = await startTestDaemon();
-  await introduce(daemon, sets);
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await sets.stop();
-});
 
 const calls = ["openat", "write", "fsync", "rename"] as const;
 const errors = ["EIO", "ENOSPC", "EACCES"] as const;
@@ -30,12 +20,12 @@ const tries = 20;
 async function changeWhile(writer: Writer, inject: string, path?: string): Promise<string> {
   const more = ["-e", `inject=${inject}`, ...(path === undefined ? [] : ["-P", path])];
   for (let tried = 0; tried < tries; tried++) {
-    const trace = await attach(daemon.process.pid ?? 0, { calls, more, filesOnly: true });
+    const trace = await attach(home.daemon.process.pid ?? 0, { calls, more, filesOnly: true });
     const told = await code(writer, ++turn);
     const lines = await trace.end();
     if (told !== "taken") return told;
     expect(lines.filter((line) => line.includes("(INJECTED)") && line.includes(".tmp"))).toEqual([]);
-    before = { turn, bytes: readFileSync(writer.path(daemon), "utf8") };
+    before = { turn, bytes: readFileSync(writer.path(home.daemon), "utf8") };
   }
   throw new Error(`${inject} never met a file`);
 }
@@ -46,32 +36,32 @@ let before = { turn: 0, bytes: "" };
 async function code(writer: Writer, to: number): Promise<string> {
   let said = "taken";
   const asked: TestDaemon = {
-    ...daemon,
+    ...home.daemon,
     async api(...call) {
-      const answered = await daemon.api(...call);
+      const answered = await home.daemon.api(...call);
       if (answered.status !== 200) said = `${answered.status} ${answered.body.error.code}`;
       return answered;
     },
   };
-  await writer.change(asked, sets, to);
+  await writer.change(asked, home.sets, to);
   return said;
 }
 
 async function failsAndRecovers(writer: Writer, inject: string, path?: string): Promise<void> {
-  expectTaken(await writer.change(daemon, sets, ++turn), writer.file);
-  before = { turn, bytes: readFileSync(writer.path(daemon), "utf8") };
+  expectTaken(await writer.change(home.daemon, home.sets, ++turn), writer.file);
+  before = { turn, bytes: readFileSync(writer.path(home.daemon), "utf8") };
   expect([inject, await changeWhile(writer, inject, path)]).toEqual([inject, "500 storage_error"]);
   // In memory and on disk it is as if nobody had asked.
-  expect([inject, await writer.read(daemon)]).toEqual([inject, before.turn]);
-  expect(readFileSync(writer.path(daemon), "utf8")).toBe(before.bytes);
-  expect(readdirSync(dirname(writer.path(daemon))).filter((name) => name.endsWith(".tmp"))).toEqual([]);
-  expectTaken(await writer.change(daemon, sets, ++turn), `${writer.file} after ${inject}`);
-  expect(await writer.read(daemon)).toBe(turn);
+  expect([inject, await writer.read(home.daemon)]).toEqual([inject, before.turn]);
+  expect(readFileSync(writer.path(home.daemon), "utf8")).toBe(before.bytes);
+  expect(readdirSync(dirname(writer.path(home.daemon))).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  expectTaken(await writer.change(home.daemon, home.sets, ++turn), `${writer.file} after ${inject}`);
+  expect(await writer.read(home.daemon)).toBe(turn);
 }
 
 for (const [at, writer] of writers.entries()) {
-  test.skipIf(noStrace !== null)(
-    `R8 ${writer.file}: EIO, ENOSPC and EACCES at each step are told, and leave memory and disk as they were${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+  tracedTest(
+    `R8 ${writer.file}: EIO, ENOSPC and EACCES at each step are told, and leave memory and disk as they were`,
     async () => {
       let failures = 1;
       for (const [step, call] of calls.entries()) {
@@ -81,7 +71,7 @@ for (const [at, writer] of writers.entries()) {
         for (const error of some) await failsAndRecovers(writer, `${call}:error=${error}:when=1`);
       }
       // The last step, after the file has its name.
-      await failsAndRecovers(writer, "fsync:error=EIO:when=1", dirname(writer.path(daemon)));
+      await failsAndRecovers(writer, "fsync:error=EIO:when=1", dirname(writer.path(home.daemon)));
       measured("R8", writer.file, `${failures} failures told, 0 changes half made`);
     },
     60_000,

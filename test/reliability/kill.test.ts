@@ -1,7 +1,7 @@
 /** A sample of the sweep that kill.long.ts makes whole. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { measured } from "../support/evidence.ts";
-import { noStrace } from "../support/strace.ts";
+import { noStrace, tracedTest } from "../support/strace.ts";
 import { KillSweep, newSweep } from "./kill-sweep.ts";
 import { type Sets, startSets, writers } from "./writers.ts";
 
@@ -23,8 +23,8 @@ afterAll(async () => {
 const sampled = (at: number) => (_call: string, n: number) => n === 1 + (at % 3);
 
 for (const [at, writer] of writers.entries()) {
-  test.skipIf(noStrace !== null)(
-    `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+  tracedTest(
+    `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left`,
     async () => {
       const found = newSweep();
       // Calls are counted for each thread, and which one works is chance: too few kills are made up for.

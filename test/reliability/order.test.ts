@@ -2,33 +2,23 @@
  * R7: what a power cut finds. Nothing that was not synced may be relied on: the file is synced before it takes its name,
  * and the folder before the caller is answered.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { expect } from "bun:test";
 import { measured } from "../support/evidence.ts";
-import { attach, callsIn, fileCalls, noStrace } from "../support/strace.ts";
-import { expectTaken, introduce, type Sets, startSets, writers } from "./writers.ts";
+import { attach, callsIn, fileCalls, tracedTest } from "../support/strace.ts";
+import { expectTaken, homeForAll, writers } from "./writers.ts";
 
-let sets: Sets;
-let daemon: TestDaemon;
-beforeAll(async () => {
-  sets = await startSets();
-  daemon = await startTestDaemon();
-  await introduce(daemon, sets);
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await sets.stop();
-});
+const home = homeForAll();
 
 for (const writer of writers) {
-  test.skipIf(noStrace !== null)(
-    `R7 ${writer.file}: the file is synced, then renamed, then the folder synced, then the caller answered${noStrace === null ? "" : ` (skipped: ${noStrace})`}`,
+  tracedTest(
+    `R7 ${writer.file}: the file is synced, then renamed, then the folder synced, then the caller answered`,
     async () => {
       const changes = 5;
-      const trace = await attach(daemon.process.pid ?? 0, { calls: [...fileCalls, "sendto"] });
-      for (let turn = 1; turn <= changes; turn++) expectTaken(await writer.change(daemon, sets, turn), writer.file);
+      const trace = await attach(home.daemon.process.pid ?? 0, { calls: [...fileCalls, "sendto"] });
+      for (let turn = 1; turn <= changes; turn++)
+        expectTaken(await writer.change(home.daemon, home.sets, turn), writer.file);
       const calls = callsIn(await trace.end());
-      const path = writer.path(daemon);
+      const path = writer.path(home.daemon);
       const folder = path.slice(0, path.lastIndexOf("/"));
       const temporary = `${folder}/.${writer.file}.`;
       const steps = calls.flatMap(({ name, words, failed, from, to }) => {

@@ -2,11 +2,12 @@
  * Everything that a daemon keeps on disk, each file with a change that reaches it through the API and a way to read it
  * back: what the proofs about files are run over. A new file is a new entry here.
  */
+import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
-import type { TestDaemon } from "../support/daemon.ts";
+import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 
 /** The devices whose facts are kept. */
 export interface Sets {
@@ -83,6 +84,21 @@ export async function startSets(): Promise<Sets> {
       await Promise.all([sets.roku.stop(), sets.kodi.stop()]);
     },
   };
+}
+
+/** Both devices and a daemon that knows them, for all the tests of a file. */
+export function homeForAll(setup?: DaemonSetup): { sets: Sets; daemon: TestDaemon } {
+  const home = {} as { sets: Sets; daemon: TestDaemon };
+  beforeAll(async () => {
+    home.sets = await startSets();
+    home.daemon = await startTestDaemon(setup);
+    await introduce(home.daemon, home.sets);
+  });
+  afterAll(async () => {
+    await home.daemon.dispose();
+    await home.sets.stop();
+  });
+  return home;
 }
 
 /** Makes both devices known, and every file say `turn`. */

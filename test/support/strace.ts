@@ -1,4 +1,5 @@
 /** System calls of a process that runs: watched, or made to fail, by strace(1) attached to it. */
+import { test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +17,11 @@ export const noStrace: string | null = (() => {
   return tried.status === 0 ? null : `strace may not trace here: ${tried.stderr.split("\n")[0]}`;
 })();
 if (noStrace !== null) process.stderr.write(`skipped: what needs strace: ${noStrace}\n`);
+
+/** A test that is skipped where nothing can be traced, and says why. */
+export function tracedTest(title: string, run: () => Promise<void>, timeoutMs?: number): void {
+  test.skipIf(noStrace !== null)(`${title}${noStrace === null ? "" : ` (skipped: ${noStrace})`}`, run, timeoutMs);
+}
 
 export interface Trace {
   /** Lets go of the process, which goes on, and gives the lines: `<thread> <seconds> <call>`. */
