@@ -34,7 +34,7 @@ export async function listenHttp(place: Place, handler: Handler): Promise<Listen
   server.on("request", serve);
   // Who waits for a word before it sends a body gets it when the body is wanted.
   server.on("checkContinue", serve);
-  // Nothing is a way to somewhere else here, and is told so as any other method that a path does not take.
+  // No proxy: a CONNECT, which comes as a bare socket, is refused as any other method that a path does not take.
   server.on("connect", (message: http.IncomingMessage, socket: Socket) => {
     const response = new ServerResponse(message);
     response.shouldKeepAlive = false;
