@@ -6,6 +6,7 @@ const networkInterfaces = () => process.getBuiltinModule("node:os").networkInter
 export interface Interface {
   readonly name: string;
   readonly address: string;
+  readonly netmask: string;
   readonly broadcast: string;
   readonly loopback: boolean;
 }
@@ -18,6 +19,7 @@ export function interfacesNow(): Interface[] {
       .map((one) => ({
         name,
         address: one.address,
+        netmask: one.netmask,
         broadcast: broadcastOf(one.address, one.netmask),
         loopback: one.internal,
       })),
@@ -39,6 +41,12 @@ export function wantedInterfaces(wanted: readonly string[], all = interfacesNow(
 export function isThisMachine(host: string): boolean {
   if (host.startsWith("127.") || host === "::1" || host === "localhost" || /^::ffff:127\./i.test(host)) return true;
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === host));
+}
+
+/** Whether an address is on the link of an interface, as far as its netmask tells: that of a tunnel says nothing. */
+export function isOnLink(address: string, { address: own, netmask }: Interface): boolean {
+  if (netmask === "255.255.255.255") return true;
+  return broadcastOf(address, netmask) === broadcastOf(own, netmask);
 }
 
 function broadcastOf(address: string, netmask: string): string {

@@ -1,6 +1,6 @@
 /** Browsing over mDNS (bonjour-service), on each interface, services told the moment they are complete. Knows no platform. */
 import type { MdnsService } from "../platforms/platform.ts";
-import type { Interface } from "./interfaces.ts";
+import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
 export interface MdnsBrowse {
@@ -31,7 +31,11 @@ export async function browseMdns(browse: MdnsBrowse): Promise<void> {
       browse.onTrouble(`${one.name} (${one.address}) could not be asked over mDNS: ${String(error)}`);
     const bonjour = new Bonjour(optionsFor(one), trouble);
     for (const type of browse.types) {
-      const browser = bonjour.find(wordsOf(type), (found: Found) => browse.onService(serviceOf(found, type)));
+      const browser = bonjour.find(wordsOf(type), (found: Found) => {
+        const service = serviceOf(found, type);
+        // The system also gives us what comes over interfaces that we did not ask on (RFC 6762, 11).
+        if (isOnLink(service.source, one)) browse.onService(service);
+      });
       browse.window.onJoin(() => browser.update());
       browsers.push(browser);
     }

@@ -35,7 +35,7 @@ export function examined(given: MadeUp = {}): Examination {
     ...{ daemon: {}, discovery: { interfaces: [...(given.wished ?? [])] }, devices: {}, dev: {} },
   });
   const all = named.map(({ name }, at) => ({
-    ...{ name, address: `192.168.${at}.2`, broadcast: `192.168.${at}.255`, loopback: false },
+    ...{ name, address: `192.168.${at}.2`, netmask: "255.255.255.0", broadcast: `192.168.${at}.255`, loopback: false },
   }));
   const probes = named.map(
     ({ name, heard }, at): Probe => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { resolveHost, splitHost } from "../../src/discovery/hosts.ts";
-import { interfacesNow, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
+import { interfacesNow, isOnLink, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
 import { ZapdError } from "../../src/errors.ts";
 
 function codeOf(error: unknown): string {
@@ -141,9 +141,9 @@ describe("T7 the address of a host", () => {
 
 describe("interfaces", () => {
   const all = [
-    { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true },
-    { name: "eth0", address: "192.168.1.7", broadcast: "192.168.1.255", loopback: false },
-    { name: "tun0", address: "10.8.0.2", broadcast: "10.8.0.2", loopback: false },
+    { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true },
+    { name: "eth0", address: "192.168.1.7", netmask: "255.255.255.0", broadcast: "192.168.1.255", loopback: false },
+    { name: "tun0", address: "10.8.0.2", netmask: "255.255.255.255", broadcast: "10.8.0.2", loopback: false },
   ];
   const names = (wanted: readonly string[]) => wantedInterfaces(wanted, all).map((one) => one.name);
 
@@ -156,9 +156,17 @@ describe("interfaces", () => {
     expect(names(["wlan9"])).toEqual([]);
   });
 
+  test("what is on the link of each is told by its netmask; that of a tunnel says nothing", () => {
+    const links = (address: string) => all.filter((one) => isOnLink(address, one)).map((one) => one.name);
+    expect(links("192.168.1.200")).toEqual(["eth0", "tun0"]);
+    expect(links("192.168.2.7")).toEqual(["tun0"]);
+    expect(links("127.9.9.9")).toEqual(["lo", "tun0"]);
+    expect(links("")).toEqual(["tun0"]);
+  });
+
   test("the loopback of this machine has its broadcast address", () => {
     const lo = interfacesNow().find((one) => one.address === "127.0.0.1");
-    expect(lo).toMatchObject({ loopback: true, broadcast: "127.255.255.255" });
+    expect(lo).toMatchObject({ loopback: true, netmask: "255.0.0.0", broadcast: "127.255.255.255" });
   });
 
   test("what leads back to this machine is known for it", () => {

@@ -4,16 +4,16 @@ import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
 import { announce } from "../support/mdns-service.ts";
 
-const lo = { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true };
+const lo = { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true };
 const never = new AbortController().signal;
 
-async function browse(types: readonly string[], timeoutMs: number, wanted = "") {
+async function browse(types: readonly string[], timeoutMs: number, wanted = "", on = lo) {
   const services: { service: MdnsService; at: number }[] = [];
   const troubles: string[] = [];
   const stop = new AbortController();
   const start = performance.now();
   await browseMdns({
-    ...{ types, interfaces: [lo], window: new ScanWindow(timeoutMs, stop.signal) },
+    ...{ types, interfaces: [on], window: new ScanWindow(timeoutMs, stop.signal) },
     onService: (service) => {
       services.push({ service, at: performance.now() - start });
       if (service.name === wanted) stop.abort();
@@ -46,6 +46,21 @@ test("one of another type is not told", async () => {
   try {
     const { services } = await browse(["_zapd-test._tcp"], 400);
     expect(services.filter(({ service }) => service.name === announced.name)).toEqual([]);
+  } finally {
+    await announced.stop();
+  }
+}, 10_000);
+
+test("T6 what was sent on another link than the one that is asked on is not told", async () => {
+  const announced = announce("zapd-test", {});
+  try {
+    const elsewhere = { ...lo, address: "127.1.0.1", netmask: "255.255.0.0", broadcast: "127.1.255.255" };
+    const heard = async (on: typeof lo) => {
+      const { services, troubles } = await browse(["_zapd-test._tcp"], 1_500, announced.name, on);
+      expect(troubles).toEqual([]);
+      return services.some(({ service }) => service.name === announced.name);
+    };
+    expect(await Promise.all([heard(lo), heard(elsewhere)])).toEqual([true, false]);
   } finally {
     await announced.stop();
   }

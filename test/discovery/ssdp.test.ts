@@ -66,7 +66,7 @@ describe("a datagram", () => {
 });
 
 describe.skipIf(noSearches !== null).concurrent("a search", () => {
-  const lo = { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true };
+  const lo = { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true };
   const responders: Responder[] = [];
   afterAll(() => {
     for (const responder of responders.splice(0)) responder.stop();
@@ -151,7 +151,13 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
 
   test("on an interface that is gone says so, and goes on with the others", async () => {
     const { target } = await respond((_number, target) => [found(target, "http://127.0.0.1:1/")]);
-    const gone = { name: "wlan9", address: "203.0.113.7", broadcast: "203.0.113.255", loopback: false };
+    const gone = {
+      name: "wlan9",
+      address: "203.0.113.7",
+      netmask: "255.255.255.0",
+      broadcast: "203.0.113.255",
+      loopback: false,
+    };
     const { answers, troubles } = await search([target], 300, { interfaces: [gone, lo] });
     expect(answers.length).toBeGreaterThan(0);
     expect(troubles.length).toBe(1);

@@ -13,7 +13,7 @@ import { announce } from "../support/mdns-service.ts";
 import { dice } from "./dice.ts";
 
 const type = "_zapd-fuzz._tcp";
-const lo = { name: "lo", address: "127.0.0.1", broadcast: "127.255.255.255", loopback: true };
+const lo = { name: "lo", address: "127.0.0.1", netmask: "255.0.0.0", broadcast: "127.255.255.255", loopback: true };
 const group = "224.0.0.251";
 
 /** Datagrams of a sound service, as they are sent on the loopback interface. */
