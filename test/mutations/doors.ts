@@ -168,6 +168,12 @@ export const mutations: readonly Mutation[] = [
     replace: "",
   },
   {
+    ...{ name: "announcements of other links are heard", file: "src/discovery/mdns.ts" },
+    tests: ["test/discovery/mdns.test.ts"],
+    find: "if (isOnLink(service.source, one)) ",
+    replace: "",
+  },
+  {
     ...{ name: "one host may take all turns of a scan", file: "src/discovery/intake.ts" },
     tests: ["test/discovery/intake.test.ts"],
     find: " || host.tries >= perHost.candidates",
