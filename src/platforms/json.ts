@@ -5,6 +5,11 @@ export type Json = Readonly<Record<string, unknown>>;
 
 export const isJson: (value: unknown) => value is Json = isObject;
 
+/** The value, where it is an object; an empty one for anything else. */
+export function asJson(value: unknown): Json {
+  return isJson(value) ? value : {};
+}
+
 /** A text that says something, cut at 512 characters. */
 export function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;

@@ -1,6 +1,6 @@
 /** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
 import { ZapdError } from "../../errors.ts";
-import { isJson, type Json, listOf, text } from "../json.ts";
+import { asJson, type Json, listOf, text } from "../json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { blameDialog, dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
@@ -55,7 +55,7 @@ async function runAddon(
     .catch((error: unknown) => {
       throw codeOf(error) === -32_602 || codeOf(error) === -32_100 ? notInstalled(addonid) : error;
     });
-  const addon = isJson(details["addon"]) ? details["addon"] : {};
+  const addon = asJson(details["addon"]);
   if (addon["enabled"] === false)
     throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
       hint: "In Kodi: Settings > Add-ons > My add-ons, and enable it",

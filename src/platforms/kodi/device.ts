@@ -2,7 +2,7 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { Elsewhere } from "../elsewhere.ts";
-import { isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../json.ts";
 import { Link } from "../link.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { readMac } from "../wake.ts";
@@ -54,10 +54,7 @@ export class KodiDevice {
         const session = await KodiSession.open(at, surroundings, signal);
         try {
           session.follow((method, data) => this.#told(session, method, data), ended);
-          await this.#prove(async (method, params) => {
-            const result = await session.call(method, params, signal);
-            return isJson(result) ? result : {};
-          });
+          await this.#prove(async (method, params) => asJson(await session.call(method, params, signal)));
           return session;
         } catch (error) {
           session.close();
@@ -74,8 +71,7 @@ export class KodiDevice {
 
   /** A question that is answered by an object. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    const result = await this.#ask(method, params, signal);
-    return isJson(result) ? result : {};
+    return asJson(await this.#ask(method, params, signal));
   }
 
   /** The players that are active; after a stop one still answers zeros, so this is asked first (7.2). */

@@ -2,7 +2,7 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
-import { isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../json.ts";
 import type { Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
 import { readMac } from "../wake.ts";
 import { httpType } from "./device.ts";
@@ -69,10 +69,7 @@ async function overHttp(
 ): Promise<Identified> {
   const rpc = new HttpRpc({ address: lead, surroundings, credentials: null });
   try {
-    const ask = async (method: string, params: Json) => {
-      const result = await rpc.read(method, params, signal);
-      return isJson(result) ? result : {};
-    };
+    const ask = async (method: string, params: Json) => asJson(await rpc.read(method, params, signal));
     return { ...(await factsBy(ask, lead, asking)), access: "full" };
   } catch (error) {
     if (!(error instanceof ZapdError) || error.code !== "pairing_required") throw error;
@@ -89,10 +86,7 @@ async function overSocket(lead: Lead, surroundings: Surroundings, signal: AbortS
   const within = deadline(surroundings.requestTimeout(), signal);
   const session = await KodiSession.open(lead, surroundings, within);
   try {
-    const ask = async (method: string, params: Json) => {
-      const result = await session.call(method, params, within);
-      return isJson(result) ? result : {};
-    };
+    const ask = async (method: string, params: Json) => asJson(await session.call(method, params, within));
     return { ...(await factsBy(ask, lead, none)), access: "full", traits: { transport: `websocket:${lead.port}` } };
   } finally {
     session.close();

@@ -1,5 +1,5 @@
 /** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
-import { isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../json.ts";
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
 
@@ -144,7 +144,7 @@ export interface Window {
 }
 
 export function readWindow(result: Json): Window {
-  const window = isJson(result["currentwindow"]) ? result["currentwindow"] : {};
+  const window = asJson(result["currentwindow"]);
   return { id: typeof window["id"] === "number" ? window["id"] : 0, label: text(window["label"]) ?? "" };
 }
 

@@ -1,5 +1,5 @@
 /** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
-import { isJson, type Json } from "../json.ts";
+import { asJson, type Json } from "../json.ts";
 import type { PlatformApp, PlatformState } from "../platform.ts";
 import { addonOf, appOf, describePlayback, type Playing, readTime } from "./protocol.ts";
 
@@ -52,7 +52,7 @@ export class PushedState {
     // What is being read now may be from before it.
     if (!reading) return this.commanded();
     this.#heardAt = performance.now();
-    const player = isJson(data["player"]) ? data["player"] : {};
+    const player = asJson(data["player"]);
     const speed = player["speed"];
     const { playing } = reading;
     switch (method) {

@@ -1,7 +1,7 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { ZapdError } from "../../errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../http.ts";
-import { isJson, type Json } from "../json.ts";
+import { asJson, isJson, type Json } from "../json.ts";
 import type { Address, CredentialKeeper, Surroundings } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;
@@ -36,10 +36,7 @@ export class HttpRpc {
       ...{ address, surroundings },
       ...(prove && {
         prove: (read) =>
-          prove(async (method, params) => {
-            const result = resultOf(await read("/jsonrpc", this.#sent(method, params)));
-            return isJson(result) ? result : {};
-          }),
+          prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#sent(method, params))))),
       }),
     });
   }

@@ -3,7 +3,7 @@
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
 import { deadline } from "../http.ts";
-import { isJson, type Json } from "../json.ts";
+import { asJson, isJson, type Json } from "../json.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
 import { Questions } from "../questions.ts";
@@ -85,8 +85,7 @@ export class KodiSession implements Session {
     }
     if (!isJson(said)) return;
     const { id, method, params } = said;
-    if (typeof method === "string" && isJson(params))
-      return this.#told(method, isJson(params["data"]) ? params["data"] : {});
+    if (typeof method === "string" && isJson(params)) return this.#told(method, asJson(params["data"]));
     const waiting = this.#questions.under(id);
     try {
       waiting?.resolve(resultIn(said));

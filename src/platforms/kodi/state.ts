@@ -1,5 +1,5 @@
 /** Reading what a Kodi does (players.md 7.2): each part may fail alone. */
-import { isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
@@ -57,12 +57,7 @@ export async function readPlayer(device: KodiDevice, signal: AbortSignal): Promi
       .catch((): Json => ({})),
     device.read("XBMC.GetInfoLabels", { labels: ["Player.Filenameandpath"] }, signal).catch((): Json => ({})),
   ]);
-  return readPlaying(
-    playerid,
-    properties,
-    isJson(item["item"]) ? item["item"] : {},
-    text(labels["Player.Filenameandpath"]),
-  );
+  return readPlaying(playerid, properties, asJson(item["item"]), text(labels["Player.Filenameandpath"]));
 }
 
 /** The add-on whose folder is open. */

@@ -4,7 +4,7 @@
  */
 import { ZapdError } from "../../errors.ts";
 import { deadline } from "../http.ts";
-import { isJson, text } from "../json.ts";
+import { asJson, isJson, text } from "../json.ts";
 import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
 import { Questions } from "../questions.ts";
@@ -140,7 +140,7 @@ export class WebosSession implements Session {
     const said = parsed(message);
     if (!said) return;
     const id = said.type === "hello" ? "hello" : said.id;
-    const payload = isJson(said["payload"]) ? said["payload"] : {};
+    const payload = asJson(said["payload"]);
     const failure = failureOf(said, payload);
     const waiting = this.#questions.under(id);
     const subscriber = this.#subscribers.get(id);
