@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import { readdirSync } from "node:fs";
 import { Failure } from "../../src/api.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
 import { add, at, type Name, succeed, until } from "./checked.ts";
 import { FakeRoku } from "./fake-roku.ts";
 import { type Fault, faults, fullBacklog, redirect } from "./fault-server.ts";
@@ -83,6 +84,8 @@ const calls: readonly [Name, unknown][] = [
 
 /** What went wrong in a test, all of it: one bad answer does not hide the others. */
 let wrong: string[] = [];
+/** Calls that ended as they must, in all tests. */
+let right = 0;
 
 /** One call within its time, ended by a device_* failure in the envelope. */
 async function fails(
@@ -94,10 +97,12 @@ async function fails(
   const answered = await call.catch((error: Error) => ({ status: 0, body: `no answer: ${error.message}` }));
   const took = Math.round(performance.now() - started);
   const read = Failure.safeParse(answered.body);
+  const before = wrong.length;
   if (answered.status !== 500 || !read.success)
     wrong.push(`${what}: ${answered.status} ${JSON.stringify(answered.body).slice(-400)}`);
   else if (!deviceCodes.includes(read.data.error.code)) wrong.push(`${what}: ${JSON.stringify(read.data.error)}`);
   if (took > withinMs) wrong.push(`${what}: took ${took} ms, more than ${withinMs}`);
+  if (wrong.length === before) right++;
 }
 
 async function broken(): Promise<{ set: FakeRoku; id: string }> {
@@ -127,6 +132,11 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
     await set.wire.listen(set.host, set.port);
   }
   await meanwhile(Promise.all(sets.map(({ what, id }) => driveAll(what, id))));
+  measured(
+    "T9",
+    "broken answers",
+    `${sets.length} kinds of fault, ${right} calls ended in time, ${wrong.length} did not`,
+  );
   // And each is well again when its fault is.
   const { set, id } = sets[0] ?? (await broken());
   set.wire.fault = null;
@@ -224,6 +234,11 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
   );
   expect(healthy.wire.requests).toEqual([]);
   expect((await succeed(daemon, "listDevices")).length).toBe(devices + cases.length);
+  measured(
+    "T5",
+    "redirects",
+    `${cases.length} kinds, ${calls.length} calls to each, ${healthy.wire.requests.length} followed`,
+  );
   const { set, id } = await broken();
   for (const status of [302, 307, 308]) {
     set.installer.wire.fault = redirect(status, stop);
@@ -235,4 +250,9 @@ test("T5 redirects lead nowhere: not to the daemon itself, not to a file, not in
 test("R4 afterwards no connection is left open", async () => {
   // A set's own kept connections rest a few seconds; there were hundreds before.
   await until("the descriptors back", () => descriptors() < 60, 10_000);
+  measured(
+    "R4",
+    "faults of sets",
+    `${right} calls, each an error in time; ${descriptors()} descriptors open afterwards`,
+  );
 }, 15_000);

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, defaultOf, settingOf, settings } from "../../src/config/schema.ts";
 import { ZapdError } from "../../src/errors.ts";
+import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/fuzz.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-config-"));
@@ -98,6 +99,7 @@ test(
       ),
       { minLength: 1, maxLength: 3 },
     );
+    const numRuns = runs(3_000, 45_000);
     let refused = 0;
     await fc.assert(
       fc.asyncProperty(damage, async (cuts) => {
@@ -114,9 +116,10 @@ test(
         expect([code, message]).toEqual(["config_invalid", expect.stringMatching(/line \d+, column \d+: /)]);
         expect(`${message}${hint}${String(cause)}`).not.toContain(canary);
       }),
-      { numRuns: runs(3_000, 45_000), seed },
+      { numRuns, seed },
     );
     expect(refused).toBeGreaterThan(500);
+    measured("T23", "damaged files", `${numRuns}, ${refused} refused by their place, none quoted`);
   },
   within(20_000),
 );

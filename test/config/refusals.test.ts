@@ -7,6 +7,7 @@ import { ConfigFile } from "../../src/config/config.ts";
 import { settings } from "../../src/config/schema.ts";
 import type { ErrorCode } from "../../src/errors.ts";
 import { ZapdError } from "../../src/errors.ts";
+import { measured } from "../support/evidence.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-refusals-"));
 const path = join(folder, "config.toml");
@@ -16,7 +17,11 @@ beforeAll(async () => {
   writeFileSync(path, `# mine\n[daemon]\nlog_level = "info" # loud enough\n[dev]\nvendor_password = "${canary}"\n`);
   config = await ConfigFile.open(path);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+  measured("T23", "patches that hold what they must not", `${count} refused, not a byte of the file changed`);
+});
 
 async function refused(changes: Readonly<Record<string, unknown>>, code: ErrorCode): Promise<ZapdError> {
   const before = [readFileSync(path, "utf8"), statSync(path).ino, statSync(path).mtimeMs, config.running];
@@ -31,6 +36,7 @@ async function refused(changes: Readonly<Record<string, unknown>>, code: ErrorCo
   expect(message + hint).not.toContain(canary);
   expect(message.length).toBeLessThan(400);
   expect([readFileSync(path, "utf8"), statSync(path).ino, statSync(path).mtimeMs, config.running]).toEqual(before);
+  count++;
   return error as ZapdError;
 }
 

@@ -46,8 +46,9 @@ test("the last note of a name counts, and figures stand in order", () => {
   );
 });
 
-test("figures are of proofs that stand", () => {
+test("each promise has a figure, and figures are of proofs that stand", () => {
   const figures = readFigures();
+  expect(ids.filter((id) => Object.keys(figures[id] ?? {}).length === 0)).toEqual([]);
   expect(Object.keys(figures).filter((id) => !proofs.some((proof) => proof.id === id))).toEqual([]);
 });
 
