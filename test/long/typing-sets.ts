@@ -3,14 +3,14 @@ import { createServer } from "node:net";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { obey, Worker } from "../bench/worker.ts";
 
-const sets: { simulator: RokuSimulator; typed: string }[] = [];
+const sets: { simulator: RokuSimulator; typed: string; hangs: boolean }[] = [];
 
 const orders = {
   /** So many sets, each on an address of its own; where they answer. */
   async start({ count }: { readonly count: number }) {
     return Promise.all(
       Array.from({ length: count }, async (_, at) => {
-        const set = { simulator: undefined as unknown as RokuSimulator, typed: "" };
+        const set = { simulator: undefined as unknown as RokuSimulator, typed: "", hangs: false };
         set.simulator = createRokuSimulator({
           ...{ name: `Typed ${process.pid} ${at}`, host: `127.${20 + (process.pid % 200)}.9.${1 + at}` },
           ...{ ssdp: false, launchMs: 0 },
@@ -29,7 +29,10 @@ const orders = {
   /** From now on the first so many take connections, and never say a word. */
   async hang({ count }: { readonly count: number }) {
     await Promise.all(
-      sets.slice(0, count).map(async ({ simulator: { host, port, stop } }) => {
+      sets.slice(0, count).map(async (set) => {
+        if (set.hangs) return;
+        set.hangs = true;
+        const { host, port, stop } = set.simulator;
         await stop();
         const server = createServer((socket) => void socket.on("error", () => {}).resume());
         await new Promise<void>((resolve) => server.listen(port, host, resolve));
