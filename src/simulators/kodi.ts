@@ -117,7 +117,10 @@ export function createKodiSimulator(options: KodiSimulatorOptions): KodiSimulato
         channel: null,
       } as const;
       start(model, facts, positionMs);
-      if (paused && model.playing !== null) pause(model, model.playing, true);
+      if (!paused || model.playing === null) return;
+      pause(model, model.playing, true);
+      // Where it was put, and not where it has come to since.
+      model.playing.positionMs = positionMs;
     },
     tune(channelId) {
       const channel = model.channels.find(({ id }) => id === channelId);
