@@ -4,10 +4,12 @@
 export async function readUnseen(what: string): Promise<string> {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
-  stderr.write(`${what}: `);
+  // Before it is asked for: who types at once must not see it either.
   stdin.setRawMode(true);
   try {
-    return await typedLine(stdin);
+    const line = typedLine(stdin);
+    stderr.write(`${what}: `);
+    return await line;
   } finally {
     stdin.setRawMode(false);
     stdin.pause();
