@@ -32,8 +32,6 @@ const systems = [
  */
 const compile = [
   ...["build", "--compile", "--minify", "--bytecode", "--bytecode-depth=2", "--format=esm", "--splitting"],
-  // What a run reads lies together (.ci/profile.ts).
-  `--bytecode-order=${join(root, ".ci", "bytecode.order")}`,
   ...["--compile-jit-policy=100", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
 ];
 

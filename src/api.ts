@@ -24,6 +24,8 @@ export const Device = z.object({
   serial: text,
   mac: text,
   software_version: text,
+  /** What is known now, without asking it. */
+  power: z.enum(powers),
   host: z.string(),
   port,
   /** Ports beside the control port, where they are not the platform's usual ones. */

@@ -82,6 +82,11 @@ const failures = {
     when: "A value has the wrong type, or is out of its range",
     message: "daemon.http_host must be a loopback address: 127.0.0.1, ::1 or localhost",
   },
+  device_elsewhere: {
+    when: "The device that answers at the given address is known at another, and still answers there or has secrets: adding by an address never moves it",
+    message: "Den is known at 192.168.1.52 and answers there; 192.168.1.66 says that it is the same device",
+    hint: "If it really moved: zapd pair Den --host 192.168.1.66, which begins without the old key, or zapd forget Den and add it anew",
+  },
   forbidden_host: {
     when: "`Host` is not a name of this machine's loopback (so that DNS rebinding fails)",
     message: "The request was made to a host that is not this machine's loopback",
@@ -150,6 +155,11 @@ const failures = {
     when: "Other commands to the device, or other installations, are in the way; nothing was sent",
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
+  },
+  device_unproven: {
+    when: "The device is on probation, because it has moved and has secrets, or because two answer for it: it gets no secret and no typed text until somebody says that it is the one",
+    message: "Den is not proven: it was known at 192.168.1.52 and answers at 192.168.1.66 since",
+    hint: "If it is yours: zapd trust Den, or pair with it anew: zapd pair Den --host 192.168.1.66",
   },
   pairing_required: {
     when: "The device takes commands only from those that it is paired with",

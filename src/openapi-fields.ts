@@ -24,6 +24,7 @@ export const deviceFields = {
   serial: unsaid,
   mac: "The network address of its hardware, the one in use; `null`, where it is not known",
   software_version: unsaid,
+  power: "Whether it is on: what is known now, without asking it",
   host: "Where it answers",
   port: "Its control port",
   ports: "Ports beside the control port, where they are not the platform's usual ones",

@@ -63,6 +63,7 @@ const named = [
 /** What asking a device can lead to. */
 const device = [
   ...(["unsupported_operation", "device_unreachable", "device_timeout", "device_refused", "device_error"] as const),
+  "device_unproven",
   "pairing_required",
 ] as const satisfies readonly ErrorCode[];
 
@@ -80,7 +81,7 @@ export const operationTexts = {
     description:
       "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on.",
     codes: [
-      ...(["invalid_host", "invalid_device_name", "device_name_taken"] as const),
+      ...(["invalid_host", "device_elsewhere", "invalid_device_name", "device_name_taken"] as const),
       ...(["device_unreachable", "device_timeout", "device_error", "storage_error"] as const),
     ],
     body: {

@@ -4,13 +4,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, type Source, sourcesIn } from "./support/sources.ts";
 
-/** Longer than 250 lines, each with its reason. */
-const long: Readonly<Record<string, string>> = {
-  "src/openapi-texts.ts": "a table, an entry for each operation",
-  "test/config/refusals.test.ts": "a table of what no setting takes",
-  "test/routes/bad-input.test.ts": "a table of bad requests, with the code of each",
-};
-
 const sources = sourcesIn("src");
 const tests = sourcesIn("test");
 const platforms = readdirSync(join(root, "src/platforms"), { withFileTypes: true })
@@ -61,12 +54,6 @@ describe("each word has its place", () => {
       ]);
     }
     for (const { path, text } of tests) expect([path, unfinished.exec(text)?.[0]]).toEqual([path, undefined]);
-  });
-
-  test("no file is longer than 250 lines without a reason, and no reason outlives its need", () => {
-    const found = [...sources, ...tests].filter(({ lines }) => lines > 250).map(({ path }) => path);
-    expect(found.filter((path) => !Object.hasOwn(long, path))).toEqual([]);
-    expect(Object.keys(long).filter((path) => !found.includes(path))).toEqual([]);
   });
 
   test("exports have names", () => {

@@ -71,12 +71,21 @@ export class Control {
 
   /** A registry entry as the API shows it. */
   describe(entry: Entry, defaultId = this.defaultDevice()?.id): Device {
-    const { status, last_seen } = this.#deps.registry.contact(entry.id);
+    const { status, last_seen, power } = this.#deps.registry.contact(entry.id);
     const { id, name, platform, kind, manufacturer, model, serial, macs, software_version, added_at } = entry;
     const { host, port, ports, access } = entry;
     return {
-      ...{ id, name, platform, kind, manufacturer, model, serial, mac: macs[0] ?? null, software_version, host, port },
-      ...{ ports, status, access, capabilities: [...this.#links.capabilities(entry)], is_default: defaultId === id },
+      ...{ id, name, platform, kind, manufacturer, model, serial, mac: macs[0] ?? null, software_version },
+      ...{
+        power: power ?? "unknown",
+        host,
+        port,
+        ports,
+        status,
+        access,
+        capabilities: [...this.#links.capabilities(entry)],
+        is_default: defaultId === id,
+      },
       ...{ added_at, last_seen },
     };
   }
