@@ -43,11 +43,13 @@ export class Credentials {
 
   /** Where a platform keeps those of one device. */
   keeper(id: string): CredentialKeeper {
+    const read = () => {
+      const { credentials } = this.#store.value;
+      return Object.hasOwn(credentials, id) ? (credentials[id] ?? null) : null;
+    };
     return {
-      read: () => {
-        const { credentials } = this.#store.value;
-        return Object.hasOwn(credentials, id) ? (credentials[id] ?? null) : null;
-      },
+      read,
+      readAnyway: read,
       keep: (kept) => {
         // Hidden before it is on disk: a failure to write it must not show it either.
         this.#hideAll(kept);

@@ -136,6 +136,8 @@ export interface PairingAnswer {
   readonly pin?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
+  /** The device may be another than the one that was paired before: what was kept then must not reach it. */
+  readonly fresh?: boolean | undefined;
 }
 
 /** How a device that may be asleep is called. */
@@ -208,7 +210,10 @@ export type Credentials = Readonly<Record<string, string>>;
 
 /** Where a platform keeps the credentials of one device, in a file of the user alone. Their values appear nowhere else. */
 export interface CredentialKeeper {
+  /** Fails with `device_unproven` while the device is on probation (SECURITY.md 2.4), so that no secret can reach it. */
   read(): Credentials | null;
+  /** The same, on probation too: to compare what a device shows with what it showed before, never to send it. */
+  readAnyway(): Credentials | null;
   /** On disk when it returns. */
   keep(credentials: Credentials): Promise<void>;
   drop(): Promise<void>;

@@ -22,6 +22,7 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
     debug: () => {},
     credentials: {
       read: () => kept,
+      readAnyway: () => kept,
       keep: async (credentials) => {
         kept = credentials;
       },
