@@ -1,4 +1,4 @@
-/** A sample of the sweep that kill.long.ts makes whole. */
+/** A sample of the sweep that kill.slow.ts makes whole. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { measured } from "../support/evidence.ts";
 import { noStrace, tracedTest } from "../support/strace.ts";

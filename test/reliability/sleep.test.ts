@@ -1,4 +1,4 @@
-/** R14: what waited while nothing ran is not sent late. sleep.long.ts sleeps for longer. */
+/** R14: what waited while nothing ran is not sent late. sleep.slow.ts sleeps for longer. */
 import { expect, test } from "bun:test";
 import { measured } from "../support/evidence.ts";
 import { sleepThrough } from "./sleep.ts";

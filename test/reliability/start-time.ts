@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { end, startUntilAnswer } from "../bench/process.ts";
-import { devicesOf } from "../bench/registry.ts";
+import { end, startUntilAnswer } from "../slow/bench/process.ts";
+import { devicesOf } from "../slow/bench/registry.ts";
 import { freePort } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 

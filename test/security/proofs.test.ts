@@ -8,7 +8,7 @@ const promised = [...numbered("T", 26), ...numbered("R", 20)];
 test("each threat and each target has a test that names it", () => {
   const named = new Set(
     sourcesIn("test")
-      .filter(({ path }) => /\.(test|long)\.ts$/.test(path))
+      .filter(({ path }) => /\.(test|slow)\.ts$/.test(path))
       .flatMap(({ code }) => [...code.matchAll(/["`]((?:[TR]\d{1,2} )+)/g)])
       .flatMap(([, ids = ""]) => ids.trim().split(" ")),
   );

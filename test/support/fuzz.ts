@@ -1,6 +1,6 @@
 /**
  * How many generated cases a property is tried with: a few in `npm test`, and with `$ZAPD_FUZZ` that part of what SECURITY.md
- * asks of CI; `npm run test:long` tries all (1). `$FC_SEED` repeats a run.
+ * asks of CI; `npm run test:slow` tries all (1). `$FC_SEED` repeats a run.
  */
 const part = Number(process.env["ZAPD_FUZZ"] ?? 0);
 export const isWhole = part > 0;

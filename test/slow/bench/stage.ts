@@ -2,9 +2,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Entry } from "../../src/devices/entry.ts";
-import type { RokuSimulatorOptions } from "../../src/simulators/roku.ts";
-import { freePort } from "../support/daemon.ts";
+import type { Entry } from "../../../src/devices/entry.ts";
+import type { RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
+import { freePort } from "../../support/daemon.ts";
 import type { Place } from "./connection.ts";
 import { type Call, type LoadOrders, startLoad } from "./load-worker.ts";
 import { end, type Started, startUntilAnswer } from "./process.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { obey, Worker } from "./worker.ts";
 
 /** A set that runs. */
@@ -73,7 +73,7 @@ async function start({ sets }: { readonly sets: readonly RokuSimulatorOptions[] 
 
 /** Starts a set of a platform whose simulator may not be there; fails with the reason. */
 async function startOther({ platform, options }: { readonly platform: string; readonly options: object }) {
-  const path = join(import.meta.dir, "..", "..", "src", "simulators", `${platform}.ts`);
+  const path = join(import.meta.dir, "..", "..", "..", "src", "simulators", `${platform}.ts`);
   if (!existsSync(path)) throw new Error(`there is no src/simulators/${platform}.ts`);
   const module = (await import(path)) as Record<string, unknown>;
   const create = Object.entries(module).find(([name]) => name.toLowerCase() === `create${platform}simulator`)?.[1];

@@ -1,5 +1,5 @@
 /** 6: how soon a set that answers a search is reported, and whether known ones are there at once. */
-import { freePort } from "../../support/daemon.ts";
+import { freePort } from "../../../support/daemon.ts";
 import { median, ratios, short, spreadOf } from "../figures.ts";
 import { drive, nameOf, PeerRounds } from "../peers.ts";
 import { end, startUntilAnswer } from "../process.ts";

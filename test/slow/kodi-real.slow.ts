@@ -1,9 +1,9 @@
 /** A real Kodi through the daemon's public API (protocols/players.md 13): found by mDNS, and held against its own words. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { refuse, succeed } from "../../blackbox/checked.ts";
-import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
-import { until } from "../../support/http-device.ts";
-import { type RealKodi, startRealKodi, whyNoKodi } from "../../support/real-kodi.ts";
+import { refuse, succeed } from "../blackbox/checked.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
 
 const missing = whyNoKodi();
 if (missing !== null) process.stderr.write(`skipped: a real Kodi through the daemon: ${missing}\n`);

@@ -1,6 +1,6 @@
 /** Registries of any size, of devices as zapd would have learned them from real sets. None of them is there to answer. */
-import { type Entry, idOf, newEntry, withFacts } from "../../src/devices/entry.ts";
-import type { Facts } from "../../src/platforms/platform.ts";
+import { type Entry, idOf, newEntry, withFacts } from "../../../src/devices/entry.ts";
+import type { Facts } from "../../../src/platforms/platform.ts";
 
 /** So many devices, `TV 0` and so on, at addresses where nothing answers. */
 export function devicesOf(count: number): Entry[] {

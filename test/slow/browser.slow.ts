@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
+import { answered, attacks } from "../security/pages.ts";
 import { measured } from "../support/evidence.ts";
 import { furnish, type Room } from "../support/room.ts";
 import { startTap, type Tap } from "../support/tap.ts";
-import { answered, attacks } from "./pages.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
 const skipped = chromium === null ? " (skipped: there is no Chromium)" : "";

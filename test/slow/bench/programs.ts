@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-export const root = join(import.meta.dir, "..", "..");
+export const root = join(import.meta.dir, "..", "..", "..");
 /** What the benchmark keeps between runs: the compiled hello-world and the peers. */
 export const cache = join(root, "dist", "bench");
 

@@ -1,5 +1,5 @@
 /** 3: from the start of the process to the first 200, with a registry of known devices. */
-import { freePort } from "../../support/daemon.ts";
+import { freePort } from "../../../support/daemon.ts";
 import { median, ratios, short } from "../figures.ts";
 import { startNodeRed } from "../node-red.ts";
 import { PeerRounds } from "../peers.ts";

@@ -22,7 +22,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
   let port: number;
 
   async function plugIn(address: string, port = 0): Promise<[ChildProcess, number]> {
-    const child = cable.spawn("far", [process.execPath, join(root, "test/long/far-set.ts"), address, String(port)]);
+    const child = cable.spawn("far", [process.execPath, join(root, "test/slow/far-set.ts"), address, String(port)]);
     const said = await new Promise<string>((resolve) => child.stdout?.once("data", (bytes) => resolve(String(bytes))));
     return [child, Number(said)];
   }

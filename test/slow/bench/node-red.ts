@@ -1,7 +1,7 @@
 /** Node-RED with the flow that a user would draw: an address that presses a key on a set. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../support/daemon.ts";
+import { freePort } from "../../support/daemon.ts";
 import { nodeRed } from "./peers.ts";
 import { end, startUntilAnswer } from "./process.ts";
 import type { SetPlace } from "./sets-worker.ts";

@@ -4,7 +4,7 @@ import { randomFillSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { writeZip } from "../../support/zip.ts";
+import { writeZip } from "../../../support/zip.ts";
 import { median, ratios, short, spreadOf } from "../figures.ts";
 import { drive, nameOf, PeerRounds } from "../peers.ts";
 import { memoryOf, resetPeak } from "../process.ts";

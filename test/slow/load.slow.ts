@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { Connection } from "../bench/connection.ts";
-import { percentile } from "../bench/figures.ts";
+import { Connection } from "../slow/bench/connection.ts";
+import { percentile } from "../slow/bench/figures.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { requestOf } from "../support/raw-http.ts";
