@@ -66,7 +66,7 @@ test("a set off is woken by a packet, and its certificate must still be the one 
   await set.stop();
   // The same name is the same set to all who ask it.
   const other = await plugIn({ name: "Pinned", host, securePort: secure, certificate: createCertificate() });
-  const { message } = await refuse(daemon, "key", { id, body: { key: "home" } }, "pairing_required");
+  const { message } = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unproven");
   expect(message).toContain("another certificate");
   expect(JSON.stringify(other.received)).not.toContain(key);
 });
