@@ -85,6 +85,11 @@ export class WebosSession implements Session {
     return this.#line.fingerprint;
   }
 
+  /** Milliseconds that it has for one answer. */
+  get patience(): number {
+    return this.#surroundings.requestTimeout();
+  }
+
   /** Milliseconds since the set last said something. That its socket answers pings does not mean that it does. */
   get quiet(): number {
     return performance.now() - this.#spokeAt;

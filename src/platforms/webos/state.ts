@@ -17,8 +17,8 @@ export type Topic = (typeof topics)[number];
 const fresh = { pushed: 5_000, asked: 100 } as const;
 /** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
 const pushesAfter = 100;
-/** Subscriptions, and questions of which others have been answered, are waited for this long. */
-const grace = 1_000;
+/** Subscriptions, and questions of which others have been answered, are waited for this long at most. */
+const longestGrace = 1_000;
 /** Who lets that many questions pass while it answers others does not tell. */
 const missesAtMost = 2;
 const lookEvery = 300;
@@ -30,25 +30,27 @@ interface Said {
 }
 
 export interface StateListener {
-  /** The set said this of its power by itself. `leaving`: it is on its way to be off. */
+  /** What the set said of its power is another thing than before. `leaving`: it is on its way to be off. */
   power(power: Power | null, leaving: boolean): void;
 }
 
 export class WebosState {
   readonly #session: WebosSession;
+  readonly #listener: StateListener;
   readonly #said = new Map<Topic, Said>();
   readonly #pushed = new Set<Topic>();
   readonly #misses = new Map<Topic, number>();
   readonly #waiting = new Set<() => void>();
   #commandAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(session: WebosSession) {
+  private constructor(session: WebosSession, listener: StateListener) {
     this.#session = session;
+    this.#listener = listener;
   }
 
   /** Subscribes to all that may be pushed; what the set does not tell stays unknown, and fails nothing. */
   static async follow(session: WebosSession, listener: StateListener, signal: AbortSignal): Promise<WebosState> {
-    const state = new WebosState(session);
+    const state = new WebosState(session, listener);
     const follow = async (topic: Topic) => {
       let firstAt: number | undefined;
       const told = (payload: Payload) => {
@@ -56,12 +58,9 @@ export class WebosState {
         firstAt ??= now;
         if (now - firstAt > pushesAfter) state.#pushed.add(topic);
         state.#take(topic, payload);
-        if (topic !== "power") return;
-        const { power, leaving } = readPower(payload);
-        listener.power(power, leaving);
       };
       // What fails here is asked for when it is wanted.
-      await session.subscribe(uris[topic], told, deadline(grace, signal)).catch(() => {});
+      await session.subscribe(uris[topic], told, deadline(state.#grace, signal)).catch(() => {});
       signal.throwIfAborted();
     };
     await Promise.all(topics.map(follow));
@@ -204,7 +203,7 @@ export class WebosState {
       if (!(await this.ask(topic, within))) return void silent.push(topic);
       this.#misses.delete(topic);
       if (answers++ > 0) return;
-      void rest(grace, within).then(
+      void rest(this.#grace, within).then(
         () => enough.abort(others),
         () => {},
       );
@@ -256,8 +255,18 @@ export class WebosState {
     return this.#said.get(topic)?.payload ?? null;
   }
 
+  get #grace(): number {
+    return Math.min(longestGrace, this.#session.patience / 4);
+  }
+
   #take(topic: Topic, payload: Payload | null): void {
+    const before = topic === "power" ? this.#payload(topic) : null;
     this.#said.set(topic, { payload, at: performance.now() });
+    if (topic === "power" && payload) {
+      const { power, leaving } = readPower(payload);
+      const was = before && readPower(before);
+      if (was?.power !== power || was.leaving !== leaving) this.#listener.power(power, leaving);
+    }
     for (const changed of [...this.#waiting]) changed();
   }
 }
