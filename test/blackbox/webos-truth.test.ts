@@ -241,6 +241,8 @@ describe("an LG set", () => {
     const { id } = await paired(({ uri }) => (uri === appUri ? { error: "404 no such service or method" } : "usual"));
     await state(id);
     expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBeNull();
+    // Without buttons it cannot be left either, and that is said.
+    await refuse(daemon, "stop", { id }, "unsupported_operation");
   });
 
   test("that went to standby without a word is not told a command", async () => {

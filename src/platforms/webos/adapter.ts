@@ -11,7 +11,7 @@ import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { askToPair } from "./pairing.ts";
 import { powerOff, powerOn } from "./power.ts";
 import { Prompted } from "./prompted.ts";
-import { enterToPair, isProven, pinOf } from "./proof.ts";
+import { enterToPair, isProven, pairedTraits, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform = {
@@ -70,7 +70,8 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       // What was open before knows the key of before.
       link.drop();
       const facts = await knownFacts(session, hello, target, signal);
-      surroundings.learned({ ...facts, traits: { ...facts.traits, ...new Prompted(target).over() } });
+      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(entered, target) };
+      surroundings.learned({ ...facts, traits });
       session.close();
     },
     withheld: new Set(target.access === "full" ? [] : pairedOnly),

@@ -38,6 +38,8 @@ export async function stopApp(ready: Ready, signal: AbortSignal): Promise<Platfo
   ready.state.commanded();
   await ready.state.refresh(signal, ["app"]);
   const { app: id } = ready.state;
+  // Where it does not tell what it shows, home is where nothing runs.
+  if (ready.state.shown === null) await ready.pointer.press("HOME", signal);
   if (id === null) return null;
   await ready.learnTitle(id, signal);
   const isInput = inputOf(id) !== null;

@@ -6,7 +6,8 @@ import type { Payload } from "./protocol.ts";
 /** Characters of a set's own words that a message repeats. */
 const longest = 160;
 
-const againHint = "Pair with it anew, and accept all that it asks: zapd pair NAME";
+/** The set keeps to a key what was granted to it (2.3): with the old one nobody would be asked. */
+const againHint = "Pair with it anew, without the old key, and accept all that it asks: zapd pair NAME --host ADDRESS";
 
 /** A set answered, and with a failure. Its own words are in the message; what is decided by is in the fields. */
 export class SetFailure extends ZapdError {

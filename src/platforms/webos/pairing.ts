@@ -42,13 +42,14 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
     const given = await session.register(registration(key), onPrompt, signal);
     if (given !== null && given !== key) await keeper.keep({ ...kept, key: given });
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
     if (isRefusal(error)) {
       await keeper.drop();
       throw pairingRequired("no longer lets zapd in");
     }
     if (error instanceof SetFailure) throw pairingFailure(error);
+    // Whether or not somebody still waits: it must be remembered.
     if (prompted !== undefined) throw new AskedAgain();
+    if (signal.aborted) throw signal.reason;
     // As sets do on their way off, and while they start (2.5).
     if (!session.alive) throw new HungUp();
     throw error;

@@ -21,8 +21,21 @@ export function pinOf({ credentials }: DeviceSurroundings): string | null {
 }
 
 /** Whether a set says and shows all that it did when it was paired. */
-export function isProven({ session, hello }: Entered, { identity }: Target, pin: string | null): boolean {
-  return pin !== null && session.fingerprint === pin && (isStandIn(identity) || hello.uuid === identity);
+export function isProven({ session, hello }: Entered, target: Target, pin: string | null): boolean {
+  return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayBeNameless(target));
+}
+
+const namelessTrait = "nameless";
+
+/** The trait to remember a pairing by: one that was accepted by a set which does not say who it is holds for such a set. */
+export function pairedTraits({ hello }: Entered, { identity, traits }: Target): Readonly<Record<string, string>> {
+  if (hello.uuid === null && !isStandIn(identity)) return { [namelessTrait]: "yes" };
+  return traits[namelessTrait] ? { [namelessTrait]: "" } : {};
+}
+
+/** Whether a set need not say who it is: it never did, or its user accepted one that does not. */
+function mayBeNameless({ identity, traits }: Target): boolean {
+  return isStandIn(identity) || traits[namelessTrait] === "yes";
 }
 
 /**
@@ -41,9 +54,9 @@ export async function enterProven(
     const { session, hello } = entered;
     if (pin !== null && session.fingerprint !== pin)
       throw new Unproven(session.fingerprint === null ? "plain" : "certificate");
-    if (hello.uuid === null && !isStandIn(target.identity)) throw new Unproven("nameless");
+    if (hello.uuid === null && !mayBeNameless(target)) throw new Unproven("nameless");
   };
-  const known = !isStandIn(target.identity);
+  const known = !mayBeNameless(target);
   if (pin === null) return enter(doors, surroundings, signal, { known, prove });
   const [secure, plain] = [doors.filter(({ tls }) => tls), doors.filter(({ tls }) => !tls)];
   const until = performance.now() + Math.min(startsWithin, surroundings.requestTimeout() / 2);
