@@ -271,6 +271,27 @@ describe("an LG set", () => {
     },
   );
 
+  test("that nobody can wake is told to be turned on by hand, and has no key for it", async () => {
+    const { id, set } = await paired(({ uri }) =>
+      uri.endsWith("connectionmanager/getinfo") ? { error: "404 no such service or method" } : "usual",
+    );
+    await state(id);
+    const unsupported = await refuse(daemon, "key", { id, body: { key: "power-on" } }, "unsupported_key");
+    expect(unsupported.hint?.split(/[ ,:]+/)).not.toContain("power-on");
+    set.power = "Active Standby";
+    await Bun.sleep(120);
+    await state(id);
+    const standby = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_refused");
+    expect(standby.hint).toContain("its own remote");
+    set.power = "Active";
+    await Bun.sleep(120);
+    await state(id);
+    await set.stop();
+    const { hint } = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable");
+    expect(hint).toContain("its own remote");
+    expect(hint).not.toContain("power-on");
+  });
+
   test("is quoted, and not at any length", async () => {
     const { id } = await paired(({ uri }) =>
       uri.startsWith("audio/volume") ? { error: `500 ${"ä".repeat(5_000)}` } : "usual",
