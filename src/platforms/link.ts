@@ -40,6 +40,8 @@ const firstRetry = 1_000;
 const longestRetry = 60_000;
 const jitter = 0.2;
 const idleAfter = 300_000;
+/** A session that ends sooner was none to rely on: the waits before it is made again go on growing. */
+const steadyAfter = 10_000;
 /** Readers who come in this time after a failed attempt share its failure, so that many of them are one attempt. */
 const failureHolds = 1_000;
 
@@ -57,6 +59,7 @@ export class Link<S extends Session> {
   #failure: { readonly error: unknown; readonly at: number } | undefined;
   #usedAt = Number.NEGATIVE_INFINITY;
   #tries = 0;
+  #openedAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -132,7 +135,7 @@ export class Link<S extends Session> {
       this.#opening = undefined;
       this.#failure = undefined;
       this.#session = session;
-      this.#tries = 0;
+      this.#openedAt = performance.now();
       this.#watchIdle();
       if (over) this.#ended(session, over);
       return session;
@@ -165,6 +168,7 @@ export class Link<S extends Session> {
     if (this.#session !== session) return;
     this.#session = undefined;
     clearTimeout(this.#idle);
+    if (performance.now() - this.#openedAt > steadyAfter) this.#tries = 0;
     this.#options.onEnd?.(ending);
     if (ending.again) this.#retryLater();
   }

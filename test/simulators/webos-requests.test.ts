@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openClient } from "./webos-client.ts";
-import { paired, plugIn, until } from "./webos-harness.ts";
+import { connect, manifest, paired, plugIn, until } from "./webos-harness.ts";
 
 const APP = "com.webos.applicationManager/getForegroundAppInfo";
 const LAUNCH_POINTS = "com.webos.applicationManager/listLaunchPoints";
@@ -8,6 +8,38 @@ const MEDIA = "com.webos.media/getForegroundAppInfo";
 const KEYBOARD = "com.webos.service.ime/registerRemoteKeyboard";
 const INSERT = "com.webos.service.ime/insertText";
 const POINTER = "com.webos.service.networkinput/getPointerInputSocket";
+
+describe("payloads that clients send as the text of their JSON", () => {
+  test("are read like any other, from the registration on", async () => {
+    const simulator = await plugIn();
+    const client = await connect(simulator);
+    client.send({ id: "register_0", type: "register", payload: JSON.stringify(manifest()) });
+    await client.next((message) => message["type"] === "registered");
+    expect(simulator.received.prompts[0]?.permissions).toContain("CONTROL_AUDIO");
+    expect(await client.request("audio/setVolume", '{"volume":33}')).toMatchObject({ returnValue: true });
+    await client.request("system.launcher/launch", JSON.stringify({ id: "netflix", params: { a: "b" } }));
+    expect([simulator.state.volume, simulator.state.activeApp]).toEqual([33, "netflix"]);
+    expect(simulator.received.launches).toMatchObject([{ id: "netflix", params: { a: "b" } }]);
+  });
+
+  test("and are none where they are no JSON, or no object", async () => {
+    const simulator = await plugIn();
+    const client = await paired(simulator);
+    for (const payload of ["", "{", "[]", "null", "7", "volume=33", 7, null, ["a"]])
+      expect((await client.ask("request", "ssap://audio/setVolume", payload))["type"]).toBe("error");
+    for (const payload of ["", "{}", undefined])
+      expect((await client.request("audio/getVolume", payload))?.["returnValue"]).toBe(true);
+    expect(simulator.state.volume).toBe(18);
+  });
+
+  test("the sound output is told, and to those who subscribe", async () => {
+    const simulator = await plugIn({ soundOutput: "external_arc" });
+    const client = await paired(simulator);
+    const uri = "com.webos.service.apiadapter/audio/getSoundOutput";
+    expect(await client.request(uri)).toMatchObject({ soundOutput: "external_arc" });
+    await client.subscribe(uri);
+  });
+});
 
 describe("volume", () => {
   test("is told flat by old firmware, nested by new, and pushed whoever changes it", async () => {

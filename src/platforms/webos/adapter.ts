@@ -4,11 +4,14 @@ import type { Link } from "../link.ts";
 import type { Capability, Connection, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { linkTo, type Ready } from "./connection.ts";
-import { doorsOf, enter, plainPort, readSearchAnswer, securePort } from "./doors.ts";
+import { plainPort, readSearchAnswer, securePort } from "./doors.ts";
+import { SetFailure } from "./failures.ts";
 import { identifyWebos, knownFacts } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { askToPair } from "./pairing.ts";
 import { powerOff, powerOn } from "./power.ts";
+import { Prompted } from "./prompted.ts";
+import { enterToPair, isProven, pairedTraits, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform = {
@@ -35,7 +38,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       const ready = await link.use(signal);
       await ready.state.refresh(signal);
       const { app } = ready.state;
-      if (app !== null && ready.title(app) === null) await ready.apps(signal).catch(() => []);
+      if (app !== null) await ready.learnTitle(app, signal);
       return ready.state.describe((id) => ready.title(id));
     },
     apps: async (signal) => (await link.use(signal)).apps(signal),
@@ -44,18 +47,31 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
     keys: {
       names,
       press: (key, signal) =>
-        key === "power-off" || key === "power"
+        (key === "power-off" || key === "power"
           ? press(link, target, surroundings, key, signal)
-          : command(signal, (ready) => pressOn(ready, key, signal)),
+          : command(signal, (ready) => pressOn(ready, key, signal))
+        ).catch((error: unknown) => {
+          throw lacking(key, error);
+        }),
     },
     text: { msPerCharacter: 50, type: (text, signal) => command(signal, (ready) => type(ready, text, signal)) },
-    async pair(_given, signal) {
-      const doors = doorsOf(target, target.ports, target.traits["door"]);
-      const { session, hello } = await enter(doors, surroundings, signal, target.identity);
-      await askToPair(session, surroundings.credentials, signal);
+    async pair({ fresh = false }, signal) {
+      const { credentials } = surroundings;
+      const entered = await enterToPair(target, surroundings, signal);
+      const { session, hello } = entered;
+      // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
+      const isKnown = !fresh && isProven(entered, target, pinOf(surroundings));
+      try {
+        await askToPair(session, credentials, isKnown ? (credentials.read()?.["key"] ?? null) : null, signal);
+      } catch (error) {
+        session.destroy();
+        throw error;
+      }
       // What was open before knows the key of before.
       link.drop();
-      surroundings.learned(await knownFacts(session, hello, target, signal));
+      const facts = await knownFacts(session, hello, target, signal);
+      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(entered, target) };
+      surroundings.learned({ ...facts, traits });
       session.close();
     },
     withheld: new Set(target.access === "full" ? [] : pairedOnly),
@@ -89,6 +105,12 @@ async function awake<T>(
   return ready.busy(() => work(ready));
 }
 
+/** A key that the set has no function for is one that it lacks. */
+function lacking(key: Key, error: unknown): unknown {
+  if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
+  return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
+}
+
 async function press(
   link: Link<Ready>,
   target: Target,
@@ -98,7 +120,7 @@ async function press(
 ): Promise<void> {
   const ready = await link.use(signal, { eager: true });
   await ready.proveAlive(signal);
-  await ready.state.refresh(signal);
+  await ready.state.refresh(signal, ["power", "app"]);
   const isOff = ready.state.power === "standby" || ready.state.power === "off";
   // Told to turn off, a set in standby turns on (2.5).
   if (key === "power-off" && isOff) return;
@@ -111,11 +133,11 @@ async function pressOn(ready: Ready, key: Key, signal: AbortSignal): Promise<voi
   const { state } = ready;
   if (key === "power-on") return;
   if (key === "mute") {
-    await state.refresh(signal);
+    await state.refresh(signal, ["volume"]);
     return void (await ready.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
   }
   if (key === "play" || key === "pause" || key === "play-pause") {
-    await state.refresh(signal);
+    await state.refresh(signal, ["media"]);
     const status = state.playback?.status;
     // A set that does not say what it plays gets one after the other.
     const plays = status === undefined ? ready.lastMedia === "play" : status === "playing";
@@ -134,11 +156,7 @@ async function pressOn(ready: Ready, key: Key, signal: AbortSignal): Promise<voi
   if (!sent) throw new ZapdError("unsupported_key", `has no ${key} key`);
   state.commanded();
   if ("button" in sent) return ready.pointer.press(sent.button, signal).finally(() => state.commanded());
-  await ready.request(sent.uri, sent.payload ?? {}, signal).catch((error: unknown) => {
-    if (error instanceof ZapdError && error.code === "unsupported_operation")
-      throw new ZapdError("unsupported_key", `has no ${key} key`, { cause: error });
-    throw error;
-  });
+  await ready.request(sent.uri, sent.payload ?? {}, signal);
 }
 
 async function type(ready: Ready, text: string, signal: AbortSignal): Promise<void> {

@@ -2,8 +2,11 @@
 import { ZapdError } from "../../errors.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ready } from "./connection.ts";
+import { SetFailure } from "./failures.ts";
 import { appOf, inputOf, linkOf, uris } from "./protocol.ts";
 
+/** The code for an app that is not installed (2.4). */
+const unknownApp = -101;
 const seenWithin = 5_000;
 const goneWithin = 3_000;
 
@@ -13,30 +16,39 @@ export async function launchApp(
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Confirmed> {
+  const { state } = ready;
+  const begun = performance.now();
   await ready.request(uris.launch, linkOf(id, params), signal).catch((error: unknown) => {
-    if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;
-    if (/not found|unsupported application|no such app|-101/i.test(String(error.cause ?? "")))
-      throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
-        hint: "See what is installed: zapd refresh, then zapd apps",
+    if (!(error instanceof SetFailure) || error.statusSaid === 401 || error.statusSaid === 403) throw error;
+    if (error.errorCode === unknownApp || /not found|unsupported application|no such app/i.test(error.words))
+      throw new ZapdError("app_not_found", `has no app "${id}" installed: it says "${error.words}"`, {
+        hint: "See what is installed: zapd refresh -d NAME, then zapd apps -d NAME",
       });
-    throw new ZapdError("device_error", "refused to launch it", { cause: error.cause });
+    throw error;
   });
-  return ready.state.until(() => ready.state.app === id, seenWithin, signal);
+  const isShown = () => state.saidSince("app", begun) && state.shown === id;
+  const seen = await state.until("app", isShown, seenWithin, signal);
+  // A set that does not tell what it shows cannot be asked.
+  return seen || state.tells("app") ? seen : null;
 }
 
 /** Leaves the app that is shown: closes it, and goes home where that cannot be, as from an input. */
 export async function stopApp(ready: Ready, signal: AbortSignal): Promise<PlatformApp | null> {
   // What is on its way to us was not pushed yet.
   ready.state.commanded();
-  await ready.state.refresh(signal);
+  await ready.state.refresh(signal, ["app"]);
   const { app: id } = ready.state;
+  // Where it does not tell what it shows, home is where nothing runs.
+  if (ready.state.shown === null) await ready.pointer.press("HOME", signal);
   if (id === null) return null;
-  if (ready.title(id) === null) await ready.apps(signal).catch(() => []);
-  const isGone = () => ready.state.app !== id;
-  if (inputOf(id) === null) await ready.request(uris.close, { id }, signal).catch(() => {});
-  if (!(await ready.state.until(isGone, inputOf(id) === null ? goneWithin : 0, signal))) {
+  await ready.learnTitle(id, signal);
+  const isInput = inputOf(id) !== null;
+  const begun = performance.now();
+  const isGone = () => ready.state.saidSince("app", begun) && ready.state.app !== id;
+  if (!isInput) await ready.request(uris.close, { id }, signal).catch(() => {});
+  if (isInput || !(await ready.state.until("app", isGone, goneWithin, signal))) {
     await ready.pointer.press("HOME", signal);
-    if (!(await ready.state.until(isGone, goneWithin, signal)))
+    if (!(await ready.state.until("app", isGone, goneWithin, signal)))
       throw new ZapdError("device_error", "took the command, but still shows the app");
   }
   return appOf(id, ready.title(id));

@@ -1,18 +1,21 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
 import { ZapdError } from "../../errors.ts";
+import { Elsewhere } from "../elsewhere.ts";
 import { deadline } from "../http.ts";
 import { isJson } from "../json.ts";
 import { Link, type Session } from "../link.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
-import { doorsOf, enter } from "./doors.ts";
+import { HungUp } from "./failures.ts";
 import { knownFacts } from "./identity.ts";
-import { admit, pairingRequired } from "./pairing.ts";
+import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
+import { Prompted } from "./prompted.ts";
+import { enterProven } from "./proof.ts";
 import { type Payload, readLaunchPoints, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 import { WebosState } from "./state.ts";
 
-/** A session that was heard this lately is taken to live: a key is answered by nobody. */
+/** A set that spoke this lately is taken to live, and its power to be the same: a key is answered by nobody. */
 const heardLately = 2_000;
 const provenWithin = 1_500;
 /** Text goes where the focus is; whether there is one is only told to those who subscribe (2.4). */
@@ -24,16 +27,20 @@ export class Ready implements Session {
   readonly state: WebosState;
   readonly pointer: Pointer;
   readonly #titles = new Map<string, string>();
+  /** Apps whose title has been looked for: the list holds none that is hidden. */
+  readonly #looked = new Set<string>();
+  readonly #canWake: boolean;
   focus: Focus = null;
   /** The last of play and pause that was sent. */
   lastMedia: "play" | "pause" = "play";
   /** Commands under way that are no request. */
   #busy = 0;
 
-  constructor(session: WebosSession, state: WebosState, pointer: Pointer) {
+  constructor(session: WebosSession, state: WebosState, pointer: Pointer, canWake: boolean) {
     this.session = session;
     this.state = state;
     this.pointer = pointer;
+    this.#canWake = canWake;
   }
 
   get alive(): boolean {
@@ -62,6 +69,15 @@ export class Ready implements Session {
     return this.#titles.get(appId) ?? null;
   }
 
+  /** Looks once for the title of an app that no list named yet. */
+  async learnTitle(appId: string, signal: AbortSignal): Promise<void> {
+    if (this.#titles.has(appId) || this.#looked.has(appId)) return;
+    this.#looked.add(appId);
+    await this.apps(signal).catch(() => {
+      this.#looked.delete(appId);
+    });
+  }
+
   /** The list of apps, whose names are remembered for the state. */
   async apps(signal: AbortSignal) {
     const apps = readLaunchPoints(await this.session.request(uris.launchPoints, {}, signal));
@@ -71,17 +87,15 @@ export class Ready implements Session {
 
   /** Fails with `device_unreachable` when the set is gone though its socket is open still (2.2). */
   async proveAlive(signal: AbortSignal): Promise<void> {
-    if (this.session.quiet < heardLately) return;
-    const proof = this.session.request(uris.power, {}, deadline(provenWithin, signal));
-    await proof.catch((error: unknown) => {
-      if (signal.aborted) throw signal.reason;
-      if (error instanceof ZapdError && (error.code === "unsupported_operation" || error.code === "device_refused"))
-        return;
-      this.session.destroy();
-      throw new ZapdError("device_unreachable", "no longer answers, though it has not hung up", {
-        hint: "It may be asleep: try zapd key power-on",
-        cause: error,
-      });
+    const { session, state } = this;
+    if (session.quiet < heardLately && !state.isOld("power", heardLately)) return;
+    if (await state.ask("power", deadline(provenWithin, signal))) return;
+    signal.throwIfAborted();
+    session.destroy();
+    throw new ZapdError("device_unreachable", "no longer answers, though it has not hung up", {
+      hint: this.#canWake
+        ? "It may be asleep: try zapd key power-on -d NAME"
+        : "It may be asleep: turn it on with its own remote",
     });
   }
 
@@ -93,24 +107,30 @@ export class Ready implements Session {
 
 /** The link to one set; opening it never makes the set show anything. */
 export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<Ready> {
+  const prompted = new Prompted(target);
+  const canWake = target.macs.length > 0;
+  const unpaired = (error: ZapdError): ZapdError => {
+    surroundings.learned({ access: "unpaired" });
+    return error;
+  };
   const link: Link<Ready> = new Link<Ready>({
     debug: (message) => surroundings.debug(`${target.host}: ${message}`),
     onEnd: () => surroundings.fellSilent(),
     async open(signal, _unasked, ended) {
       const { credentials } = surroundings;
-      if (!credentials.read()?.["key"]) {
-        surroundings.learned({ access: "unpaired" });
-        throw pairingRequired("takes no commands: it is not paired with zapd");
-      }
-      const doors = doorsOf(target, target.ports, target.traits["door"]);
-      const { session, hello } = await enter(doors, surroundings, signal, target.identity);
+      if (!credentials.read()?.["key"])
+        throw unpaired(pairingRequired("takes no commands: it is not paired with zapd"));
+      if (prompted.holds) throw unpaired(new AskedAgain());
+      const entered = await enterProven(target, surroundings, signal).catch((error: unknown) => {
+        throw canWake ? error : withoutWaking(error);
+      });
+      const { session, hello } = entered;
       try {
         await admit(session, credentials, signal);
       } catch (error) {
         session.destroy();
-        if (error instanceof ZapdError && error.code === "pairing_required")
-          surroundings.learned({ access: "unpaired" });
-        throw error;
+        if (error instanceof AskedAgain) surroundings.learned({ traits: prompted.again() });
+        throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
       }
       let ready: Ready | undefined;
       session.onEnd(({ again, why }) => {
@@ -122,7 +142,7 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
       });
       // As sets do on their way off, and while they start (2.5): nothing has been asked of it that it could have done.
       const stillThere = () => {
-        if (!session.alive) throw new ZapdError("device_unreachable", "hung up: it is turning off, or still starting");
+        if (!session.alive) throw new HungUp();
       };
       const state = await WebosState.follow(
         session,
@@ -139,16 +159,27 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
         signal,
       );
       const pointer = new Pointer(session, target, surroundings);
-      ready = new Ready(session, state, pointer);
+      ready = new Ready(session, state, pointer, canWake);
       const made = ready;
       stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
-      surroundings.learned(await knownFacts(session, hello, target, signal));
+      const facts = await knownFacts(session, hello, target, signal);
+      surroundings.learned({ ...facts, traits: { ...facts.traits, ...prompted.over() } });
       stillThere();
       return ready;
     },
   });
   return link;
+}
+
+/** What nobody can wake is not to be told to be woken. */
+function withoutWaking(error: unknown): unknown {
+  const isSilence = error instanceof ZapdError && error.code === "device_unreachable";
+  if (!isSilence || error instanceof Elsewhere || error instanceof HungUp) return error;
+  return new ZapdError(error.code, error.message, {
+    hint: "It may be off: turn it on with its own remote, or look for it at another address with zapd discover",
+    cause: error,
+  });
 }
 
 function followFocus(ready: Ready, said: Payload): void {

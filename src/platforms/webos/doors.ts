@@ -7,6 +7,7 @@ import { rest } from "../../rest.ts";
 import { Elsewhere } from "../elsewhere.ts";
 import { text } from "../json.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
+import { HungUp, Unproven } from "./failures.ts";
 import { type Payload, uris } from "./protocol.ts";
 import { type Door, WebosSession } from "./session.ts";
 
@@ -43,16 +44,31 @@ export function wordOf({ port, tls }: Door): string {
   return `${tls ? "wss" : "ws"}:${port}`;
 }
 
+/** A set that has been entered, and has said who it is. */
+export interface Entered {
+  readonly session: WebosSession;
+  readonly hello: Hello;
+}
+
+export interface EnterOptions {
+  /** It is known to say who it is: its word is waited for longer. */
+  readonly known?: boolean;
+  /** Fails for whoever is not the one that is wanted: the next door is tried then. */
+  prove?(entered: Entered): void;
+}
+
+type EnterSurroundings = Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">;
+
 /**
- * Opens a session by whichever door lets us in, and has the set say who it is. `wanted` is the identity it must have.
- * Fails with `device_unreachable` when no door opens, or when another set lives there.
+ * Opens a session by whichever door lets us in, and has the set say who it is; nothing secret is said. Fails with
+ * `device_unreachable` when no door opens, and as `prove` does when it does so for all that opened.
  */
 export async function enter(
   doors: readonly Door[],
-  surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">,
+  surroundings: EnterSurroundings,
   signal: AbortSignal,
-  wanted?: string,
-): Promise<{ session: WebosSession; hello: Hello }> {
+  options: EnterOptions = {},
+): Promise<Entered> {
   const won = new AbortController();
   const within = AbortSignal.any([signal, won.signal]);
   const failures: unknown[] = [];
@@ -60,7 +76,7 @@ export async function enter(
   const tries = doors.map(async (door, at) => {
     const failed = before;
     const turn = at === 0 ? Promise.resolve() : Promise.race([failed, rest(headStart * at, within).catch(() => {})]);
-    const mine = turn.then(() => greet(door, surroundings, within));
+    const mine = turn.then(() => greet(door, surroundings, within, options));
     before = mine.catch(() => {});
     try {
       return await mine;
@@ -72,10 +88,6 @@ export async function enter(
   });
   try {
     const entered = await Promise.any(tries);
-    if (wanted !== undefined && isOther(entered.hello, wanted)) {
-      entered.session.destroy();
-      throw new Elsewhere(doors[0]?.host ?? "");
-    }
     for (const one of tries)
       void one.then(
         ({ session }) => session !== entered.session && session.destroy(),
@@ -92,27 +104,31 @@ export async function enter(
 
 async function greet(
   door: Door,
-  surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
+  surroundings: EnterSurroundings,
   signal: AbortSignal,
-): Promise<{ session: WebosSession; hello: Hello }> {
+  { known = false, prove }: EnterOptions,
+): Promise<Entered> {
   const late = AbortSignal.timeout(surroundings.requestTimeout());
   const within = AbortSignal.any([signal, late]);
   let session: WebosSession | undefined;
   try {
     session = await WebosSession.open(door, surroundings, within);
-    return { session, hello: await helloOf(session, within) };
+    const patience = known ? Math.max(helloWithin, surroundings.requestTimeout() / 2) : helloWithin;
+    const entered = { session, hello: await helloOf(session, patience, within) };
+    prove?.(entered);
+    return entered;
   } catch (error) {
     const hungUp = session?.alive === false;
     session?.destroy();
     if (signal.aborted) throw signal.reason;
-    // As sets do on their way off, and while they start (2.5).
-    if (hungUp) throw new ZapdError("device_unreachable", "took the connection, and hung up");
+    if (error instanceof Elsewhere || error instanceof Unproven) throw error;
+    if (hungUp) throw new HungUp();
     throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
   }
 }
 
-async function helloOf(session: WebosSession, signal: AbortSignal): Promise<Hello> {
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(helloWithin)]);
+async function helloOf(session: WebosSession, patience: number, signal: AbortSignal): Promise<Hello> {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(patience)]);
   const said = await session.hello(soon).catch((error: unknown) => {
     if (signal.aborted || !session.alive) throw error;
     return null;
@@ -127,7 +143,8 @@ async function helloOf(session: WebosSession, signal: AbortSignal): Promise<Hell
 }
 
 function readHello(said: Payload): Hello {
-  const uuid = text(said["deviceUUID"])?.toLowerCase() || null;
+  // A colon is what tells a stand-in from a uuid.
+  const uuid = text(said["deviceUUID"])?.trim().toLowerCase().replaceAll(":", "-") || null;
   return { uuid, software: text(said["deviceOSReleaseVersion"]) ?? text(said["deviceOSVersion"]) };
 }
 
@@ -136,14 +153,16 @@ export function standIn({ host, port }: Address): string {
   return `${host}:${port}`;
 }
 
-function isOther({ uuid }: Hello, wanted: string): boolean {
-  return uuid !== null && uuid !== wanted && !wanted.includes(":");
+/** Whether an identity is the place of a set that did not say who it is. */
+export function isStandIn(identity: string): boolean {
+  return identity.includes(":");
 }
 
 /** Of the failures of all doors, one that found a set says more than one that found nothing. */
 function tellingMost(failures: readonly unknown[]): unknown {
+  const stranger = failures.find((one) => one instanceof Elsewhere || one instanceof Unproven);
   const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");
-  return spoke ?? failures[0];
+  return stranger ?? spoke ?? failures[0];
 }
 
 /** The search's answer (2.1): the set is at the sender, whatever the LOCATION says, of which only the port and path of the description are used. */

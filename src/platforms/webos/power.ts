@@ -6,16 +6,28 @@ import type { Link } from "../link.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
 import { callUntilAwake } from "../wake.ts";
 import type { Ready } from "./connection.ts";
+import { HungUp, SetFailure, Unproven } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";
 
 /** It need not answer; it pushes that it goes, or hangs up. */
 const leavesWithin = 3_000;
+/** Meanwhile it is asked every third of a second. */
+const silentAfter = 1_000;
 /** From the first answer until it says that it is on; back about 2 s after the packet (2.5). */
 const onWithin = 12_000;
+
+/** Milliseconds before a set is asked again that says that it is in standby; that let us in and hung up, doubled each time. */
+const standbyPause = 1_000;
+const shortestPause = 250;
+const longestPause = 4_000;
 
 const sleepHint =
   "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote";
 
+/**
+ * Turns a set off that is on. Done when it says so, hangs up or falls silent; fails with what it answers when it refuses,
+ * and with `device_error` when it goes on saying that it is on.
+ */
 export async function powerOff(
   link: Link<Ready>,
   ready: Ready,
@@ -25,17 +37,23 @@ export async function powerOff(
   const { session, state } = ready;
   session.leaving = true;
   state.commanded();
-  session.say(uris.turnOff);
-  const left = await state.until(() => state.power !== "on" || !ready.alive, leavesWithin, signal);
-  if (!left && session.quiet < leavesWithin && ready.alive) {
-    // It goes on talking: whether it heard is asked.
-    await state.refresh(signal).catch(() => {});
-    if (ready.alive && state.power === "on") {
+  const begun = performance.now();
+  let refusal: SetFailure | undefined;
+  void session.request(uris.turnOff, {}, signal).catch((error: unknown) => {
+    if (error instanceof SetFailure) refusal = error;
+  });
+  const topic = state.tells("power") ? "power" : "app";
+  const isOff = () => state.saidSince(topic, begun) && (state.power === "off" || state.power === "standby");
+  await state.until(topic, () => refusal !== undefined || !ready.alive || isOff(), leavesWithin, signal);
+  if (ready.alive && !isOff()) {
+    // It was asked time and again: who says nothing to it any more is off.
+    const talks = session.quiet < silentAfter;
+    if (refusal || (talks && state.power === "on")) {
       session.leaving = false;
-      throw new ZapdError("device_error", "took the power-off key but still says that it is on");
+      throw refusal ?? new ZapdError("device_error", "took the power-off key but still says that it is on");
     }
   }
-  if (state.power === "standby") return;
+  if (ready.alive && state.power === "standby") return;
   surroundings.heard("off");
   // A socket that stays open and silent must not take the next command.
   link.drop();
@@ -54,44 +72,83 @@ export async function powerOn(
     await callUntilAwake(
       { target, surroundings, withinMs: withinMs + (silent ? 0 : onWithin), hint: sleepHint, answers },
       signal,
-    );
+    ).catch((error: unknown) => {
+      throw !signal.aborted && up.stranger ? up.stranger : error;
+    });
   }
   const ready = await link.use(signal, { eager: true });
   surroundings.heard("on");
   if (!ready.state.isScreenOn) await turnScreenOn(ready, signal);
 }
 
-/** Attempts to enter that go on while nobody waits for them: on a set that wakes, one may take longer than a call. */
+/**
+ * Attempts to enter that go on while nobody waits for them: on a set that wakes, one may take longer than a call. A set
+ * that answers, and is not on, is not asked again at once.
+ */
 class Attempts {
   readonly #link: Link<Ready>;
   #trying: Promise<boolean> | undefined;
+  #pause = shortestPause;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  /** What was found at its address the last time, where that does not prove to be the set. */
+  stranger: Unproven | undefined;
 
   constructor(link: Link<Ready>) {
     this.#link = link;
   }
 
   /** Whether the set is on, found out within `ms`. A set that lets nobody in is on, too. */
-  isOn(ms: number, signal: AbortSignal): Promise<boolean> {
+  async isOn(ms: number, signal: AbortSignal): Promise<boolean> {
+    const until = performance.now() + ms;
+    const wait = this.#notBefore - performance.now();
+    if (wait > 0 && !this.#trying) {
+      const saidOn = await this.#listen(Math.min(wait, ms), signal);
+      if (!saidOn && wait >= ms) return false;
+    }
     this.#trying ??= this.#ask(signal).finally(() => {
       this.#trying = undefined;
     });
-    return Promise.race([this.#trying, rest(ms, signal).then(() => false)]);
+    const late = rest(Math.max(0, until - performance.now()), signal).then(() => false);
+    return Promise.race([this.#trying, late]);
+  }
+
+  /** Waits for the set to say that it is on, by itself. */
+  async #listen(ms: number, signal: AbortSignal): Promise<boolean> {
+    const { current } = this.#link;
+    if (current) return current.state.hears(() => current.state.power === "on", ms, signal);
+    await rest(ms, signal);
+    return false;
   }
 
   async #ask(signal: AbortSignal): Promise<boolean> {
+    this.stranger = undefined;
     try {
       const ready = await this.#link.use(signal, { eager: true });
       await ready.proveAlive(signal);
       ready.state.commanded();
-      await ready.state.refresh(signal);
+      await ready.state.refresh(signal, ready.state.tells("power") ? ["power"] : ["app"]);
       const { power } = ready.state;
-      return power === "on" || power === "unknown";
+      if (power === "on" || power === "unknown") return true;
+      this.#rest(standbyPause);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof ZapdError && /^pairing/.test(error.code)) throw error;
-      if (error instanceof Elsewhere) throw error;
-      return false;
+      if (!(error instanceof ZapdError) || error instanceof Elsewhere) throw error;
+      if (error instanceof Unproven && error.found === "plain") {
+        // A set that starts may open this port first.
+        this.stranger = error;
+        this.#rest(standbyPause);
+      } else if (/^(pairing_|device_unproven$)/.test(error.code)) throw error;
+      // It let us in, and hung up.
+      else if (error.code !== "device_unreachable" || error instanceof HungUp) {
+        this.#rest(this.#pause);
+        this.#pause = Math.min(longestPause, 2 * this.#pause);
+      }
     }
+    return false;
+  }
+
+  #rest(ms: number): void {
+    this.#notBefore = performance.now() + ms;
   }
 }
 

@@ -1,4 +1,5 @@
 /** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
+import { ZapdError } from "../../errors.ts";
 import { isJson, type Json, listOf, text } from "../json.ts";
 import type { PlatformApp, Playback, Power } from "../platform.ts";
 import { readMac } from "../wake.ts";
@@ -129,13 +130,14 @@ export function appOf(platformId: string, title: string | null): PlatformApp {
   };
 }
 
-/** `listLaunchPoints` (2.4): each app once, those of the home screen left out. */
+/** `listLaunchPoints` (2.4): each app once, whatever its id looks like; those of the home screen are left out. */
 export function readLaunchPoints(payload: Payload): PlatformApp[] {
+  if (!Array.isArray(payload["launchPoints"]))
+    throw new ZapdError("device_error", "answered with no list when it was asked for its apps");
   const apps = new Map<string, PlatformApp>();
   for (const point of listOf(payload, "launchPoints")) {
     const id = text(point["id"]);
-    if (id === null || !isWebosAppId(id) || homes.has(id) || apps.has(id)) continue;
-    apps.set(id, appOf(id, text(point["title"])));
+    if (id !== null && !homes.has(id) && !apps.has(id)) apps.set(id, appOf(id, text(point["title"])));
   }
   return [...apps.values()];
 }
@@ -177,7 +179,10 @@ export function readInputs(payload: Payload): string[] {
   return ids.filter((id) => id !== null && /^[A-Za-z0-9_-]{1,32}$/.test(id)) as string[];
 }
 
-/** Whether a text could be the id of a webOS app: reverse domain names, and short ids that only LG's own table has. */
+/**
+ * Whether a text that no list of the set holds could be the id of a webOS app: reverse domain names, and ids without a dot
+ * that are known, since any other would be a name that somebody mistyped.
+ */
 export function isWebosAppId(text: string): boolean {
   return /^[a-z0-9][\w-]*(\.[\w-]+)+$/i.test(text) ? text.length <= 128 : webosServices.has(text);
 }

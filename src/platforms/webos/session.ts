@@ -9,6 +9,7 @@ import type { Ending, Session } from "../link.ts";
 import type { Address, Surroundings } from "../platform.ts";
 import { Questions } from "../questions.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine } from "../websocket.ts";
+import { failureOf } from "./failures.ts";
 import type { Payload } from "./protocol.ts";
 
 const pingEvery = 5_000;
@@ -23,6 +24,10 @@ export interface Door extends Address {
 
 type Message = Payload & { readonly type: string; readonly id: string };
 
+/** Both go by ids of their own, since their answers may come without one (2.3). */
+const helloId = "hello";
+const registerId = "register_0";
+
 export class WebosSession implements Session {
   readonly door: Door;
   readonly #line: WebSocketLine;
@@ -31,6 +36,8 @@ export class WebosSession implements Session {
   readonly #pulse: ReturnType<typeof setInterval>;
   readonly #surroundings: Pick<Surroundings, "requestTimeout">;
   #last = 0;
+  #spokeAt = performance.now();
+  #onPrompt: () => void = () => {};
   #onEnd: (ending: Ending & { readonly why: LineEnd }) => void = () => {};
   /** The set said that it goes off: its silence is no accident. */
   leaving = false;
@@ -78,9 +85,14 @@ export class WebosSession implements Session {
     return this.#line.fingerprint;
   }
 
-  /** Milliseconds since the set was last heard. */
+  /** Milliseconds that it has for one answer. */
+  get patience(): number {
+    return this.#surroundings.requestTimeout();
+  }
+
+  /** Milliseconds since the set last said something. That its socket answers pings does not mean that it does. */
   get quiet(): number {
-    return performance.now() - this.#line.heardAt;
+    return performance.now() - this.#spokeAt;
   }
 
   onEnd(told: (ending: Ending & { readonly why: LineEnd }) => void): void {
@@ -89,41 +101,30 @@ export class WebosSession implements Session {
 
   /** `hello`: the set says who it is (2.3, step 1). */
   hello(signal: AbortSignal): Promise<Payload> {
-    // The answer may come without the id.
-    return this.#questions.ask({ id: "hello", type: "hello", payload: {} }, signal);
+    return this.#questions.ask({ id: helloId, type: "hello", payload: {} }, signal);
   }
 
   /** Registers; `onPrompt` is called when the set shows its prompt. Gives the client key. */
   async register(payload: Payload, onPrompt: () => void, signal: AbortSignal): Promise<string | null> {
-    const id = "register_0";
-    this.#subscribers.set(id, (said) => {
-      if (text(said["pairingType"]) !== null) onPrompt();
-    });
+    this.#onPrompt = onPrompt;
     try {
-      const registered = await this.#questions.ask({ id, type: "register", payload }, signal);
+      const registered = await this.#questions.ask({ id: registerId, type: "register", payload }, signal);
       return text(registered["client-key"]);
     } finally {
-      this.#subscribers.delete(id);
+      this.#onPrompt = () => {};
     }
   }
 
-  /** One request. Fails with `device_refused` (a permission), `unsupported_operation` (no such method), `device_error`, or `device_timeout`. */
+  /** One request. Fails with a `SetFailure` when the set answers with one, or with `device_timeout`. */
   request(uri: string, payload: Payload = {}, signal: AbortSignal = never): Promise<Payload> {
-    const within = deadline(this.#surroundings.requestTimeout(), signal);
-    return this.#questions.ask({ id: `request_${++this.#last}`, type: "request", uri, payload }, within);
+    return this.#ask(`request_${++this.#last}`, "request", uri, payload, signal);
   }
 
   /** Subscribes; the first answer comes back, and every one is told. */
   subscribe(uri: string, told: (payload: Payload) => void, signal: AbortSignal): Promise<Payload> {
     const id = `subscribe_${++this.#last}`;
     this.#subscribers.set(id, told);
-    const within = deadline(this.#surroundings.requestTimeout(), signal);
-    return this.#questions.ask({ id, type: "subscribe", uri, payload: {} }, within);
-  }
-
-  /** Says something and waits for no answer. */
-  say(uri: string): void {
-    this.#line.send(JSON.stringify({ id: `request_${++this.#last}`, type: "request", uri, payload: {} }));
+    return this.#ask(id, "subscribe", uri, {}, signal);
   }
 
   close(): void {
@@ -139,16 +140,16 @@ export class WebosSession implements Session {
   received(message: string): void {
     const said = parsed(message);
     if (!said) return;
-    const id = said.type === "hello" ? "hello" : said.id;
+    this.#spokeAt = performance.now();
+    const id = said.type === "hello" ? helloId : said.type === "registered" ? registerId : said.id;
     const payload = asJson(said["payload"]);
     const failure = failureOf(said, payload);
-    const waiting = this.#questions.under(id);
-    const subscriber = this.#subscribers.get(id);
-    if (!failure) subscriber?.(payload);
     // The prompt is not yet the registration.
-    if (id === "register_0" && said.type === "response" && !failure) return;
-    if (failure) waiting?.reject(failure);
-    else waiting?.resolve(payload);
+    if (id === registerId && said.type === "response" && !failure) return this.#onPrompt();
+    const waiting = this.#questions.under(id);
+    if (failure) return waiting?.reject(failure);
+    this.#subscribers.get(id)?.(payload);
+    waiting?.resolve(payload);
   }
 
   ended(why: LineEnd): void {
@@ -156,9 +157,20 @@ export class WebosSession implements Session {
     this.#questions.end();
     this.#onEnd({ again: !this.leaving, why });
   }
+
+  async #ask(id: string, type: string, uri: string, payload: Payload, signal: AbortSignal): Promise<Payload> {
+    const within = deadline(this.#surroundings.requestTimeout(), signal);
+    try {
+      return await this.#questions.ask({ id, type, uri, payload }, within);
+    } catch (error) {
+      if (signal.aborted || error !== within.reason || !(error instanceof ZapdError)) throw error;
+      throw new ZapdError(error.code, error.message, { hint: slowHint });
+    }
+  }
 }
 
 const never = new AbortController().signal;
+const slowHint = "It may be asleep or busy: give it more time with zapd config set devices.request_timeout_ms 10000";
 
 function parsed(message: string): Message | null {
   try {
@@ -168,19 +180,3 @@ function parsed(message: string): Message | null {
     return null;
   }
 }
-
-/** Failures come in two shapes (2.4). What is missing from an answer is no failure. */
-function failureOf(said: Message, payload: Payload): ZapdError | null {
-  const isError = said.type === "error";
-  if (!isError && payload["returnValue"] !== false) return null;
-  const words = text(isError ? said["error"] : payload["errorText"]) ?? "";
-  const cause = `${words} ${String(payload["errorCode"] ?? "")}`.trim();
-  const [status = ""] = words.split(" ");
-  if (status === "404") return new ZapdError("unsupported_operation", "has no such function", { cause });
-  if (status === "401")
-    return new ZapdError("device_refused", "was never allowed to let zapd do this", { hint: againHint, cause });
-  if (status === "403") return new ZapdError("pairing_failed", "lets nobody in", { cause });
-  return new ZapdError("device_error", "answered with a failure of its own", { cause });
-}
-
-const againHint = "Pair with it anew, and accept all that it asks: zapd pair";

@@ -1,10 +1,27 @@
-/** What a set pushes, kept, and asked for where nothing was pushed since the last command (smart-tvs.md 2.4). */
+/**
+ * What a set pushes, kept, and asked for where it was not said since the last command, or where it was never seen to push
+ * (smart-tvs.md 2.4).
+ */
+import { ZapdError } from "../../errors.ts";
+import { rest } from "../../rest.ts";
+import { deadline } from "../http.ts";
 import type { PlatformState, Playback, Power } from "../platform.ts";
+import { HungUp, SetFailure } from "./failures.ts";
 import { appOf, inputOf, type Payload, readApp, readMedia, readPower, readVolume, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 const topics = ["power", "volume", "app", "media"] as const;
-type Topic = (typeof topics)[number];
+export type Topic = (typeof topics)[number];
+
+/** What was said is taken for true this long: of what the set pushes, and of what it was never seen to push. */
+const fresh = { pushed: 5_000, asked: 100 } as const;
+/** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
+const pushesAfter = 100;
+/** Subscriptions, and questions of which others have been answered, are waited for this long at most. */
+const longestGrace = 1_000;
+/** Who lets that many questions pass while it answers others does not tell. */
+const missesAtMost = 2;
+const lookEvery = 300;
 
 /** What was last said of something; `null`: this set does not say. */
 interface Said {
@@ -13,31 +30,38 @@ interface Said {
 }
 
 export interface StateListener {
-  /** The set said this of its power by itself. `leaving`: it is on its way to be off. */
+  /** What the set said of its power is another thing than before. `leaving`: it is on its way to be off. */
   power(power: Power | null, leaving: boolean): void;
 }
 
 export class WebosState {
   readonly #session: WebosSession;
+  readonly #listener: StateListener;
   readonly #said = new Map<Topic, Said>();
+  readonly #pushed = new Set<Topic>();
+  readonly #misses = new Map<Topic, number>();
   readonly #waiting = new Set<() => void>();
   #commandAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(session: WebosSession) {
+  private constructor(session: WebosSession, listener: StateListener) {
     this.#session = session;
+    this.#listener = listener;
   }
 
-  /** Subscribes to all that is pushed; what the set does not know stays unknown, and fails nothing. */
+  /** Subscribes to all that may be pushed; what the set does not tell stays unknown, and fails nothing. */
   static async follow(session: WebosSession, listener: StateListener, signal: AbortSignal): Promise<WebosState> {
-    const state = new WebosState(session);
+    const state = new WebosState(session, listener);
     const follow = async (topic: Topic) => {
+      let firstAt: number | undefined;
       const told = (payload: Payload) => {
+        const now = performance.now();
+        firstAt ??= now;
+        if (now - firstAt > pushesAfter) state.#pushed.add(topic);
         state.#take(topic, payload);
-        if (topic !== "power") return;
-        const { power, leaving } = readPower(payload);
-        listener.power(power, leaving);
       };
-      await session.subscribe(uris[topic], told, signal).catch(() => state.#take(topic, null));
+      // What fails here is asked for when it is wanted.
+      await session.subscribe(uris[topic], told, deadline(state.#grace, signal)).catch(() => {});
+      signal.throwIfAborted();
     };
     await Promise.all(topics.map(follow));
     return state;
@@ -48,41 +72,72 @@ export class WebosState {
     this.#commandAt = performance.now();
   }
 
-  /** Asks for what is older than the last command. */
-  async refresh(signal: AbortSignal): Promise<void> {
-    const old = topics.filter((topic) => {
-      const said = this.#said.get(topic);
-      return said?.payload !== null && (said?.at ?? Number.NEGATIVE_INFINITY) < this.#commandAt;
-    });
-    await Promise.all(
-      old.map(async (topic) => {
-        const payload = await this.#session.request(uris[topic], {}, signal).catch((error: unknown) => {
-          if (signal.aborted || !this.#session.alive) throw error;
-          return null;
-        });
-        if (payload) this.#take(topic, payload);
-      }),
-    );
+  /**
+   * Asks for what is older than the last command, for what the set does not push, and whether it answers at all. Fails with
+   * `device_timeout` when it answers nothing: what is known is not true any more then.
+   */
+  async refresh(signal: AbortSignal, wanted: readonly Topic[] = topics): Promise<void> {
+    const due = wanted.filter((topic) => this.#isDue(topic));
+    if (due.length === 0 && this.#session.quiet < fresh.asked) return;
+    await this.#askAll(due.length === 0 ? ["power"] : due, signal);
   }
 
-  /** Waits until something holds, by what is pushed; `false` when it does not within `ms`. */
-  async until(holds: () => boolean, ms: number, signal: AbortSignal): Promise<boolean> {
-    if (holds()) return true;
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void) => {
-        clearTimeout(timer);
-        this.#waiting.delete(look);
-        signal.removeEventListener("abort", aborted);
-        act();
-      };
-      const look = () => {
-        if (holds()) settle(() => resolve(true));
-      };
-      const aborted = () => settle(() => reject(signal.reason));
-      const timer = setTimeout(() => settle(() => resolve(holds())), ms);
-      this.#waiting.add(look);
-      signal.addEventListener("abort", aborted, { once: true });
-    });
+  /** Asks about one topic. Whether the set answered, and be it that it does not tell. */
+  async ask(topic: Topic, signal: AbortSignal): Promise<boolean> {
+    try {
+      this.#take(topic, await this.#session.request(uris[topic], {}, signal));
+      return true;
+    } catch (error) {
+      if (!(error instanceof SetFailure)) return false;
+      const never = error.code === "unsupported_operation" || error.code === "device_refused";
+      if (never) this.#take(topic, null);
+      else this.#said.delete(topic);
+      return true;
+    }
+  }
+
+  /** Whether what is known of a topic is older than this, and would not have been pushed. */
+  isOld(topic: Topic, ms: number): boolean {
+    const said = this.#said.get(topic);
+    if (said?.payload === null) return false;
+    return performance.now() - (said?.at ?? Number.NEGATIVE_INFINITY) > (this.#pushed.has(topic) ? fresh.pushed : ms);
+  }
+
+  /** Whether the set said something of it after a moment. */
+  saidSince(topic: Topic, moment: number): boolean {
+    return (this.#said.get(topic)?.at ?? Number.NEGATIVE_INFINITY) >= moment;
+  }
+
+  /** Whether it tells of a topic, as far as is known. */
+  tells(topic: Topic): boolean {
+    return this.#said.get(topic)?.payload !== null;
+  }
+
+  /** Waits until something holds, by what is pushed and by asking; `false` when it does not within `ms`. */
+  async until(topic: Topic, holds: () => boolean, ms: number, signal: AbortSignal): Promise<boolean> {
+    const end = performance.now() + ms;
+    let asking: Promise<unknown> | undefined;
+    let asksAt = performance.now() + lookEvery;
+    for (let left = ms; !holds(); left = end - performance.now()) {
+      if (left <= 0 || !this.#session.alive) return false;
+      await this.#changes(Math.min(lookEvery, left), signal);
+      if (performance.now() < asksAt || asking || !this.tells(topic)) continue;
+      asksAt = performance.now() + lookEvery;
+      asking = this.ask(topic, deadline(Math.max(1, end - performance.now()), signal)).finally(() => {
+        asking = undefined;
+      });
+    }
+    return true;
+  }
+
+  /** Waits until something holds by what the set says of itself; nothing is asked. */
+  async hears(holds: () => boolean, ms: number, signal: AbortSignal): Promise<boolean> {
+    const end = performance.now() + ms;
+    for (let left = ms; !holds(); left = end - performance.now()) {
+      if (left <= 0) return false;
+      await this.#changes(left, signal);
+    }
+    return true;
   }
 
   get power(): Power {
@@ -102,6 +157,12 @@ export class WebosState {
   get app(): string | null {
     const payload = this.#payload("app");
     return payload && readApp(payload);
+  }
+
+  /** The id of what is shown, home included; `null` when it is not known. */
+  get shown(): string | null {
+    const id = this.#payload("app")?.["appId"];
+    return typeof id === "string" ? id : null;
   }
 
   get playback(): Playback | null {
@@ -130,12 +191,82 @@ export class WebosState {
     };
   }
 
+  async #askAll(asked: readonly Topic[], signal: AbortSignal): Promise<void> {
+    const session = this.#session;
+    const begun = performance.now();
+    const enough = new AbortController();
+    const within = AbortSignal.any([signal, enough.signal]);
+    const silent: Topic[] = [];
+    const others = new ZapdError("device_timeout", "answered others, but not this");
+    let answers = 0;
+    const ask = async (topic: Topic) => {
+      if (!(await this.ask(topic, within))) return void silent.push(topic);
+      this.#misses.delete(topic);
+      if (answers++ > 0) return;
+      void rest(this.#grace, within).then(
+        () => enough.abort(others),
+        () => {},
+      );
+    };
+    await Promise.all(asked.map(ask));
+    enough.abort(others);
+    signal.throwIfAborted();
+    if (!session.alive) throw new HungUp();
+    if (silent.length === asked.length && session.quiet > performance.now() - begun) {
+      session.destroy();
+      throw new ZapdError("device_timeout", "takes what it is asked, and answers none of it", {
+        hint: "It may be asleep, or hang: see what it shows, or turn it off and on with its own remote",
+      });
+    }
+    for (const topic of silent) {
+      if (this.saidSince(topic, begun)) continue;
+      const misses = (this.#misses.get(topic) ?? 0) + 1;
+      this.#misses.set(topic, misses);
+      if (misses < missesAtMost) this.#said.delete(topic);
+      else this.#take(topic, null);
+    }
+  }
+
+  #isDue(topic: Topic): boolean {
+    const said = this.#said.get(topic);
+    if (said?.payload === null) return false;
+    return (said?.at ?? Number.NEGATIVE_INFINITY) < this.#commandAt || this.isOld(topic, fresh.asked);
+  }
+
+  /** Waits for the next word of the set; `false` when none comes within `ms`. */
+  #changes(ms: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void) => {
+        clearTimeout(timer);
+        this.#waiting.delete(changed);
+        signal.removeEventListener("abort", aborted);
+        act();
+      };
+      const changed = () => settle(() => resolve(true));
+      const aborted = () => settle(() => reject(signal.reason));
+      const timer = setTimeout(() => settle(() => resolve(false)), ms);
+      this.#waiting.add(changed);
+      if (signal.aborted) aborted();
+      else signal.addEventListener("abort", aborted, { once: true });
+    });
+  }
+
   #payload(topic: Topic): Payload | null {
     return this.#said.get(topic)?.payload ?? null;
   }
 
+  get #grace(): number {
+    return Math.min(longestGrace, this.#session.patience / 4);
+  }
+
   #take(topic: Topic, payload: Payload | null): void {
+    const before = topic === "power" ? this.#payload(topic) : null;
     this.#said.set(topic, { payload, at: performance.now() });
-    for (const look of [...this.#waiting]) look();
+    if (topic === "power" && payload) {
+      const { power, leaving } = readPower(payload);
+      const was = before && readPower(before);
+      if (was?.power !== power || was.leaving !== leaving) this.#listener.power(power, leaving);
+    }
+    for (const changed of [...this.#waiting]) changed();
   }
 }

@@ -18,7 +18,19 @@ export function parseMessage(text: string): Message | null {
   }
   if (!isPayload(value) || typeof value["type"] !== "string") return null;
   const { id, type, uri, payload } = value;
-  return { id, type, uri: typeof uri === "string" ? uri : "", payload: isPayload(payload) ? payload : {} };
+  return { id, type, uri: typeof uri === "string" ? uri : "", payload: payloadOf(payload) };
+}
+
+/** Some clients send it as the text of its JSON. What is neither is as good as none. */
+function payloadOf(sent: unknown): Payload {
+  if (isPayload(sent)) return sent;
+  if (typeof sent !== "string") return {};
+  try {
+    const value: unknown = JSON.parse(sent);
+    return isPayload(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 export function isPayload(value: unknown): value is Payload {

@@ -23,6 +23,12 @@ export const audio: Endpoints = {
       mute: model.muted,
     }),
   },
+  // Subscribed to by clients as they connect (aiowebostv, endpoints.py).
+  "com.webos.service.apiadapter/audio/getSoundOutput": {
+    permission,
+    topic: "volume",
+    read: ({ behaviour }) => ({ soundOutput: behaviour.soundOutput }),
+  },
   "audio/setVolume": {
     permission,
     answer(model, payload) {

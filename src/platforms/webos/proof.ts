@@ -1,0 +1,122 @@
+/**
+ * Who must answer before the key is said (SECURITY.md 2.4). Every set shows the same certificate and says its uuid to
+ * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
+ */
+import { ZapdError } from "../../errors.ts";
+import { rest } from "../../rest.ts";
+import { Elsewhere } from "../elsewhere.ts";
+import type { DeviceSurroundings, Target } from "../platform.ts";
+import { doorsOf, type Entered, enter, isStandIn } from "./doors.ts";
+import { Unproven } from "./failures.ts";
+
+/** A set that starts may open its plain port first: the secure one is tried again this long. */
+const startsWithin = 2_000;
+const tryEvery = 300;
+/** The plain port is looked at when the secure one has not opened after this, and waited for as long when it has failed. */
+const looksAfter = 600;
+
+/** The certificate of the pairing, where it was made over the secure port. */
+export function pinOf({ credentials }: DeviceSurroundings): string | null {
+  return credentials.readAnyway()?.["certificate"] ?? null;
+}
+
+/** Whether a set says and shows all that it did when it was paired. */
+export function isProven({ session, hello }: Entered, target: Target, pin: string | null): boolean {
+  return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayBeNameless(target));
+}
+
+const namelessTrait = "nameless";
+
+/** The trait to remember a pairing by: one that was accepted by a set which does not say who it is holds for such a set. */
+export function pairedTraits({ hello }: Entered, { identity, traits }: Target): Readonly<Record<string, string>> {
+  if (hello.uuid === null && !isStandIn(identity)) return { [namelessTrait]: "yes" };
+  return traits[namelessTrait] ? { [namelessTrait]: "" } : {};
+}
+
+/** Whether a set need not say who it is: it never did, or its user accepted one that does not. */
+function mayBeNameless({ identity, traits }: Target): boolean {
+  return isStandIn(identity) || traits[namelessTrait] === "yes";
+}
+
+/**
+ * Enters a set that is to be told its key. Fails with `Elsewhere` when another set answers, with `device_unproven` when
+ * what answers does not prove to be the one, and with `device_unreachable` when nobody does.
+ */
+export async function enterProven(
+  target: Target,
+  surroundings: DeviceSurroundings,
+  signal: AbortSignal,
+): Promise<Entered> {
+  const pin = pinOf(surroundings);
+  const doors = doorsOf(target, target.ports, target.traits["door"]);
+  const prove = (entered: Entered) => {
+    notAnother(entered, target);
+    const { session, hello } = entered;
+    if (pin !== null && session.fingerprint !== pin)
+      throw new Unproven(session.fingerprint === null ? "plain" : "certificate");
+    if (hello.uuid === null && !mayBeNameless(target)) throw new Unproven("nameless");
+  };
+  const known = !mayBeNameless(target);
+  if (pin === null) return enter(doors, surroundings, signal, { known, prove });
+  const [secure, plain] = [doors.filter(({ tls }) => tls), doors.filter(({ tls }) => !tls)];
+  const until = performance.now() + Math.min(startsWithin, surroundings.requestTimeout() / 2);
+  for (;;) {
+    const over = new AbortController();
+    const look = lookAt(plain, AbortSignal.any([signal, over.signal]));
+    try {
+      return await enter(secure, surroundings, signal, { known, prove });
+    } catch (error) {
+      if (signal.aborted || error instanceof Elsewhere || error instanceof Unproven) throw error;
+      look.now();
+      const found = await Promise.race([look.found, rest(looksAfter, signal).then(() => null)]);
+      if (found === null) throw error;
+      const isStarting = error instanceof ZapdError && error.code === "device_unreachable";
+      if (!isStarting || performance.now() >= until || found instanceof Elsewhere) throw found;
+    } finally {
+      over.abort(new ZapdError("device_error", "is looked at no more"));
+    }
+    await rest(tryEvery, signal);
+  }
+
+  /** What answers at the plain port says who it is, and is told nothing. */
+  function lookAt(at: typeof plain, within: AbortSignal): { now(): void; found: Promise<ZapdError | null> } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const later = rest(looksAfter, within).catch(() => {});
+    const look = async () => {
+      await Promise.race([promise, later]);
+      try {
+        const { session } = await enter(at, surroundings, within, { known, prove });
+        session.destroy();
+        return null;
+      } catch (error) {
+        return error instanceof Elsewhere || error instanceof Unproven ? error : null;
+      }
+    };
+    return { now: resolve, found: look() };
+  }
+}
+
+/** Enters a set that is to be paired: over the secure port where there was one, and else by whichever opens. */
+export async function enterToPair(
+  target: Target,
+  surroundings: DeviceSurroundings,
+  signal: AbortSignal,
+): Promise<Entered> {
+  const doors = doorsOf(target, target.ports, target.traits["door"]);
+  const options = { known: !isStandIn(target.identity), prove: (entered: Entered) => notAnother(entered, target) };
+  if (pinOf(surroundings) === null) return enter(doors, surroundings, signal, options);
+  const secure = doors.filter(({ tls }) => tls);
+  try {
+    return await enter(secure, surroundings, signal, options);
+  } catch (error) {
+    if (signal.aborted || error instanceof Elsewhere) throw error;
+    const plain = doors.filter(({ tls }) => !tls);
+    return enter(plain, surroundings, signal, options).catch((other: unknown) => {
+      throw other instanceof Elsewhere ? other : error;
+    });
+  }
+}
+
+function notAnother({ hello }: Entered, { identity, host }: Target): void {
+  if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw new Elsewhere(host);
+}

@@ -1,0 +1,324 @@
+/**
+ * Strangers at the address of a paired LG set. Whatever they are, and in whatever order they come, they hear neither the key of
+ * the pairing nor text that is typed: all that they were sent is searched for it.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCertificate } from "../../src/simulators/webos.ts";
+import { refuse, succeed, until } from "../blackbox/checked.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
+import { type FakeSet, type FakeSetOptions, fakeSet } from "../blackbox/fake-webos.ts";
+import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+const uuid = "6c1f0e9a-2b7d-4d11-9c54-3f0a8be1d2c3";
+const typed = "correct-horse-battery-staple";
+const config = { devices: { request_timeout_ms: 600 } };
+/** Every set shows the same one (smart-tvs.md 1.3). */
+const shared = createCertificate();
+
+let daemon: TestDaemon;
+const sets: FakeSet[] = [];
+beforeEach(async () => {
+  daemon = await startTestDaemon({ config });
+});
+afterEach(async () => {
+  await daemon.dispose();
+  for (const set of sets.splice(0)) await set.stop();
+});
+
+async function plugIn(options: FakeSetOptions): Promise<FakeSet> {
+  const set = await fakeSet(options);
+  sets.push(set);
+  return set;
+}
+
+interface Home {
+  readonly id: string;
+  readonly real: FakeSet;
+  readonly host: string;
+  readonly ports: { readonly secure: number; readonly plain: number };
+  readonly key: string;
+}
+
+/** A set that was paired over its secure port, and driven. */
+async function home(): Promise<Home> {
+  const host = freeHost();
+  const real = await plugIn({ host, uuid, certificate: shared });
+  const plain = await freePort(host);
+  const ports = { secure: real.port, plain };
+  const body = { host, port: real.port, platform: "webos", name: "Den", ports: { plain, wake: await freePort(host) } };
+  const { id } = await succeed(daemon, "addDevice", { body });
+  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "getState", { id });
+  return { id, real, host, ports, key: kept(id)["key"] ?? expect.unreachable() };
+}
+
+const kept = (id: string): Record<string, string> =>
+  JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8")).credentials[id];
+
+/** The set is there again: readers who come at once share the failure of a moment ago. */
+const comesBack = (id: string) =>
+  until("it is driven again", async () => {
+    const { status, body } = await daemon.api("GET", `/devices/${id}/state`);
+    return status === 200 && body.data.state.power === "on";
+  });
+
+/** All that a user, a script and a page may ask of a device. */
+async function useIt(id: string): Promise<string[]> {
+  const codes: string[] = [];
+  const calls = [
+    ["getState", undefined],
+    ["key", { key: "home" }],
+    ["key", { key: `literal:${typed}` }],
+    ["launch", { app: "netflix" }],
+    ["refresh", { clear: true }],
+    ["stop", undefined],
+    ["key", { key: "power-off" }],
+    ["sequence", { keys: ["up", `literal:${typed}`], delay_ms: 0 }],
+  ] as const;
+  for (const [name, body] of calls) {
+    const { code, message, hint } = await refuse(daemon, name, { id, body }, "device_unproven", "device_unreachable");
+    codes.push(code);
+    if (code === "device_unproven")
+      expect([message, hint]).toEqual([expect.any(String), expect.stringContaining("zapd pair")]);
+  }
+  return codes;
+}
+
+interface Stranger {
+  readonly what: string;
+  readonly secure?: Partial<FakeSetOptions>;
+  readonly plain?: Partial<FakeSetOptions>;
+  /** What the commands are told, and what a pairing comes to. */
+  readonly code: "device_unproven" | "device_unreachable";
+  readonly says: string;
+  readonly pairs: boolean;
+}
+
+const other = { certificate: createCertificate() };
+const strangers: readonly Stranger[] = [
+  {
+    what: "the plain port alone, with the uuid",
+    plain: { uuid },
+    code: "device_unproven",
+    says: "plain port",
+    pairs: true,
+  },
+  {
+    what: "the plain port alone, an empty uuid",
+    plain: { uuid: "" },
+    code: "device_unproven",
+    says: "plain port",
+    pairs: true,
+  },
+  {
+    what: "the plain port alone, no uuid",
+    plain: { uuid: null },
+    code: "device_unproven",
+    says: "plain port",
+    pairs: true,
+  },
+  {
+    what: "the plain port alone, another uuid",
+    plain: { uuid: "another" },
+    code: "device_unreachable",
+    says: "another device",
+    pairs: false,
+  },
+  {
+    what: "another certificate, the uuid",
+    secure: { ...other, uuid },
+    code: "device_unproven",
+    says: "another certificate",
+    pairs: true,
+  },
+  {
+    what: "another certificate, an empty uuid",
+    secure: { ...other, uuid: "" },
+    code: "device_unproven",
+    says: "another certificate",
+    pairs: true,
+  },
+  {
+    what: "another certificate, another uuid",
+    secure: { ...other, uuid: "another" },
+    code: "device_unreachable",
+    says: "another device",
+    pairs: false,
+  },
+  {
+    what: "another certificate beside the plain port",
+    secure: { ...other, uuid },
+    plain: { uuid },
+    code: "device_unproven",
+    says: "another certificate",
+    pairs: true,
+  },
+  {
+    what: "clear text at the secure port",
+    secure: { uuid },
+    plain: { uuid },
+    code: "device_unproven",
+    says: "plain port",
+    pairs: true,
+  },
+  {
+    what: "the certificate that all sets have, an empty uuid",
+    secure: { certificate: shared, uuid: "" },
+    code: "device_unproven",
+    says: "who it is",
+    pairs: true,
+  },
+  {
+    what: "the certificate that all sets have, no uuid",
+    secure: { certificate: shared, uuid: null },
+    code: "device_unproven",
+    says: "who it is",
+    pairs: true,
+  },
+  {
+    what: "the certificate that all sets have, another uuid",
+    secure: { certificate: shared, uuid: "another" },
+    code: "device_unreachable",
+    says: "another device",
+    pairs: false,
+  },
+];
+
+describe("T27 a stranger at a known address", () => {
+  test.each(strangers)(
+    "with a pin kept hears nothing secret, pairs anew without the old key, and the real set comes back: $what",
+    async (stranger) => {
+      const { id, real, host, ports, key } = await home();
+      await real.stop();
+      const rogues: FakeSet[] = [];
+      for (const door of ["secure", "plain"] as const) {
+        const options = stranger[door];
+        if (options) rogues.push(await plugIn({ uuid, ...options, host, port: ports[door] }));
+      }
+      const leaked = () => rogues.map(({ heard }) => [heard.includes(key), heard.includes(typed)]);
+      const clean = rogues.map(() => [false, false]);
+
+      const codes = await useIt(id);
+      expect(new Set(codes)).toEqual(new Set([stranger.code]));
+      const { message } = await refuse(daemon, "getState", { id }, stranger.code);
+      expect(message).toContain(stranger.says);
+      expect(leaked()).toEqual(clean);
+      expect(rogues.some(({ asked }) => asked.some(({ type }) => type === "register"))).toBe(false);
+      expect(kept(id)["key"]).toBe(key);
+
+      if (stranger.pairs) {
+        await succeed(daemon, "pair", { id });
+        expect(kept(id)["key"]).not.toBe(key);
+        expect(
+          rogues.flatMap(({ asked }) =>
+            asked.filter(({ payload }) => "client-key" in payload).map(({ payload }) => payload["client-key"]),
+          ),
+        ).not.toContain(key);
+        // Its user has accepted it: had the set really been replaced, this is how it is driven from then on.
+        await comesBack(id);
+      } else await refuse(daemon, "pair", { id }, "device_unreachable");
+      expect(leaked()).toEqual(clean);
+
+      for (const rogue of rogues) await rogue.stop();
+      await real.start();
+      if (stranger.pairs) await succeed(daemon, "pair", { id });
+      await comesBack(id);
+      expect(leaked()).toEqual(clean);
+    },
+    30_000,
+  );
+
+  test("a pairing over the plain port, accepted there, replaces the pin: the set was really replaced", async () => {
+    const { id, real, host, ports, key } = await home();
+    expect(kept(id)["certificate"]).toMatch(/^[0-9a-f]{64}$/);
+    await real.stop();
+    const next = await plugIn({ host, uuid, port: ports.plain });
+    await succeed(daemon, "pair", { id });
+    expect(Object.keys(kept(id))).toEqual(["key"]);
+    expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
+    await succeed(daemon, "key", { id, body: { key: `literal:${typed}` } });
+    expect([next.heard.includes(key), next.heard.includes(typed)]).toEqual([false, true]);
+  });
+
+  test("a pairing that a stranger denies leaves the key and the pin as they were", async () => {
+    const { id, real, host, ports, key } = await home();
+    const before = kept(id);
+    await real.stop();
+    const answer: FakeSetOptions["answer"] = ({ type }) =>
+      type === "register" ? { error: "403 User denied access" } : "usual";
+    const rogue = await plugIn({ host, uuid, port: ports.secure, certificate: createCertificate(), answer });
+    await refuse(daemon, "pair", { id }, "pairing_failed");
+    expect([kept(id), rogue.heard.includes(key)]).toEqual([before, false]);
+    await rogue.stop();
+    await real.start();
+    await comesBack(id);
+  });
+
+  test("the connection that comes back by itself with a pin kept, and a daemon that starts anew, tell nothing either", async () => {
+    const { id, real, host, ports, key } = await home();
+    const rogue = await plugIn({ host, uuid, port: ports.plain });
+    await real.stop();
+    // Nobody asks: it is the daemon that calls again, after a second and after two.
+    await until("it has looked who is there", () => rogue.connections > 0, 8_000);
+    await refuse(daemon, "getState", { id }, "device_unproven");
+    const { folder } = daemon;
+    await daemon.stop();
+    daemon = await startTestDaemon({ folder });
+    await useIt(id);
+    expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
+    await rogue.stop();
+    await real.start();
+    await comesBack(id);
+  }, 20_000);
+
+  test("power-on while the plain port alone is open calls and waits, and sends the key once the secure port has its fingerprint", async () => {
+    const { id, real, host, ports, key } = await home();
+    await real.stop();
+    const rogue = await plugIn({ host, uuid, port: ports.plain });
+    const turned = succeed(daemon, "key", { id, body: { key: "power-on" } });
+    await until("it was looked at", () => rogue.connections > 1);
+    await real.start();
+    await turned;
+    expect(rogue.heard).not.toContain(key);
+    expect(real.heard).toContain(key);
+  }, 30_000);
+
+  test("a set whose secure port opens a moment after the plain one is driven, and is not told its key over the plain one", async () => {
+    const { id, real, host, ports, key } = await home();
+    await real.stop();
+    const plain = await plugIn({ host, uuid, port: ports.plain });
+    const asked = succeed(daemon, "getState", { id });
+    await until("the plain port is looked at", () => plain.connections > 0);
+    await real.start();
+    expect((await asked).state.power).toBe("on");
+    expect(plain.heard).not.toContain(key);
+  });
+
+  test("a set that never had a pin goes on as it did: with its uuid the key is said, with none or another it is not", async () => {
+    const host = freeHost();
+    const real = await plugIn({ host, uuid });
+    const body = { host, port: real.port, platform: "webos", ports: { wake: await freePort(host) } };
+    const { id } = await succeed(daemon, "addDevice", { body });
+    await succeed(daemon, "pair", { id });
+    const { key = "" } = kept(id);
+    expect(Object.keys(kept(id))).toEqual(["key"]);
+    expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
+    for (const [said, code] of [
+      [null, "device_unproven"],
+      ["", "device_unproven"],
+      ["another", "device_unreachable"],
+      ["aa:bb", "device_unreachable"],
+    ] as const) {
+      await real.stop();
+      const rogue = await plugIn({ host, uuid: said, port: real.port });
+      await refuse(daemon, "key", { id, body: { key: "home" } }, code);
+      await refuse(daemon, "key", { id, body: { key: `literal:${typed}` } }, code);
+      expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
+      await rogue.stop();
+      await real.start();
+      await comesBack(id);
+    }
+  }, 20_000);
+});
