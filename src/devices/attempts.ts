@@ -1,6 +1,7 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
 import { ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { Ended } from "../platforms/ended.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 import { named } from "./failures.ts";
@@ -81,7 +82,7 @@ export class Attempts {
     if (error.code === "device_unreachable") {
       registry.noteContact(entry.id, false);
       // One that is off is where it was.
-      if (!saysOff(registry.contact(entry.id).power)) lost(entry);
+      if (!saysOff(registry.contact(entry.id).power) || error instanceof Ended) lost(entry);
     } else if (answeredBy.has(error.code)) {
       registry.noteContact(entry.id, true);
     }
