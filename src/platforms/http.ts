@@ -64,6 +64,11 @@ export class DeviceHttp {
     this.#options = options;
   }
 
+  /** Whether a connection is kept on which the device has let us in. */
+  get isLetIn(): boolean {
+    return this.#idle.some((wire) => wire.usable && wire.login !== undefined);
+  }
+
   /** GET; tried once more when the first try failed without a word. */
   async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
     return this.#inTime(signal, (within) => this.#readTwice(path, within, options));

@@ -90,14 +90,13 @@ async function pair(
 ): Promise<void> {
   const { target } = device;
   const given = password ?? pin;
-  const login = async () => {
+  const login = () => {
     if (given === undefined || given === "") throw new AsksLogin();
-    await device.vouch(signal);
     return { user, password: given };
   };
   if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
   const open = new HttpRpc({ address: target, surroundings });
-  const locked = new HttpRpc({ address: target, surroundings, login });
+  const locked = new HttpRpc({ address: target, surroundings, login, vouch: (within) => device.vouch(within) });
   try {
     const isOpen = await open.read("JSONRPC.Ping", {}, signal).then(
       () => true,

@@ -20,8 +20,6 @@ const pushAgainAfter = 60_000;
 const leavesWithin = 3_000;
 /** Who announces nothing is not asked for its announcement with each new connection. */
 const silenceHolds = 60_000;
-/** Without its socket, who answers may change without our knowing. */
-const vouchedFor = 2_000;
 const usualSocket = 9_090;
 const nameLabel = "System.FriendlyName";
 const macLabel = "Network.MacAddress";
@@ -43,9 +41,8 @@ export class KodiDevice {
   readonly #link: Link<KodiSession>;
   /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
   readonly #socket: number | null;
-  /** The session that was open when it was last seen who announces itself here; without one, until when that holds. */
+  /** The session that was open when it was last seen who announces itself here. */
   #vouchedBy: KodiSession | undefined;
-  #vouchedUntil = Number.NEGATIVE_INFINITY;
   #silentUntil = Number.NEGATIVE_INFINITY;
   #noSocketUntil = Number.NEGATIVE_INFINITY;
   #noPushUntil = Number.NEGATIVE_INFINITY;
@@ -60,8 +57,9 @@ export class KodiDevice {
     // What was found at another port says nothing of this one.
     const overHttp = traits["transport"] !== `websocket:${port}`;
     const prove = (ask: Ask) => this.#prove(ask);
-    const login = (signal: AbortSignal) => this.#login(signal);
-    this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, prove }) : null;
+    const login = () => this.#login();
+    const vouch = (signal: AbortSignal) => this.vouch(signal);
+    this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
     const announced = Number(traits["socket"]);
     this.#socket = overHttp ? (ports["websocket"] ?? (announced > 0 ? announced : null)) : port;
     this.#link = new Link<KodiSession>({
@@ -208,7 +206,6 @@ export class KodiDevice {
   /** Who is there may be another by now. */
   #unvouched(): void {
     this.#vouchedBy = undefined;
-    this.#vouchedUntil = Number.NEGATIVE_INFINITY;
     this.#silentUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -237,30 +234,27 @@ export class KodiDevice {
     return `It may be asleep: ${wake}, or check that ${host} is still its address with zapd discover`;
   }
 
-  /**
-   * What it is sent when it asks for a login. Before that goes out, it is looked at who is there as far as that can be
-   * seen without one (SECURITY.md 2.4): by its socket, which asks for none, and by the id that it announces.
-   */
-  async #login(signal: AbortSignal): Promise<Login> {
+  /** What it is sent when it asks for a login. */
+  #login(): Login {
     const { user = "kodi", password } = this.#surroundings.credentials.read() ?? {};
     if (!password) throw new AsksLogin();
-    await this.vouch(signal);
     return { user, password };
   }
 
-  /** Fails when what can be seen without a login shows that another Kodi is there. */
+  /**
+   * Before a login goes out: who is there, as far as that can be seen without one (SECURITY.md 2.4): by its socket, which
+   * asks for none, and by the id that it announces. Fails when that is another Kodi.
+   */
   async vouch(signal: AbortSignal): Promise<void> {
     const { target } = this;
     const session = await this.#withoutLogin(signal);
-    const now = performance.now();
-    if (!isUuid(target.identity) || (session ? session === this.#vouchedBy : now < this.#vouchedUntil)) return;
-    if (now < this.#silentUntil) return;
+    if (!isUuid(target.identity) || (session && session === this.#vouchedBy)) return;
+    if (performance.now() < this.#silentUntil) return;
     const isHere = ({ port }: MdnsService) => port === target.port;
     const service = await this.#surroundings.announced(httpType, target.host, isHere, signal);
     if (service && (uuidOf(service.txt) ?? target.identity) !== target.identity) throw new Elsewhere(target.host);
     if (!service) this.#silentUntil = performance.now() + silenceHolds;
     this.#vouchedBy = session;
-    this.#vouchedUntil = performance.now() + vouchedFor;
   }
 
   /** Its socket, where it has one: who is there is proven by what it says. */

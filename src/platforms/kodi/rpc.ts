@@ -1,6 +1,6 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { ZapdError } from "../../errors.ts";
-import { type Answer, bodyText, DeviceHttp, deadline, type Read } from "../http.ts";
+import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
 import { asJson, isJson, type Json } from "../json.ts";
 import type { Address, Surroundings } from "../platform.ts";
 
@@ -39,7 +39,9 @@ export interface HttpRpcOptions {
    * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
    * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.
    */
-  login?(signal: AbortSignal): Promise<Login>;
+  login?(): Login;
+  /** Looks, before a login goes out on a new connection, who is there as far as that can be seen; throws when it is another. */
+  vouch?(signal: AbortSignal): Promise<void>;
   /** Throws when another Kodi answers; its `ask` goes over the connection that is proven. */
   prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
 }
@@ -62,6 +64,7 @@ export class HttpRpc {
   #refused: { readonly login: Login; readonly at: number } | undefined;
   /** Calls with a login go one after the other over one connection, so that it is said once and not once for each. */
   #before: Promise<void> = Promise.resolve();
+  #hung: { readonly at: number; readonly error: ZapdError } | undefined;
   #last = 0;
 
   constructor(options: HttpRpcOptions) {
@@ -78,15 +81,15 @@ export class HttpRpc {
   /** A question: asked twice when the first try failed without a word. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // What it says decides what is done to it: it must be the one that is meant.
-    return this.#call(signal, (http, within) => {
+    return this.#call(signal, (http) => {
       const options = { ...this.#sent(method, params), maxBytes: answerBytes, proven: true };
-      return http.read("/jsonrpc", within, options);
+      return http.read("/jsonrpc", signal, options);
     });
   }
 
   /** A command: sent once, to the Kodi that is meant. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    return this.#call(signal, (http, within) => http.command("/jsonrpc", within, this.#sent(method, params)));
+    return this.#call(signal, (http) => http.command("/jsonrpc", signal, this.#sent(method, params)));
   }
 
   close(): void {
@@ -94,47 +97,59 @@ export class HttpRpc {
     this.#lockedDoor.close();
   }
 
-  async #call(signal: AbortSignal, send: (http: DeviceHttp, within: AbortSignal) => Promise<Answer>): Promise<unknown> {
+  async #call(signal: AbortSignal, send: (http: DeviceHttp) => Promise<Answer>): Promise<unknown> {
     if (!this.#asksLogin) {
       try {
-        return resultOf(await send(this.#open, signal));
+        return resultOf(await send(this.#open));
       } catch (error) {
         if (!(error instanceof AsksLogin)) throw error;
         this.#asksLogin = true;
       }
     }
-    const { login } = this.#options;
-    if (!login) throw new AsksLogin();
-    const given = await login(signal);
-    return this.#inTurn(deadline(this.#options.surroundings.requestTimeout(), signal), async (within) => {
-      const refused = this.#refused;
-      if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
-      this.#login = given;
-      try {
-        return resultOf(await send(this.#lockedDoor, within));
-      } catch (error) {
-        if (!(error instanceof AsksLogin)) throw error;
-        this.#refused = { login: given, at: performance.now() };
-        throw refusing();
-      } finally {
-        this.#login = undefined;
-      }
-    });
+    return this.#inTurn(signal, () => this.#callWithLogin(send, signal));
   }
 
-  async #inTurn<T>(within: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
+  async #callWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<unknown> {
+    const { login, vouch } = this.#options;
+    if (!login) throw new AsksLogin();
+    const given = login();
+    const refused = this.#refused;
+    if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
+    // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
+    const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
+    if (isIn) return resultOf(isIn);
+    await vouch?.(signal);
+    this.#login = given;
+    try {
+      return resultOf(await send(this.#lockedDoor));
+    } catch (error) {
+      if (!(error instanceof AsksLogin)) throw error;
+      this.#refused = { login: given, at: performance.now() };
+      throw refusing();
+    } finally {
+      this.#login = undefined;
+    }
+  }
+
+  /** One after the other; when one has waited in vain, so have those behind it. */
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const since = performance.now();
     const before = this.#before;
     const over = Promise.withResolvers<void>();
     this.#before = over.promise;
     const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(within.reason);
-    within.addEventListener("abort", leave, { once: true });
+    const leave = () => left.reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
     try {
-      if (within.aborted) throw within.reason;
+      if (signal.aborted) throw signal.reason;
       await Promise.race([before, left.promise]);
-      return await work(within);
+      if (this.#hung && this.#hung.at > since) throw this.#hung.error;
+      return await work();
+    } catch (error) {
+      if (error instanceof ZapdError && error.code === "device_timeout") this.#hung = { at: performance.now(), error };
+      throw error;
     } finally {
-      within.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", leave);
       before.then(over.resolve);
     }
   }
@@ -150,6 +165,16 @@ export class HttpRpc {
   #sent(method: string, params: Json): { headers: Record<string, string>; body: string } {
     const headers = { "Content-Type": "application/json" };
     return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#last, method, params }) };
+  }
+}
+
+async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
+  try {
+    const answer = await answering;
+    return answer.status === 401 ? null : answer;
+  } catch (error) {
+    if (error instanceof AsksLogin) return null;
+    throw error;
   }
 }
 

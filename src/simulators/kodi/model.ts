@@ -31,6 +31,9 @@ export interface Model {
   readonly channels: readonly SimulatedChannel[];
   readonly startMs: number;
   name: string;
+  /** The ports that it listens on, as its settings tell them. */
+  webPort: number;
+  eventPort: number | null;
   power: Power;
   volume: number;
   muted: boolean;
@@ -64,6 +67,8 @@ export function createModel(options: KodiSimulatorOptions): Model {
     ...contentOf(options),
     startMs: options.startMs ?? 20,
     name: options.name,
+    webPort: options.port ?? 0,
+    eventPort: null,
     power: "on",
     volume: 80,
     muted: false,

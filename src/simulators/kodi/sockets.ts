@@ -60,6 +60,7 @@ export function createSockets(
       // The web server is the last to start (players.md 7.3).
       await tcp?.open();
       await http.open();
+      model.webPort = http.port;
       if (options.mdns === false) return;
       // Both services are announced with the same texts (players.md 2.3).
       const facts = { name: model.name, txt: { txtvers: "1", uuid } };
