@@ -5,7 +5,7 @@ import { ZapdError } from "../errors.ts";
  * it; unless it has moved, which is worth a look.
  */
 export class Ended extends ZapdError {
-  constructor(problem: string, hint: string, cause: unknown) {
-    super("device_unreachable", problem, { hint, cause });
+  constructor(problem: string, hint: string) {
+    super("device_unreachable", problem, { hint });
   }
 }

@@ -46,6 +46,8 @@ export interface KodiSimulator {
   readonly text: string;
   readonly state: KodiState;
   setName(name: string): void;
+  /** Its owner has its web server ask for another password; null for none. */
+  setPassword(password: string | null): void;
   setVolume(level: number, muted?: boolean): void;
   play(shown: Shown): void;
   tune(channelId: number): void;
@@ -99,6 +101,9 @@ export function createKodiSimulator(options: KodiSimulatorOptions): KodiSimulato
     },
     setName(name) {
       model.name = name;
+    },
+    setPassword(password) {
+      model.password = password;
     },
     setVolume(level, muted = model.muted) {
       Object.assign(model, { volume: level, muted });

@@ -122,7 +122,7 @@ async function pair(
 }
 
 function nothingToPair(): ZapdError {
-  return new ZapdError("pairing_failed", "needs no pairing: it asks for no name and no password", {
+  return new ZapdError("unsupported_operation", "needs no pairing: it asks for no name and no password", {
     hint: "Use it as it is. To have it ask, in Kodi: Settings > Services > Control > Require authentication",
   });
 }

@@ -188,8 +188,10 @@ export class KodiDevice {
 
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
-    if (performance.now() < this.#leavingUntil)
+    if (performance.now() < this.#leavingUntil) {
+      if (!this.asleep) throw this.#ended("has just ended, as it said");
       throw new ZapdError("device_unreachable", "is on its way off", { hint: this.#awakeHint });
+    }
     try {
       const result = await work();
       this.asleep = false;
@@ -214,18 +216,19 @@ export class KodiDevice {
     if (isRefused(error)) {
       this.pushed.forget();
       this.#surroundings.heard("off");
-      return this.#ended(error);
+      const { host, port } = this.target;
+      return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
-    if (!(error instanceof ZapdError) || error instanceof Elsewhere) return error;
+    if (!(error instanceof ZapdError) || error instanceof Elsewhere || error instanceof Ended) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
     return new ZapdError(error.code, error.message, { hint: this.#awakeHint, cause: error.cause });
   }
 
   /** It does not run, though its machine answers. */
-  #ended(cause: unknown): Ended {
-    const { host, port } = this.target;
-    const hint = `Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover`;
-    return new Ended(`does not run: its machine refuses the connection to ${host}:${port}`, hint, cause);
+  #ended(problem: string): Ended {
+    const hint =
+      "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
+    return new Ended(problem, hint);
   }
 
   get #awakeHint(): string {

@@ -16,7 +16,7 @@ export interface RpcProblem {
 }
 
 export const passwordHint =
-  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair NAME --user kodi";
+  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair --user kodi";
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
 export class AsksLogin extends ZapdError {
@@ -183,7 +183,7 @@ function isSame(one: Login, other: Login): boolean {
 }
 
 function refusing(): AsksLogin {
-  return new AsksLogin("refused the name and the password");
+  return new AsksLogin("refused this name and password");
 }
 
 /** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */

@@ -34,6 +34,8 @@ export interface Model {
   /** The ports that it listens on, as its settings tell them. */
   webPort: number;
   eventPort: number | null;
+  /** What its web server asks for; null asks nothing. */
+  password: string | null;
   power: Power;
   volume: number;
   muted: boolean;
@@ -69,6 +71,7 @@ export function createModel(options: KodiSimulatorOptions): Model {
     name: options.name,
     webPort: options.port ?? 0,
     eventPort: null,
+    password: options.password ?? null,
     power: "on",
     volume: 80,
     muted: false,

@@ -97,7 +97,6 @@ export interface Identity {
   readonly host: string;
   readonly version: string;
   readonly user: string;
-  readonly password: string | null;
   readonly can: Readonly<Record<"shutdown" | "suspend" | "hibernate" | "reboot", boolean>>;
   readonly asleep: "closed" | "silent";
 }
@@ -110,7 +109,6 @@ export function identify(options: KodiSimulatorOptions): Identity {
     host: options.host ?? "127.0.0.1",
     version: options.version ?? "20.1",
     user: options.user ?? "kodi",
-    password: options.password ?? null,
     can: { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power },
     asleep: options.asleep ?? "closed",
   };

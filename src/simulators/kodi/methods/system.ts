@@ -43,12 +43,12 @@ export const system: Readonly<Record<string, Method>> = {
 };
 
 /** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
-function settingsOf({ name, webPort, eventPort, identity }: Model): Record<string, unknown> {
+function settingsOf({ name, webPort, eventPort, identity, password }: Model): Record<string, unknown> {
   return {
     "services.devicename": name,
     "services.webserver": true,
     "services.webserverport": webPort,
-    "services.webserverauthentication": identity.password !== null,
+    "services.webserverauthentication": password !== null,
     "services.webserverusername": identity.user,
     "services.esenabled": eventPort !== null,
     "services.esport": eventPort ?? 9_777,
