@@ -16,6 +16,7 @@ export type {
   SimulatedChannel,
   SimulatedFavourite,
   SimulatedMedia,
+  SimulatedTexture,
 } from "./kodi/options.ts";
 export type { KodiState } from "./kodi/snapshot.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
@@ -39,7 +40,7 @@ export interface KodiSimulator {
   readonly host: string;
   /** HTTP. 0 before the first start when a free port was asked for; kept from then on. */
   readonly port: number;
-  readonly ports: { tcp: number | null; wake: number };
+  readonly ports: { tcp: number | null; events: number | null; wake: number };
   /** The calls that came in, in order: the last thousand. */
   readonly calls: readonly ReceivedCall[];
   /** What was typed into the last keyboard. */
@@ -91,7 +92,7 @@ export function createKodiSimulator(options: KodiSimulatorOptions): KodiSimulato
       return sockets.http.port;
     },
     get ports() {
-      return { tcp: sockets.tcp?.port ?? null, wake: life.wakePort };
+      return { tcp: sockets.tcp?.port ?? null, events: sockets.events?.port ?? null, wake: life.wakePort };
     },
     get text() {
       return model.typed;
