@@ -7,7 +7,7 @@ import { UsageError } from "./failure.ts";
 import { readUnseen } from "./read-unseen.ts";
 
 export async function pair(context: Context): Promise<void> {
-  const { pin, user } = context.options;
+  const { pin, user, host } = context.options;
   if (pin !== undefined && user !== undefined) throw new UsageError("give --pin or --user, not both");
   const path = devicePath(context.words[0] ?? context.device);
   const { data: device } = await call<Device>(context, "GET", path);
@@ -16,7 +16,7 @@ export async function pair(context: Context): Promise<void> {
   if (login.password === "") throw new UsageError("the password is empty");
   if (user === undefined && pin === undefined)
     context.say(printable(`asking ${device.name}; if it shows a request, accept it there within a minute …`));
-  const body = { ...(pin !== undefined && { pin }), ...login };
+  const body = { ...(pin !== undefined && { pin }), ...(host !== undefined && { host }), ...login };
   const { text } = await call(context, "POST", `${devicePath(device.id)}/pair`, { body });
   if (context.json) return context.print(text);
   context.say(printable(`paired with ${device.name}`));
