@@ -165,17 +165,19 @@ function madeBy(manufacturer: string, kind: Facts["kind"]): string {
 export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly Named[]): Entry {
   const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
-  const renamed = entry.named_by === "device" && name !== null && cut(name) !== entry.name_on_device;
+  // What says so on probation may be another: its user must know it by its name, and it is measured by its hardware.
+  const isDoubted = entry.standing?.probation !== undefined;
+  const said = isDoubted ? null : cut(name);
+  const renamed = entry.named_by === "device" && said !== null && said !== entry.name_on_device;
   return {
     ...entry,
-    name: renamed ? inventName(name, others) : entry.name,
-    name_on_device: cut(name) ?? entry.name_on_device,
+    name: renamed ? inventName(said, others) : entry.name,
+    name_on_device: said ?? entry.name_on_device,
     kind: kind === "unknown" ? entry.kind : kind,
     manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,
     model: cut(facts.model) ?? entry.model,
     serial: cut(facts.serial) ?? entry.serial,
-    // What says so on probation may be another: the hardware addresses that are known are what it is measured by.
-    macs: macs.length > 0 && !entry.standing?.probation ? [...macs] : entry.macs,
+    macs: macs.length > 0 && !isDoubted ? [...macs] : entry.macs,
     software_version: cut(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
     traits: { ...entry.traits, ...facts.traits },
