@@ -33,6 +33,8 @@ export const Device = z.object({
   status: z.enum(["online", "offline", "unknown"]),
   access: z.enum(accessModes).nullable(),
   capabilities: z.array(z.enum(capabilities)),
+  /** Whether anybody ever drove it. */
+  used: z.boolean(),
   is_default: z.boolean(),
   added_at: time,
   last_seen: time.nullable(),
@@ -108,6 +110,11 @@ export const operations = {
     }),
     data: Device,
   },
+  removeUnused: {
+    ...endpoints.removeUnused,
+    query: z.object({ unused: z.literal("true") }),
+    data: z.object({ devices: z.array(Device) }),
+  },
   discover: { ...endpoints.discover, data: z.object({ devices: z.array(Device) }) },
   getDevice: { ...endpoints.getDevice, data: Device },
   changeDevice: {
@@ -123,9 +130,12 @@ export const operations = {
       /** The name and password that were set on the device, where it has some. */
       user: z.string().min(1).max(256).optional(),
       password: z.string().min(1).max(1_024).optional(),
+      /** Where it is now, with or without a port: it is paired anew there, without the old key. */
+      host: z.string().trim().min(1).max(253).optional(),
     }),
     data: action("pair", {}),
   },
+  trust: { ...endpoints.trust, data: Device },
   removeDevice: { ...endpoints.removeDevice, data: Device },
   getState: { ...endpoints.getState, data: z.object({ device: Device, state: State }) },
   listApps: { ...endpoints.listApps, data: z.object({ platform: z.string(), apps: z.array(App) }) },

@@ -18,10 +18,12 @@ export interface Endpoint {
 export const endpoints = {
   listDevices: { method: "get", path: "/devices" },
   addDevice: { method: "post", path: "/devices", takes: "json" },
+  removeUnused: { method: "delete", path: "/devices", takes: "query" },
   discover: { method: "post", path: "/devices/discover" },
   getDevice: { method: "get", path: "/devices/:id" },
   changeDevice: { method: "patch", path: "/devices/:id", takes: "json" },
   pair: { method: "post", path: "/devices/:id/pair", takes: "json", optionalBody: true },
+  trust: { method: "post", path: "/devices/:id/trust" },
   removeDevice: { method: "delete", path: "/devices/:id" },
   getState: { method: "get", path: "/devices/:id/state" },
   listApps: { method: "get", path: "/devices/:id/apps" },

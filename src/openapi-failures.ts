@@ -129,7 +129,7 @@ const failures = {
   method_not_allowed: {
     when: "The path does not take the method; the header `Allow` says which it takes",
     message: "/v1/devices does not take PUT",
-    hint: "It takes GET, POST, HEAD",
+    hint: "It takes GET, POST, DELETE, HEAD",
   },
   payload_too_large: { when: "The body is larger than it may be", message: "The body is larger than 1 MiB" },
   device_unreachable: {

@@ -32,6 +32,7 @@ export const deviceFields = {
   access:
     "What its settings allow: `limited` withholds some capabilities, `disabled` nearly all, `unpaired` all until it is paired; `null`, where it did not say",
   capabilities: "What works on this very device, with its settings as they are",
+  used: "Whether anybody ever drove it",
   is_default: "Whether `default` stands for it",
   added_at: "When it came into the registry",
   last_seen: "When it last answered; `null`, if it never did",

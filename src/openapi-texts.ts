@@ -79,7 +79,7 @@ export const operationTexts = {
   addDevice: {
     ...{ tag: "devices", summary: "Add a device by its address" },
     description:
-      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on.",
+      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`.",
     codes: [
       ...(["invalid_host", "device_elsewhere", "invalid_device_name", "device_name_taken"] as const),
       ...(["device_unreachable", "device_timeout", "device_error", "storage_error"] as const),
@@ -96,8 +96,15 @@ export const operationTexts = {
   discover: {
     ...{ tag: "devices", summary: "Look for devices now", codes: [] },
     description:
-      "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. Nothing is ever removed by a scan.",
+      "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan brings at most 16 new devices of one host, and 128 in all; when the registry is full, finds that nobody has used give way to new ones.",
     data: { devices: "Those found now, as registry entries" },
+  },
+  removeUnused: {
+    ...{ tag: "devices", summary: "Forget what nobody has used", codes: ["storage_error"] },
+    description:
+      "Removes every device that a scan found and nobody has driven since, and answers with them as they were. What a user added stays.",
+    query: { unused: "Must be `true`: without it nothing is removed" },
+    data: { devices: "Those that were removed" },
   },
   getDevice: {
     ...{ tag: "devices", summary: "One device", codes: named },
@@ -117,15 +124,22 @@ export const operationTexts = {
   pair: {
     ...{ tag: "devices", summary: "Have a device let zapd in" },
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with.",
-    codes: [...named, ...device, "pairing_failed", "storage_error"],
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+    codes: [...named, ...device, "invalid_host", "device_elsewhere", "pairing_failed", "storage_error"],
     body: {
       pin: "What the device shows, where it shows something to type",
       user: "The name that is set on the device, where it asks for one",
       password: "The password that is set on the device",
+      host: "Where the device is now, an address with or without a port, when it has moved or was replaced on probation",
     },
     example: {},
     data: {},
+  },
+  trust: {
+    ...{ tag: "devices", summary: "Say that a device is the one it claims to be" },
+    description:
+      "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
+    codes: [...named, "storage_error"],
   },
   removeDevice: {
     ...{ tag: "devices", summary: "Forget a device" },
@@ -269,7 +283,8 @@ export const operationTexts = {
   },
   health: {
     ...{ tag: "daemon", summary: "Whether the daemon is well", codes: [] },
-    description: "With what a person should know of: files that were damaged, settings that mean nothing.",
+    description:
+      "With what a person should know of: files that were damaged, settings that mean nothing, devices on probation.",
     data: {
       status: "It answers, so it is",
       version: "zapd's own version",

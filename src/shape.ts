@@ -18,6 +18,9 @@ export const matching =
 
 export const integer: Shape<number> = (value): value is number => Number.isSafeInteger(value);
 
+/** A TCP or UDP port. */
+export const port: Shape<number> = (value): value is number => integer(value) && value >= 1 && value <= 65_535;
+
 export const truth: Shape<boolean> = (value): value is boolean => typeof value === "boolean";
 
 export const oneOf =

@@ -9,12 +9,14 @@ import { Control } from "./devices/control.ts";
 import { Credentials } from "./devices/credentials.ts";
 import type { Entry } from "./devices/entry.ts";
 import { Registry } from "./devices/registry.ts";
+import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
 import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
+import { type Neighbours, neighboursOf } from "./neighbours.ts";
 import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { version } from "./version.ts";
@@ -45,6 +47,10 @@ export interface ZapdOptions {
   readonly hosts?: readonly string[];
   /** The path below which it is mounted in another server, such as `/tv`. */
   readonly prefix?: string;
+  /** Which hardware answers at an address; without it, the system's own table where it can be read. */
+  readonly neighbours?: Neighbours;
+  /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
+  readonly now?: () => number;
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
@@ -88,6 +94,17 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     ...{ path: join(state, "credentials.json"), damaged, hide: (secret) => log.hide(secret) },
   });
 
+  const trust = new Trust({
+    ...{ registry, credentials, log },
+    neighbours: options.neighbours ?? neighboursOf(),
+    now: options.now ?? Date.now,
+  });
+  config.follow(({ daemon }) => {
+    registry
+      .wantDefault(daemon.default_device)
+      .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
+  });
+
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   // Filled before the first request about devices: how they are driven is half of all there is to load.
@@ -106,22 +123,31 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     debug: (message) => log.debug(message),
   };
   const control = new Control({
-    ...{ registry, catalog, credentials, platforms, surroundings, log },
+    ...{ registry, catalog, credentials, trust, platforms, surroundings, log },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
+    seek: (entry, what, withinMs, signal) => arrivals.seek(entry, what, withinMs, signal),
   });
   const actions = new Actions(control, catalog);
-  const arrivals = new Arrivals({ registry, platforms, surroundings, config, log, discovery: () => discovery });
+  const arrivals = new Arrivals({
+    ...{ registry, trust, platforms, surroundings, config, log },
+    discovery: () => discovery,
+    forget: async ({ id }) => {
+      await control.forget(id);
+      await catalog.forget(id);
+    },
+  });
   const discovery = new Discovery<Entry>({
     ...{ platforms, surroundings, config: () => config.running.discovery },
-    found: (finding) => arrivals.found(finding),
+    found: (finding, seats) => arrivals.found(finding, seats),
+    alsoAsked: () => arrivals.alsoAsked(),
     debug: (message) => log.debug(message),
     warn: (message) => log.warn(message),
   });
   const app = createApp({
     ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
     doors: () => doors,
-    warnings: () => [...warnings, ...config.warnings],
+    warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;
   return {

@@ -58,16 +58,22 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import("./devices.ts")).rename,
   },
   pair: {
-    ...{ use: "[NAME] [--pin PIN | --user NAME]", about: "have a device let zapd in", most: 1 },
+    ...{ use: "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME]", about: "have a device let zapd in", most: 1 },
     options: {
+      host: { type: "string", value: "HOST[:PORT]", about: "where it is now; it is paired anew there" },
       pin: { type: "string", value: "PIN", about: "what the device shows" },
       user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
     },
-    examples: ["zapd pair Bedroom", "zapd pair Cinema --user me"],
+    examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
     load: async () => (await import("./pair.ts")).pair,
   },
+  trust: {
+    ...{ use: "NAME", about: "say that a device which has moved is the one it claims to be", most: 1 },
+    load: async () => (await import("./trust.ts")).trust,
+  },
   forget: {
-    ...{ use: "NAME", about: "remove a device", most: 1 },
+    ...{ use: "NAME | --unused", about: "remove a device", most: 1 },
+    options: { unused: { type: "boolean", about: "every device that was found and nobody has used" } },
     load: async () => (await import("./devices.ts")).forget,
   },
   default: {

@@ -71,7 +71,13 @@ const configWords: Source = (asked) => {
 /** What stands behind a command. */
 const behind: Readonly<Record<string, Source>> = {
   ...{ device: first(devices), state: first(devices), forget: first(devices), default: first(devices) },
-  ...{ rename: first(devices), pair: first(devices), remote: first(devices), launch: first(apps) },
+  ...{
+    rename: first(devices),
+    pair: first(devices),
+    trust: first(devices),
+    remote: first(devices),
+    launch: first(apps),
+  },
   ...{ key: first(words(...keys)), keys: words(...keys), config: configWords, install: first(files) },
   completion: first(words("bash", "zsh", "fish")),
   service: first(words("install", "uninstall", "status")),

@@ -53,6 +53,7 @@ export async function rename(context: Context): Promise<void> {
 
 export async function forget(context: Context): Promise<void> {
   const [name] = context.words;
+  if (context.options["unused"] !== undefined) return (await import("./forget-unused.ts")).forgetUnused(context);
   if (name === undefined) throw new UsageError("which device?");
   quiet(context, await call<Device>(context, "DELETE", devicePath(name)));
 }

@@ -9,7 +9,7 @@ import { stdout } from "./output.ts";
 /** The commands as they belong together; one that is in no group is listed with the last. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   "The remote": ["key", "keys", "text", "launch", "stop", "state", "remote"],
-  Devices: ["devices", "discover", "device", "add", "pair", "rename", "forget", "default", "apps", "refresh"],
+  Devices: ["devices", "discover", "device", "add", "pair", "trust", "rename", "forget", "default", "apps", "refresh"],
   "For developers": ["install", "reload", "logs", "openapi"],
   "The daemon": ["serve", "demo", "status", "doctor", "config", "service", "completion", "version"],
 };

@@ -8,7 +8,17 @@ import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from 
 import type { Control } from "./control.ts";
 import type { Entry } from "./entry.ts";
 import { method, named } from "./failures.ts";
-import { atOff, checkPress, doing, patience, perform, powerAfter, readPress, runSequence } from "./press.ts";
+import {
+  atOff,
+  checkPress,
+  doing,
+  type Press,
+  patience,
+  perform,
+  powerAfter,
+  readPress,
+  runSequence,
+} from "./press.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -74,13 +84,17 @@ export class Actions {
     const press = readPress(wanted);
     const connection = this.#control.connection(entry);
     checkPress(entry, connection, press);
+    this.#checkTyped(entry, press);
     await this.#command(entry, signal, {
       ...{
         doing: doing(press),
         within: patience(press, connection, this.#control.timeout),
       },
       ...atOff(press),
-      work: (current, within) => perform(current, press, within),
+      work: async (current, within) => {
+        this.#checkTyped(entry, press);
+        await perform(current, press, within);
+      },
     });
     const power = powerAfter(press);
     if (power !== undefined) this.#control.said(entry, power);
@@ -103,11 +117,15 @@ export class Actions {
     const presses = wanted.map(readPress);
     const connection = this.#control.connection(entry);
     for (const press of presses) checkPress(entry, connection, press);
+    for (const press of presses) this.#checkTyped(entry, press);
     const within = total + presses.reduce((sum, press) => sum + patience(press, connection, this.#control.timeout), 0);
     const progress = { sent: 0 };
     const task: Task<{ sent: number; duration_ms: number }> = {
       ...{ doing: "running a sequence", within, begun: () => progress.sent > 0 },
-      work: (current, deadline) => runSequence(current, presses, delayMs, progress, deadline),
+      work: (current, deadline) => {
+        const checked = (press: Press) => this.#checkTyped(entry, press);
+        return runSequence(current, presses, delayMs, { progress, checked }, deadline);
+      },
     };
     const ran = await this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
     const power = presses.map(powerAfter).findLast((one) => one !== undefined);
@@ -118,7 +136,10 @@ export class Actions {
   async install(entry: Entry, archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult> {
     const result = await this.#command(entry, signal, {
       ...{ doing: "installing the package", within: limits.install },
-      work: (connection, within) => method(connection.dev, "dev").install(archive, password, within),
+      work: async (connection, within) => {
+        this.#control.checkTrusted(entry, "installing the package");
+        return method(connection.dev, "dev").install(archive, password, within);
+      },
     });
     // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
     await this.refresh(entry, false, signal).catch(() => {});
@@ -144,6 +165,11 @@ export class Actions {
       },
       signal,
     );
+  }
+
+  /** What is typed may be a password: on probation nothing is (SECURITY.md 2.4). */
+  #checkTyped(entry: Entry, press: Press): void {
+    if ("text" in press) this.#control.checkTrusted(entry, doing(press));
   }
 
   #command<T>(entry: Entry, signal: AbortSignal, task: Task<T>): Promise<T> {

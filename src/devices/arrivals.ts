@@ -1,22 +1,29 @@
-/** Devices that come into the registry: found by a scan, or added by the user. */
+/** Devices that come into the registry, and where they are: found by a scan, added by the user, or met elsewhere than before. */
 import type { ConfigFile } from "../config/config.ts";
-import type { Discovery } from "../discovery/discover.ts";
+import type { Asked, Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding } from "../discovery/intake.ts";
-import { ZapdError } from "../errors.ts";
+import type { Seats } from "../discovery/seats.ts";
+import { textOf, ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Platform, Ports, Surroundings } from "../platforms/platform.ts";
+import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
-import { checkName } from "./names.ts";
-import type { Registry } from "./registry.ts";
+import { checkName, inCommand } from "./names.ts";
+import type { Merged, Registry } from "./registry.ts";
+import { Seeking } from "./seeking.ts";
+import { isSameAddress, type Place } from "./standing.ts";
+import { shown, type Trust } from "./trust.ts";
 
 export interface ArrivalsDependencies {
   readonly registry: Registry;
+  readonly trust: Trust;
   readonly platforms: readonly Platform[];
   readonly surroundings: Surroundings;
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
+  /** Drops what is kept of a device that is no longer known. */
+  forget(entry: Entry): Promise<void>;
 }
 
 /** What the user gives to add a device. */
@@ -30,69 +37,258 @@ export interface Addition {
 
 /** How long a device may take to show that it is still at its old address. */
 const oldAddressMs = 2_000;
+/** The rest of a scan is for those that answer it. */
+const mostAlsoAsked = 128;
+
+/** Where a known device was met, what it said there, and what comes of it. */
+interface Met {
+  readonly place: Place;
+  readonly facts: Identified | null;
+  /** Addresses at which it showed its identity when it was asked. */
+  readonly answering: readonly Address[];
+}
 
 export class Arrivals {
   readonly #deps: ArrivalsDependencies;
+  /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
+  readonly #deciding = new Map<string, Promise<unknown>>();
+  readonly #seeking: Seeking;
 
   constructor(deps: ArrivalsDependencies) {
     this.#deps = deps;
+    this.#seeking = new Seeking({
+      get: (id) => deps.registry.get(id),
+      look: () => deps.discovery().look(),
+    });
   }
 
   /** Looks for devices now; answers with those found. */
-  discover(): Promise<Entry[]> {
-    return this.#deps.discovery().scan();
+  async discover(): Promise<Entry[]> {
+    const found = await this.#deps.discovery().scan();
+    // Some may have given way to others by its end.
+    return found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
   }
 
-  /** Takes in a device that a scan found. A changed address is followed, unless the device still answers at the old one. */
-  async found(finding: Finding): Promise<Entry> {
-    const { registry, log } = this.#deps;
-    const before = registry.find(finding.platform, finding.facts, finding.address);
-    const moved =
-      before !== undefined && (before.host !== finding.address.host || before.port !== finding.address.port);
-    const address =
-      moved && (await this.#stillThere(before)) ? { host: before.host, port: before.port } : finding.address;
-    const { entry, added } = await registry.merge({ ...finding, address });
-    if (added) log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
-    else if (before && before.host !== entry.host)
-      log.info(`moved  ${entry.name}  from ${before.host} to ${entry.host}`);
-    return entry;
+  /** Where else than at their own addresses a scan asks for devices that are known. */
+  alsoAsked(): Asked[] {
+    return this.#deps.registry.entries
+      .flatMap((entry) =>
+        this.#deps.trust
+          .othersToAsk(entry)
+          .map(({ host, port }) => ({ platform: entry.platform, identity: entry.identity, host, port })),
+      )
+      .slice(0, mostAlsoAsked);
   }
 
-  /** Asks an address which device lives there, and adds it. */
+  /**
+   * Takes in a device that a scan found; a new one needs a seat. A changed address is followed, unless the device still
+   * answers at the old one.
+   */
+  found(finding: Finding, seats?: Seats): Promise<Entry> {
+    return this.#inTurn(finding, async () => {
+      const { registry, log } = this.#deps;
+      const before = registry.find(finding.platform, finding.facts, finding.address);
+      if (before) return (await this.#follow(before, finding, await this.#meet(before, finding, oldAddressMs))).entry;
+      const seat = seats?.take(finding.address.host);
+      if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
+      const merged = await registry.merge({ ...finding, by: "scan", instead: seat?.instead });
+      seats?.took(finding.address.host, merged.entry.id);
+      await this.#dropGone(merged);
+      const { entry } = merged;
+      this.#heard(entry, finding.facts);
+      log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
+      return entry;
+    });
+  }
+
+  /**
+   * Asks an address which device lives there, and adds it. One that is known, and that answers where it is, or has secrets
+   * that only the set itself may get, is not moved there: `device_elsewhere`.
+   */
   async add(addition: Addition): Promise<Entry> {
-    const { registry } = this.#deps;
-    const { host, port } = splitHost(addition.host);
-    if (port !== null && addition.port !== undefined && port !== addition.port)
-      throw invalidHost(addition.host, "two ports are given");
+    const { host, port } = this.#addressIn(addition.host, addition.port);
     // A name that cannot be is refused before the network is asked; whether it is taken, when the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);
-    const finding = await this.#deps
-      .discovery()
-      .probe(host, addition.port ?? port, addition.platform ?? null)
-      .catch((error: unknown) => {
-        throw error instanceof ZapdError && /^[a-z]/.test(error.message)
-          ? new ZapdError(error.code, `${host} ${error.message}`, { hint: addHint, cause: error })
-          : error;
-      });
+    const finding = await this.#probe(host, port, addition.platform ?? null, addHint);
     this.#checkPorts(finding.platform, addition.ports);
-    const before = registry.find(finding.platform, finding.facts, finding.address);
-    const { entry } = await registry.merge({ ...finding, ports: addition.ports, name: addition.name });
-    if (before) await this.#followDefault(before.name, entry.name);
-    return entry;
+    const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
+    return this.#inTurn(finding, async () => {
+      const { registry } = this.#deps;
+      const before = registry.find(finding.platform, finding.facts, finding.address);
+      if (!before) {
+        const merged = await registry.merge({ ...finding, ...given });
+        await this.#dropGone(merged);
+        this.#heard(merged.entry, finding.facts);
+        return merged.entry;
+      }
+      const met = await this.#meet(before, finding, this.#patience());
+      await this.#checkElsewhere(before, finding, met);
+      const { entry } = await this.#follow(before, finding, met, given);
+      await this.#followDefault(before, entry);
+      return entry;
+    });
+  }
+
+  /** Asks an address whether a known device is there, to pair with it anew. Fails when nobody is, or another. */
+  async recognize(entry: Entry, text: string): Promise<Finding> {
+    const { host, port } = this.#addressIn(text);
+    const usual = this.#deps.platforms.find((one) => one.name === entry.platform)?.defaultPort ?? entry.port;
+    const finding = await this.#probe(host, port ?? entry.port, entry.platform, pairHint).catch((error: unknown) => {
+      if (port !== null || entry.port === usual) throw error;
+      return this.#probe(host, usual, entry.platform, pairHint);
+    });
+    if (provesToBe(finding.facts, entry)) return finding;
+    const at = shown(finding.address);
+    const other = this.#deps.registry.find(finding.platform, finding.facts, finding.address);
+    // A record without an identity of its own has nothing that could be compared: the user says who it is.
+    if (entry.provisional && (!other || other.id === entry.id)) return finding;
+    if (finding.facts.provisional)
+      throw new ZapdError(
+        "device_error",
+        `${entry.name} could not be recognized: what answers at ${at} does not say who it is`,
+        {
+          hint: "Check that the device is on and has finished starting, then try again",
+        },
+      );
+    const who = other?.name ?? finding.facts.name ?? finding.facts.model ?? finding.facts.identity;
+    throw new ZapdError(
+      "device_elsewhere",
+      `${entry.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
+      {
+        hint: `Check the address in the network settings of ${entry.name}; to add the other one: zapd add ${at}`,
+      },
+    );
   }
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
   async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
     this.#checkPorts(entry.platform, change.ports);
     const changed = await this.#deps.registry.change(entry.id, change);
-    await this.#followDefault(entry.name, changed.name);
+    await this.#followDefault(entry, changed);
     return changed;
   }
 
-  async #followDefault(before: string, after: string): Promise<void> {
-    const { config } = this.#deps;
-    const isDefault = config.running.daemon.default_device.toLowerCase() === before.toLowerCase();
-    if (after !== before && isDefault) await config.patch({ "daemon.default_device": after });
+  /** Looks for a device that did not answer where it was; whether it is elsewhere now. */
+  seek(entry: Entry, what: "read" | "command", withinMs: number, signal: AbortSignal): Promise<boolean> {
+    return this.#seeking.seek(
+      entry,
+      what,
+      Math.min(withinMs, this.#deps.config.running.discovery.timeout_ms + 1_000),
+      signal,
+    );
+  }
+
+  /** One decision about one device at a time. */
+  #inTurn<T>({ platform, facts }: Finding, decide: () => Promise<T>): Promise<T> {
+    const key = `${platform} ${facts.identity}`;
+    const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(decide, decide);
+    this.#deciding.set(key, turn);
+    const done = () => {
+      if (this.#deciding.get(key) === turn) this.#deciding.delete(key);
+    };
+    turn.then(done, done);
+    return turn;
+  }
+
+  /** Finds out where a known device is that was met at an address: whoever else may be it is asked, too. */
+  async #meet(before: Entry, { facts, address }: Finding, withinMs: number): Promise<Met> {
+    const { trust } = this.#deps;
+    const here = { host: before.host, port: before.port };
+    const former = trust.formerOf(before);
+    // What does not say who it is tells nothing of where the device is.
+    const isIt = provesToBe(facts, before);
+    const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
+    const asked = await Promise.all(
+      others.map(async (at) => ({ at, facts: await this.#identityAt(before, at, withinMs) })),
+    );
+    const answers = asked.flatMap(({ at, facts: told }) => (told ? [{ at, facts: told }] : []));
+    const atHome = answers.find(({ at }) => isSameAddress(at, here));
+    // One device, by another of its own ports.
+    const isOtherDoor = atHome !== undefined && this.#isOtherDoor(before, address);
+    if (isIt && !isOtherDoor) answers.push({ at: address, facts });
+    const answering = answers.map(({ at }) => at);
+    const place = trust.placeOf(before, isIt && !isOtherDoor ? address : null, answering);
+    const told = answers.find(({ at }) => isSameAddress(at, place))?.facts;
+    return { place, facts: told ?? (isSameAddress(place, address) ? facts : null), answering };
+  }
+
+  /** Writes down where a known device is, and what it says there. */
+  async #follow(before: Entry, finding: Finding, { place, facts }: Met, given: object = {}): Promise<Merged> {
+    const { registry, log } = this.#deps;
+    const { platform } = finding;
+    const merged = await registry.merge({
+      ...{ platform, facts: facts ?? knownFacts(before), address: place },
+      ...{ ...given, place: { from: before, to: place } },
+    });
+    const { entry } = merged;
+    if (facts) this.#heard(entry, facts);
+    if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
+    const doubt = entry.standing?.probation;
+    if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
+    this.#seeking.met(entry.id);
+    return merged;
+  }
+
+  /** Adding moves no device that answers where it is, and none that is silent and has secrets (SECURITY.md 2.4, T28). */
+  async #checkElsewhere(before: Entry, finding: Finding, met: Met): Promise<void> {
+    const { registry, trust } = this.#deps;
+    const { address } = finding;
+    const stays = isSameAddress(met.place, before);
+    if (stays && (isSameAddress(before, address) || this.#isOtherDoor(before, address))) return;
+    if (isSameAddress(met.place, address)) {
+      const former = trust.formerOf(before);
+      const isHome = former !== undefined && isSameAddress(former, address);
+      if (isHome || !trust.hasSecrets(before)) return;
+    } else if (!stays) {
+      // Its former address has answered: there it is, whoever answers where it was taken to be.
+      const answering = met.answering.filter((one) => isSameAddress(before, one) || !isSameAddress(address, one));
+      await this.#follow(before, finding, { ...met, place: trust.placeOf(before, null, answering) });
+    }
+    const { answering } = met;
+    const now = registry.get(before.id) ?? before;
+    const [name, at, new_] = [inCommand(now.name), shown(now), shown(address)];
+    const isThere = answering.some((one) => isSameAddress(one, now));
+    const anew = `if it has moved to ${new_} for good: zapd pair ${name} --host ${new_}, which begins without the old key, or zapd forget ${name}, then zapd add ${new_}`;
+    throw isThere
+      ? new ZapdError(
+          "device_elsewhere",
+          `${now.name} answers at ${at}, where it is known: what is at ${new_} says that it is the same device`,
+          {
+            hint: `Drive it as ${name}: it is at ${at}, not at ${new_}; ${anew}`,
+          },
+        )
+      : new ZapdError(
+          "device_elsewhere",
+          `${now.name} is known at ${at}, and does not answer there now; it has secrets, and what is at ${new_} may be another`,
+          {
+            hint: `Turn on the one at ${at} if it is there; ${anew}`,
+          },
+        );
+  }
+
+  async #followDefault(before: Entry, after: Entry): Promise<void> {
+    const { config, registry } = this.#deps;
+    const wanted = config.running.daemon.default_device;
+    const isDefault = wanted !== "" && wanted.toLowerCase() !== after.id && registry.defaultEntry?.id === after.id;
+    if (after.name !== before.name && isDefault) await config.patch({ "daemon.default_device": after.name });
+  }
+
+  #addressIn(text: string, port?: number): { host: string; port: number | null } {
+    const given = splitHost(text);
+    if (given.port !== null && port !== undefined && given.port !== port)
+      throw invalidHost(text, "two ports are given");
+    return { host: given.host, port: port ?? given.port };
+  }
+
+  #probe(host: string, port: number | null, platform: string | null, hint: string): Promise<Finding> {
+    return this.#deps
+      .discovery()
+      .probe(host, port, platform)
+      .catch((error: unknown) => {
+        throw error instanceof ZapdError && /^[a-z]/.test(error.message)
+          ? new ZapdError(error.code, `${host} ${error.message}`, { hint, cause: error })
+          : error;
+      });
   }
 
   #checkPorts(platform: string, ports: Ports | undefined): void {
@@ -106,14 +302,57 @@ export class Arrivals {
     );
   }
 
-  async #stillThere(before: Entry): Promise<boolean> {
-    const platform = this.#deps.platforms.find((one) => one.name === before.platform);
-    const { surroundings } = this.#deps;
-    const facts = await platform?.identify(before, surroundings, AbortSignal.timeout(oldAddressMs)).catch(() => null);
-    // One that cannot say who it is, and is of the same platform, is taken to be who it was.
-    return facts?.identity === before.identity || facts?.provisional === true;
+  /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
+  #isOtherDoor({ platform, host, port, ports }: Entry, address: Address): boolean {
+    const known = this.#deps.platforms.find((one) => one.name === platform);
+    if (!known || host !== address.host || port === address.port) return false;
+    return [known.defaultPort, ...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
+  }
+
+  /** What answers at an address, if it shows that it is the very device; one that cannot say who it is does not. */
+  async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Identified | null> {
+    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    const facts = await platform
+      ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
+      .catch(() => null);
+    return facts && provesToBe(facts, entry) ? facts : null;
+  }
+
+  /** Milliseconds that a device may take to show that it is still where it is, while somebody waits to add it. */
+  #patience(): number {
+    return Math.max(oldAddressMs, this.#deps.config.running.devices.request_timeout_ms);
+  }
+
+  /** What it said of its power while it said who it is. */
+  #heard({ id }: Entry, { power }: Identified): void {
+    if (power !== undefined && power !== "unknown") this.#deps.registry.noteContact(id, true, power);
+  }
+
+  async #dropGone({ gone }: Merged): Promise<void> {
+    const { forget, log } = this.#deps;
+    for (const entry of gone) await forget(entry).catch((error: unknown) => log.recurring(textOf(error)));
   }
 }
 
+/** Whether facts are of the very device: by its identity, or, where it cannot say that now, by its hardware's address. */
+function provesToBe({ identity, provisional, macs }: Identified, entry: Entry): boolean {
+  if (identity === entry.identity) return !provisional || entry.provisional === true;
+  return provisional === true && macs.some((mac) => entry.macs.includes(mac));
+}
+
+/** Facts that tell nothing new of a device. */
+function knownFacts({ identity, provisional }: Entry): Identified {
+  const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
+  return {
+    ...nothing,
+    identity,
+    kind: "unknown",
+    macs: [],
+    traits: {},
+    ...(provisional && { provisional: true as const }),
+  };
+}
+
+const pairHint = "Check the address in the network settings of the device, and that it is on";
 const addHint =
   "Check the address in the network settings of the device, and that it is on: a device that is off cannot be added";

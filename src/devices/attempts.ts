@@ -1,6 +1,7 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
 import { ZapdError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { Ended } from "../platforms/ended.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 import { named } from "./failures.ts";
@@ -20,6 +21,8 @@ export interface Task<T> {
   /** Milliseconds from its turn to its end. */
   readonly within: number;
   work(connection: Connection, signal: AbortSignal): Promise<T>;
+  /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
+  readonly over?: Connection;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
@@ -54,14 +57,14 @@ export class Attempts {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.within, longestTimer));
     try {
-      const work = task.work(this.#links.connection(entry), controller.signal);
+      const work = task.work(task.over ?? this.#links.connection(entry), controller.signal);
       const result = await heldTo(controller.signal, work);
-      this.#deps.registry.noteContact(entry.id, true);
+      if (!task.over) this.#deps.registry.noteContact(entry.id, true);
       return result;
     } catch (error) {
       this.#deps.log.debug(`${entry.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted) this.#noteFailure(entry, error);
+      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(entry, error);
       throw named(error, entry, task.doing);
     } finally {
       clearTimeout(timer);
@@ -81,7 +84,7 @@ export class Attempts {
     if (error.code === "device_unreachable") {
       registry.noteContact(entry.id, false);
       // One that is off is where it was.
-      if (!saysOff(registry.contact(entry.id).power)) lost(entry);
+      if (!saysOff(registry.contact(entry.id).power) || error instanceof Ended) lost(entry);
     } else if (answeredBy.has(error.code)) {
       registry.noteContact(entry.id, true);
     }

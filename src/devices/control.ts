@@ -4,22 +4,31 @@
  */
 import type { Device, State } from "../api.ts";
 import type { Config } from "../config/config.ts";
-import { ZapdError } from "../errors.ts";
+import type { Finding } from "../discovery/intake.ts";
+import { textOf, ZapdError } from "../errors.ts";
 import type { Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
 import { type AttemptDependencies, Attempts, type Task } from "./attempts.ts";
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";
-import type { Entry } from "./entry.ts";
+import type { Credentials } from "./credentials.ts";
+import { type Entry, isUsed } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
 import { Links, type LinksDependencies } from "./links.ts";
 import { noneKnown, resolveName } from "./names.ts";
-import { isSilent, offState, saysOff } from "./power.ts";
+import { FreshPairing } from "./pairing.ts";
+import { isSilent, offState, powerShown, saysOff } from "./power.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { Waker } from "./waking.ts";
 
 export interface ControlDependencies extends LinksDependencies, AttemptDependencies {
   readonly catalog: Catalog;
+  readonly credentials: Credentials;
   config(): Config;
+  /**
+   * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
+   * `read` looks less often than a command does.
+   */
+  seek(entry: Entry, what: "read" | "command", withinMs: number, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
@@ -43,6 +52,7 @@ export class Control {
       ...{ registry: deps.registry, attempts: this.#attempts },
       connection: (entry) => this.connection(entry),
       patience: () => this.timeout,
+      seek: (entry, withinMs, signal) => deps.seek(entry, "command", withinMs, signal),
     });
   }
 
@@ -53,14 +63,7 @@ export class Control {
 
   /** The default device, or `null`. */
   defaultDevice(): Entry | null {
-    const wanted = this.#deps.config().daemon.default_device;
-    const { entries } = this.#deps.registry;
-    if (wanted === "") return entries.length === 1 ? (entries[0] ?? null) : null;
-    try {
-      return resolveName(wanted, entries);
-    } catch {
-      return null;
-    }
+    return this.#deps.registry.defaultEntry ?? null;
   }
 
   /** Every registry entry as the API shows it. */
@@ -75,18 +78,26 @@ export class Control {
     const { id, name, platform, kind, manufacturer, model, serial, macs, software_version, added_at } = entry;
     const { host, port, ports, access } = entry;
     return {
-      ...{ id, name, platform, kind, manufacturer, model, serial, mac: macs[0] ?? null, software_version },
-      ...{
-        power: power ?? "unknown",
-        host,
-        port,
-        ports,
-        status,
-        access,
-        capabilities: [...this.#links.capabilities(entry)],
-        is_default: defaultId === id,
-      },
-      ...{ added_at, last_seen },
+      id,
+      name,
+      platform,
+      kind,
+      manufacturer,
+      model,
+      serial,
+      mac: macs[0] ?? null,
+      software_version,
+      power: powerShown(status, power),
+      host,
+      port,
+      ports,
+      status,
+      access,
+      capabilities: [...this.#links.capabilities(entry)],
+      used: isUsed(entry),
+      is_default: defaultId === id,
+      added_at,
+      last_seen,
     };
   }
 
@@ -133,6 +144,7 @@ export class Control {
 
   /** A read, shared by all who ask for it at the same time. */
   async shared<T>(entry: Entry, what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
+    this.#use(entry);
     const key = `${entry.id} ${what} ${this.#epochs.get(entry.id) ?? 0}`;
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? this.#startReading(key, entry, task);
     return Promise.race([reading, aborted(signal)]);
@@ -140,6 +152,7 @@ export class Control {
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
   async command<T>(entry: Entry, task: Task<T>, turn: Turn): Promise<T> {
+    this.#use(entry);
     const queue = this.#queues.get(entry.id) ?? new Queue();
     this.#queues.set(entry.id, queue);
     let begun = false;
@@ -156,30 +169,71 @@ export class Control {
     }
   }
 
-  /** Pairs with a device; waits until its user has accepted. One at a time per device. */
-  async pair(entry: Entry, given: PairingAnswer, signal: AbortSignal): Promise<void> {
+  /**
+   * Pairs with a device; waits until its user has accepted. One at a time per device. One that is on probation, and one
+   * that is said to be elsewhere (`at`, where it was met), is paired anew, without what was kept: see FreshPairing.
+   */
+  async pair(entry: Entry, given: PairingAnswer, signal: AbortSignal, at?: Finding): Promise<void> {
     if (this.#pairing.has(entry.id)) {
       const problem = "is being paired already: its user is asked once";
       throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), entry, "pairing");
     }
+    this.#use(entry);
     const forgotten = new AbortController();
     this.#pairing.set(entry.id, forgotten);
+    const until = AbortSignal.any([signal, forgotten.signal]);
     try {
-      await this.#attempts.make(
-        entry,
-        {
-          ...{ doing: "pairing", within: pairsWithin },
-          work: (connection, within) => method(connection.pair, "pair")(given, within),
-        },
-        AbortSignal.any([signal, forgotten.signal]),
-      );
+      const { registry, trust } = this.#deps;
+      if (at || trust.doubt(entry)) await this.#pairAnew(entry, given, until, at);
+      else {
+        const work: Task<void>["work"] = (connection, within) => method(connection.pair, "pair")(given, within);
+        await this.#attempts.make(entry, { doing: "pairing", within: pairsWithin, work }, until);
+        if (registry.get(entry.id)?.standing?.former) await trust.trust(entry);
+      }
       // What it said when it let us in is to be seen by who asks next.
-      await this.#deps.registry.settled();
+      await registry.settled();
     } finally {
       if (this.#pairing.get(entry.id) === forgotten) this.#pairing.delete(entry.id);
       await this.#dropIfGone(entry);
       this.#epochs.set(entry.id, (this.#epochs.get(entry.id) ?? 0) + 1);
     }
+  }
+
+  async #pairAnew(entry: Entry, given: PairingAnswer, signal: AbortSignal, at?: Finding): Promise<void> {
+    const now = this.#deps.registry.get(entry.id) ?? entry;
+    const { registry, credentials, trust } = this.#deps;
+    const surroundings = this.#links.surroundingsOf(now);
+    const fresh = new FreshPairing({ registry, credentials, trust, surroundings }, this.platform(now), now, at);
+    try {
+      const { pair } = fresh.connection;
+      // One that lets everybody in has nothing to pair with: that it was met there is all there is.
+      if (pair || !at) {
+        const work: Task<void>["work"] = (connection, within) =>
+          method(connection.pair, "pair")({ ...given, fresh: true }, within);
+        const task = { doing: "pairing", within: pairsWithin, over: fresh.connection, work };
+        await this.#attempts.make(now, task, signal);
+      }
+      signal.throwIfAborted();
+      await fresh.take();
+    } finally {
+      fresh.close();
+    }
+    // What was open before knows the key of before.
+    this.#links.forget(now.id);
+    registry.noteContact(now.id, true);
+  }
+
+  /** Fails with `device_unproven` while a device is on probation, under its name. */
+  checkTrusted(entry: Entry, doing: string): void {
+    const doubt = this.#deps.trust.doubt(entry);
+    if (doubt) throw named(doubt, entry, doing);
+  }
+
+  /** The user says that what answers where a device is now is it. */
+  async trust(entry: Entry): Promise<Entry> {
+    const trusted = await this.#deps.trust.trust(entry);
+    this.#use(trusted);
+    return trusted;
   }
 
   /** Notes what a device's power is, by its own word or because it took a command. */
@@ -222,21 +276,41 @@ export class Control {
   }
 
   #startReading<T>(key: string, entry: Entry, task: Task<T>): Promise<T> {
-    const reading = this.#attempts
-      .make(entry, task, new AbortController().signal)
-      .finally(() => this.#reads.delete(key));
+    const reading = this.#read(entry, task).finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);
     return reading;
+  }
+
+  /** A read; of a device that has moved, where it is now. */
+  async #read<T>(entry: Entry, task: Task<T>): Promise<T> {
+    const { registry, seek } = this.#deps;
+    const nobody = new AbortController().signal;
+    try {
+      return await this.#attempts.make(entry, task, nobody);
+    } catch (error) {
+      const isGone = error instanceof ZapdError && error.code === "device_unreachable";
+      if (!isGone || saysOff(registry.contact(entry.id).power)) throw error;
+      if (!(await seek(entry, "read", this.timeout, nobody))) throw error;
+      return this.#attempts.make(entry, task, nobody);
+    }
+  }
+
+  /** Somebody drives it: it is no longer one of those that merely were found. */
+  #use(entry: Entry): void {
+    this.#deps.registry
+      .use(entry.id)
+      .catch((error: unknown) => this.#deps.log.recurring(`That a device is used could not be kept: ${textOf(error)}`));
   }
 
   #missingDefault(): Entry {
     const device = this.defaultDevice();
     if (device) return device;
+    const { registry } = this.#deps;
     const wanted = this.#deps.config().daemon.default_device;
     throw new ZapdError(
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
-      { hint: this.#deps.registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME" },
+      { hint: registry.entries.length === 0 ? noneKnown : "Choose one: zapd default NAME" },
     );
   }
 }

@@ -59,6 +59,16 @@ export class Credentials {
     };
   }
 
+  /** Whether anything is kept of a device. */
+  has(id: string): boolean {
+    return Object.hasOwn(this.#store.value.credentials, id);
+  }
+
+  /** Keeps secrets that are not on disk yet out of logs and answers. */
+  conceal(kept: Kept): void {
+    this.#hideAll(kept);
+  }
+
   async forget(id: string): Promise<void> {
     await this.#change(id, null);
   }

@@ -13,10 +13,11 @@ import {
   powers,
   type Target,
 } from "../platforms/platform.ts";
-import { instant, integer, listOf, object, oneOf, orMissing, orNull, recordOf, text, truth, uuid } from "../shape.ts";
-import { inventName } from "./names.ts";
+import { instant, listOf, object, oneOf, orMissing, orNull, port, recordOf, text, truth, uuid } from "../shape.ts";
+import { inventName, type Named } from "./names.ts";
+import { isStanding, type Place, type Standing } from "./standing.ts";
 
-const maxDevices = 1_000;
+export const maxDevices = 1_000;
 const maxText = 512;
 
 /** A device as the registry keeps it. */
@@ -46,6 +47,12 @@ export interface Entry {
   readonly last_power?: Power | null | undefined;
   /** The identity stands for the hardware's own, which is not known yet. */
   readonly provisional?: boolean | undefined;
+  /** Whether anybody ever drove it; what was written before this was kept counts as used. */
+  readonly used?: boolean | undefined;
+  /** Whether a scan found it, or the user added it. */
+  readonly added_by?: "user" | "scan" | undefined;
+  /** How far what answers at its address is believed to be it; without one it is where it was first met. */
+  readonly standing?: Standing | undefined;
 }
 
 const fact = orNull(text(maxText));
@@ -55,9 +62,12 @@ export const isEntry = object<Entry>({
   ...{ id: uuid, platform: text(64, 1), identity: text(maxText, 1), name: text(maxText, 1) },
   ...{ named_by: oneOf(["user", "device"]), name_on_device: fact, kind: oneOf(kinds), manufacturer: fact, model: fact },
   ...{ serial: fact, macs: listOf(text(32)), software_version: fact, access: orNull(oneOf(accessModes)) },
-  ...{ traits: recordOf(text(maxText)), host: text(253, 1), port: integer, ports: recordOf(integer) },
+  ...{ traits: recordOf(text(maxText)), host: text(253, 1), port, ports: recordOf(port) },
   ...{ added_at: instant, last_seen: orNull(instant) },
   ...{ last_power: orMissing(orNull(oneOf(powers))), provisional: orMissing(truth) },
+  used: orMissing(truth),
+  added_by: orMissing(oneOf(["user", "scan"])),
+  standing: orMissing(isStanding),
 });
 
 /** What is known of a device when it is found or added. */
@@ -68,6 +78,22 @@ export interface Sighting {
   readonly ports?: Ports | undefined;
   /** A name that the user gives with it. */
   readonly name?: string | undefined;
+  /** Who brings it: what the user adds never gives way. */
+  readonly by?: Entry["added_by"];
+  /** A device that gives way to it, if nobody has used it. */
+  readonly instead?: string | null | undefined;
+  /** What was decided of a known device's place, and what it was decided from: what has changed meanwhile stays. */
+  readonly place?: { readonly from: Entry; readonly to: Place } | undefined;
+}
+
+/** Whether anybody ever drove a device. */
+export function isUsed({ used }: Entry): boolean {
+  return used !== false;
+}
+
+/** Whether a device may give way to a new one: found by a scan, and used by nobody. */
+export function givesWay(entry: Entry): boolean {
+  return entry.added_by === "scan" && !isUsed(entry);
 }
 
 /** The device as its platform sees it. */
@@ -95,37 +121,38 @@ export function same(one: Entry, other: Entry): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** A device that was not known before. Fails with `storage_error` when the registry is full. */
-export function newEntry(devices: readonly Entry[], id: string, { platform, facts, address }: Sighting): Entry {
+/** A device that was not known before; `named` are those whose names are taken. */
+export function newEntry(named: readonly Named[], id: string, sighting: Sighting): Entry {
+  const { platform, facts, address } = sighting;
   if (facts.identity === "" || facts.identity.length > maxText)
     throw new ZapdError("device_error", "said no serial number that could be one");
-  if (devices.length >= maxDevices) {
-    throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
-      hint: "Remove devices with zapd forget",
-    });
-  }
   const now = new Date().toISOString();
   const wanted = facts.name ?? facts.model ?? (facts.manufacturer ? madeBy(facts.manufacturer, facts.kind) : platform);
   return {
-    ...{
-      id,
-      platform,
-      identity: facts.identity,
-      name: inventName(wanted, devices),
-      named_by: "device",
-      name_on_device: cut(facts.name),
-    },
-    ...{
-      kind: facts.kind,
-      manufacturer: null,
-      model: null,
-      serial: null,
-      macs: [],
-      software_version: null,
-      access: facts.needsPairing ? "unpaired" : null,
-      traits: {},
-    },
-    ...{ host: address.host, port: address.port, ports: {}, added_at: now, last_seen: now },
+    id,
+    platform,
+    identity: facts.identity,
+    name: inventName(
+      wanted,
+      named.filter((other) => other.id !== id),
+    ),
+    named_by: "device",
+    name_on_device: cut(facts.name),
+    kind: facts.kind,
+    manufacturer: null,
+    model: null,
+    serial: null,
+    macs: [],
+    software_version: null,
+    access: facts.needsPairing ? "unpaired" : null,
+    traits: {},
+    host: address.host,
+    port: address.port,
+    ports: {},
+    added_at: now,
+    last_seen: now,
+    used: false,
+    added_by: sighting.by ?? "user",
   };
 }
 
@@ -134,20 +161,23 @@ function madeBy(manufacturer: string, kind: Facts["kind"]): string {
   return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }
 
-/** What a device says now over what was known; what it does not say stays. */
-export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly Entry[]): Entry {
+/** What a device says now over what was known; what it does not say stays. `devices` are those whose names are taken. */
+export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly Named[]): Entry {
   const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
-  const renamed = entry.named_by === "device" && name !== null && cut(name) !== entry.name_on_device;
+  // What says so on probation may be another: its user must know it by its name, and it is measured by its hardware.
+  const isDoubted = entry.standing?.probation !== undefined;
+  const said = isDoubted ? null : cut(name);
+  const renamed = entry.named_by === "device" && said !== null && said !== entry.name_on_device;
   return {
     ...entry,
-    name: renamed ? inventName(name, others) : entry.name,
-    name_on_device: cut(name) ?? entry.name_on_device,
+    name: renamed ? inventName(said, others) : entry.name,
+    name_on_device: said ?? entry.name_on_device,
     kind: kind === "unknown" ? entry.kind : kind,
     manufacturer: cut(facts.manufacturer) ?? entry.manufacturer,
     model: cut(facts.model) ?? entry.model,
     serial: cut(facts.serial) ?? entry.serial,
-    macs: macs.length > 0 ? [...macs] : entry.macs,
+    macs: macs.length > 0 && !isDoubted ? [...macs] : entry.macs,
     software_version: cut(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
     traits: { ...entry.traits, ...facts.traits },

@@ -9,13 +9,13 @@ import {
   type Platform,
   type Surroundings,
 } from "../platforms/platform.ts";
-import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import type { Registry } from "./registry.ts";
+import type { Trust } from "./trust.ts";
 
 export interface LinksDependencies {
   readonly registry: Registry;
-  readonly credentials: Credentials;
+  readonly trust: Trust;
   readonly platforms: readonly Platform[];
   readonly surroundings: Surroundings;
   readonly log: Log;
@@ -74,17 +74,19 @@ export class Links {
       return linked;
     }
     linked?.connection.close();
-    const connection = this.platform(now).connect(targetOf(now), this.#surroundingsOf(now));
+    const connection = this.platform(now).connect(targetOf(now), this.surroundingsOf(now));
     const made = { entry: now, key, connection, capabilities: capabilitiesOf(connection) };
     this.#links.set(entry.id, made);
     return made;
   }
 
-  #surroundingsOf({ id }: Entry): DeviceSurroundings {
-    const { registry, credentials, surroundings, log } = this.#deps;
+  /** What the daemon gives to a connection of a device. */
+  surroundingsOf(entry: Entry): DeviceSurroundings {
+    const { registry, trust, surroundings, log } = this.#deps;
+    const { id } = entry;
     return {
       ...surroundings,
-      credentials: credentials.keeper(id),
+      credentials: trust.keeper(entry),
       learned: (facts) => {
         registry
           .learn(id, facts)

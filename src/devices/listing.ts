@@ -15,7 +15,9 @@ export class Listing {
   readonly #control: Control;
   /** What each device was written from, and as what. An entry or a contact that changes is another object. */
   #lines = new Map<string, Line>();
-  #written: { entries: readonly Entry[]; contacts: number; wanted: string; bytes: Uint8Array<ArrayBuffer> } | undefined;
+  #written:
+    | { entries: readonly Entry[]; contacts: number; chosen: string | undefined; bytes: Uint8Array<ArrayBuffer> }
+    | undefined;
 
   readonly #finish: (json: string) => Uint8Array<ArrayBuffer>;
 
@@ -26,18 +28,18 @@ export class Listing {
     this.#finish = finish;
   }
 
-  /** Every device as the API shows it, in the order of adding. `wanted` is the default device as the config names it now. */
-  bytes(wanted: string): Uint8Array<ArrayBuffer> {
+  /** Every device as the API shows it, in the order of adding. */
+  bytes(): Uint8Array<ArrayBuffer> {
     const { entries, contacts } = this.#registry;
-    const { entries: seen, contacts: counted, wanted: asked, bytes } = this.#written ?? {};
-    if (bytes && seen === entries && counted === contacts && asked === wanted) return bytes;
-    const written = this.#finish(`[${this.#write(entries).join(",")}]`);
-    this.#written = { entries, contacts, wanted, bytes: written };
+    const chosen = this.#control.defaultDevice()?.id;
+    const { entries: seen, contacts: counted, chosen: before, bytes } = this.#written ?? {};
+    if (bytes && seen === entries && counted === contacts && before === chosen) return bytes;
+    const written = this.#finish(`[${this.#write(entries, chosen).join(",")}]`);
+    this.#written = { entries, contacts, chosen, bytes: written };
     return written;
   }
 
-  #write(entries: readonly Entry[]): string[] {
-    const defaultId = this.#control.defaultDevice()?.id;
+  #write(entries: readonly Entry[], defaultId: string | undefined): string[] {
     const before = this.#lines;
     this.#lines = new Map();
     return entries.map((entry) => {

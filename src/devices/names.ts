@@ -86,6 +86,12 @@ export function resolveName<D extends Named>(segment: string, devices: readonly 
   });
 }
 
+/** A name as a word of a command, to be typed as it is shown. */
+export function inCommand(name: string): string {
+  if (/^[\p{L}\p{N}_.:+@-]+$/u.test(name) && !name.startsWith("-")) return name;
+  return /["$`\\!]/.test(name) ? `'${name.replaceAll("'", `'\\''`)}'` : `"${name}"`;
+}
+
 /** What to do when no device is known at all. */
 export const noneKnown =
   "No device is known yet: look for some with zapd discover, or add one by its address: zapd add 192.168.1.40";

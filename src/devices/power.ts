@@ -8,6 +8,13 @@ export function saysOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
+/** What is known of a device's power without asking it: of one that is silent, and was on, nothing. */
+export function powerShown(status: "online" | "offline" | "unknown", last: Power | null): Power {
+  if (status === "online") return last ?? "unknown";
+  if (status === "offline" && saysOff(last)) return "off";
+  return saysOff(last) ? (last ?? "unknown") : "unknown";
+}
+
 /** Whether a failure is that nobody answered. */
 export function isSilent(error: unknown): error is ZapdError {
   return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");

@@ -90,14 +90,14 @@ export function perform(connection: Connection, press: Press, signal: AbortSigna
 }
 
 /**
- * Counts in `progress` what was sent. Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
+ * Counts in `progress` what was sent; `checked` judges each press once more before it is sent. Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
  * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
   connection: Connection,
   presses: readonly Press[],
   delayMs: number,
-  progress: { sent: number },
+  { progress, checked }: { progress: { sent: number }; checked(press: Press): void },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
@@ -112,6 +112,7 @@ export async function runSequence(
       }
       signal.throwIfAborted();
       if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+      checked(press);
       await perform(connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();

@@ -1,12 +1,25 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
 import { ZapdError } from "../errors.ts";
+import { readRegular } from "../files.ts";
 import type { Address, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
-import { listOf, object } from "../shape.ts";
-import { type Entry, idOf, isEntry, newEntry, type Sighting, same, withFacts } from "./entry.ts";
-import { checkName } from "./names.ts";
+import { isObject, object, text, uuid } from "../shape.ts";
+import {
+  type Entry,
+  givesWay,
+  idOf,
+  isEntry,
+  isUsed,
+  maxDevices,
+  newEntry,
+  type Sighting,
+  same,
+  withFacts,
+} from "./entry.ts";
+import { checkName, type Named, resolveName } from "./names.ts";
+import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
-const isContent = object<Content>({ devices: listOf(isEntry) });
+const maxBytes = 8 * 1024 * 1024;
 
 /** What contact with a device has shown since the start. */
 export interface Contact {
@@ -16,8 +29,27 @@ export interface Contact {
   readonly power: Power | null;
 }
 
+/** The device that a name in the config was found to mean. */
+interface Chosen {
+  /** The name, or the id, as the config has it. */
+  readonly wanted: string;
+  readonly id: string;
+}
+
 interface Content {
   readonly devices: readonly Entry[];
+  /** The default device, once its name has been found to mean one: a name may pass to another. */
+  readonly default?: Chosen | undefined;
+}
+
+const isChosen = object<Chosen>({ wanted: text(4_096, 1), id: uuid });
+
+/** What a change of the registry came to. */
+export interface Merged {
+  readonly entry: Entry;
+  readonly added: boolean;
+  /** Devices that gave way to it. */
+  readonly gone: readonly Entry[];
 }
 
 export interface RegistryOptions {
@@ -31,21 +63,39 @@ export class Registry {
   #contactsNoted = 0;
   /** The devices by their ids, and which devices those are. */
   #index: { readonly of: readonly Entry[]; readonly byId: ReadonlyMap<string, Entry> } | undefined;
+  /** What the config calls the default device; `undefined` before it was read. */
+  #wanted: string | undefined;
+  /** The default device, and what it was found from. */
+  #default:
+    | { readonly of: Content; readonly wanted: string | undefined; readonly entry: Entry | undefined }
+    | undefined;
+  /** Devices whose use is being written down. */
+  readonly #using = new Set<string>();
 
   private constructor(store: Store<Content>) {
     this.#store = store;
   }
 
+  /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
   static async open(options: RegistryOptions): Promise<Registry> {
+    const { path, damaged } = options;
+    let bad: readonly unknown[] = [];
     const parse = (content: unknown): Content => {
-      if (!isContent(content)) throw new Error("it does not hold devices as zapd writes them");
-      return { devices: content.devices };
+      const read = readContent(content);
+      bad = read.bad;
+      return read.content;
     };
-    return new Registry(
-      await Store.open<Content>({
-        ...{ ...options, parse, backup: true, maxBytes: 8 * 1024 * 1024, empty: { devices: [] } },
-      }),
-    );
+    const store = await Store.open<Content>({
+      path,
+      damaged,
+      parse,
+      backup: true,
+      maxBytes,
+      empty: { devices: [] },
+    });
+    const registry = new Registry(store);
+    if (bad.length > 0) await registry.#mend(options, bad);
+    return registry;
   }
 
   /** Every device, in the order of adding. */
@@ -97,18 +147,19 @@ export class Registry {
   }
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
-  async merge(sighting: Sighting): Promise<{ entry: Entry; added: boolean }> {
-    const result = await this.#store.update((content) => mergeInto(content, sighting));
+  async merge(sighting: Sighting): Promise<Merged> {
+    const result = await this.#update((content) => mergeInto(content, sighting));
+    for (const { id } of result.gone) this.#contacts.delete(id);
     this.noteContact(result.entry.id, true);
     return result;
   }
 
   /** Brings facts up to date that a device told on the way; the address stays. */
   async learn(id: string, facts: Partial<Facts>): Promise<void> {
-    await this.#store.update((content) => {
+    await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
       return {
-        next: entry ? replace(content, entry, withFacts(entry, facts, content.devices)) : content,
+        next: entry ? replace(content, entry, withFacts(entry, facts, namesIn(content))) : content,
         result: undefined,
       };
     });
@@ -116,7 +167,7 @@ export class Registry {
 
   /** Renames a device or sets its ports. */
   change(id: string, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
-    return this.#store.update((content) => {
+    return this.#update((content) => {
       const entry = known(content, id);
       const name =
         change.name === undefined
@@ -126,9 +177,60 @@ export class Registry {
               content.devices.filter((other) => other.id !== id),
             );
       const named_by = change.name === undefined ? entry.named_by : "user";
-      const result: Entry = { ...entry, name, named_by, ports: { ...entry.ports, ...change.ports } };
+      const result: Entry = { ...entry, name, named_by, used: true, ports: { ...entry.ports, ...change.ports } };
       return { next: replace(content, entry, result), result };
     });
+  }
+
+  /** Says anew how a device stands; with a place, also where it is. Fails with `device_not_found` when it is gone. */
+  stand(id: string, change: (entry: Entry) => Standing | Place): Promise<Entry> {
+    return this.#update((content) => {
+      const entry = known(content, id);
+      const made = change(entry);
+      const place = "standing" in made ? made : { host: entry.host, port: entry.port, standing: made };
+      const result = placed(entry, place);
+      return { next: replace(content, entry, result), result };
+    });
+  }
+
+  /** Somebody drives a device: it never gives way any more. Written once. */
+  async use(id: string): Promise<void> {
+    const entry = this.get(id);
+    if (!entry || isUsed(entry) || this.#using.has(id)) return;
+    this.#using.add(id);
+    try {
+      await this.#update((content) => {
+        const now = content.devices.find((device) => device.id === id);
+        return { next: now ? replace(content, now, { ...now, used: true }) : content, result: undefined };
+      });
+    } finally {
+      this.#using.delete(id);
+    }
+  }
+
+  /** What the config calls the default device now. What that means stays the default, by whatever name, until this changes. */
+  async wantDefault(wanted: string): Promise<void> {
+    if (this.#wanted === wanted) return;
+    this.#wanted = wanted;
+    await this.#update((content) => ({ next: content, result: undefined }));
+  }
+
+  /** The user has said what the default device is called: the name is looked up anew, though it be the same. */
+  async chooseDefault(): Promise<void> {
+    await this.#update(({ devices }) => ({ next: { devices }, result: undefined }));
+  }
+
+  /** The device that the config's name stands for; the only one there is, when it names none. */
+  get defaultEntry(): Entry | undefined {
+    const content = this.#store.value;
+    const wanted = this.#wanted;
+    if (this.#default?.of === content && this.#default.wanted === wanted) return this.#default.entry;
+    const { devices } = content;
+    const chosen = content.default;
+    const meant = () => (chosen && chosen.wanted === wanted ? this.get(chosen.id) : meantBy(wanted ?? "", devices));
+    const entry = wanted ? meant() : devices.length === 1 ? devices[0] : undefined;
+    this.#default = { of: content, wanted, entry };
+    return entry;
   }
 
   /** Waits for what is being written. */
@@ -137,28 +239,125 @@ export class Registry {
   }
 
   async remove(id: string): Promise<Entry> {
-    const removed = await this.#store.update((content) => {
+    const removed = await this.#update((content) => {
       const result = known(content, id);
-      return { next: { devices: content.devices.filter((entry) => entry.id !== id) }, result };
+      return { next: { ...content, devices: content.devices.filter((entry) => entry.id !== id) }, result };
     });
     this.#contacts.delete(id);
     return removed;
   }
 
+  /** Removes every device that a scan found and nobody has used. */
+  async removeUnused(): Promise<Entry[]> {
+    const removed = await this.#update((content) => {
+      const result = content.devices.filter(givesWay);
+      if (result.length === 0) return { next: content, result };
+      return { next: { ...content, devices: content.devices.filter((entry) => !givesWay(entry)) }, result };
+    });
+    for (const { id } of removed) this.#contacts.delete(id);
+    return removed;
+  }
+
   /** Writes when each device was last seen. */
   async close(): Promise<void> {
-    await this.#store.update((content) => {
+    await this.#update((content) => {
       const devices = content.devices.map((entry) => {
         const { last_seen, power: last_power } = this.contact(entry.id);
         const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
         return same ? entry : { ...entry, last_seen, last_power };
       });
       return {
-        next: devices.every((entry, at) => entry === content.devices[at]) ? content : { devices },
+        next: devices.every((entry, at) => entry === content.devices[at]) ? content : { ...content, devices },
         result: undefined,
       };
     });
   }
+
+  /** A change, after which the name of the default device is looked up where that has not been done. */
+  #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
+    return this.#store.update((content) => {
+      const { next, result } = change(withDefault(content, this.#wanted));
+      return { next: withDefault(next, this.#wanted), result };
+    });
+  }
+
+  /** Keeps a file with damaged entries aside, takes those entries from the backup where they are sound there, and goes on. */
+  async #mend({ path, damaged }: RegistryOptions, bad: readonly unknown[]): Promise<void> {
+    const spare = backupOf(path);
+    const found = bad.flatMap((one) => spare.filter((entry) => isObject(one) && one["id"] === entry.id));
+    const lost = bad.length - found.length;
+    const lines = bad.map((one) =>
+      isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name",
+    );
+    const aside = await this.#store.keepAside().catch(() => null);
+    await this.#update((content) => {
+      const missing = found.filter((entry) => content.devices.every((one) => one.id !== entry.id));
+      return {
+        next: missing.length > 0 ? { ...content, devices: [...content.devices, ...missing] } : content,
+        result: undefined,
+      };
+    }).catch(() => {});
+    const kept = aside ? `The file is kept as ${aside}` : "The file could not be kept aside";
+    const instead = lost === 0 ? "zapd goes on with what it held of them before" : "the others are as they were";
+    damaged(
+      `${path} holds ${bad.length === 1 ? "a device that is" : `${bad.length} devices that are`} damaged: ${lines.slice(0, 8).join(", ")}. ${kept}; ${instead}`,
+    );
+  }
+}
+
+/** What a file holds: its sound entries, each id once, and what is none. Throws when it holds no devices at all. */
+function readContent(content: unknown): { content: Content; bad: unknown[] } {
+  const devices = isObject(content) ? content["devices"] : null;
+  if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
+  const ids = new Set<string>();
+  const bad: unknown[] = [];
+  const sound = devices.filter((one): one is Entry => {
+    const isSound = isEntry(one) && !ids.has(one.id);
+    if (isSound) ids.add(one.id);
+    else bad.push(one);
+    return isSound;
+  });
+  // Nothing of it can be read: what was there before its last change is worth more.
+  if (bad.length > 0 && sound.length === 0) throw new Error("it does not hold devices as zapd writes them");
+  const chosen = content["default"];
+  return { content: isChosen(chosen) ? { devices: sound, default: chosen } : { devices: sound }, bad };
+}
+
+function backupOf(path: string): readonly Entry[] {
+  try {
+    return readContent(JSON.parse(readRegular(`${path}.bak`, maxBytes) ?? "")).content.devices;
+  } catch {
+    return [];
+  }
+}
+
+/** The device that a name or an id means, or none. */
+function meantBy(wanted: string, devices: readonly Entry[]): Entry | undefined {
+  try {
+    return resolveName(wanted, devices) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Which device is the default one, found once for each name in the config. */
+function withDefault(content: Content, wanted: string | undefined): Content {
+  if (wanted === undefined || content.default?.wanted === wanted) return content;
+  const { devices } = content;
+  const meant = wanted === "" ? undefined : meantBy(wanted, devices);
+  if (!meant) return content.default ? { devices } : content;
+  return { ...replace({ devices }, meant, { ...meant, used: true }), default: { wanted, id: meant.id } };
+}
+
+/** The names that are taken: those of the devices, and the one in the config, which belongs to the default device. */
+function namesIn({ devices, default: chosen }: Content): readonly Named[] {
+  return chosen ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
+}
+
+function placed(entry: Entry, { host, port, standing }: Place): Entry {
+  const { standing: _before, ...rest } = entry;
+  const isPlain = JSON.stringify(standing) === JSON.stringify(firstMet);
+  return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
 }
 
 function known(content: Content, id: string): Entry {
@@ -177,33 +376,69 @@ function withIdentity(entry: Entry, { identity, provisional }: Identified): Entr
 
 function replace(content: Content, entry: Entry, next: Entry): Content {
   if (same(entry, next)) return content;
-  return { devices: content.devices.map((device) => (device === entry ? next : device)) };
+  return { ...content, devices: content.devices.map((device) => (device === entry ? next : device)) };
 }
 
 function findIn(
   devices: readonly Entry[],
   platform: string,
-  { identity, provisional }: Identified,
+  facts: Identified,
   { host, port }: Address,
 ): Entry | undefined {
   const own = devices.filter((device) => device.platform === platform);
+  const mayBe = (device: Entry) => (facts.provisional || device.provisional) && !contradicts(device, facts);
   return (
-    own.find((device) => device.identity === identity) ??
-    own.find((device) => (provisional || device.provisional) && device.host === host && device.port === port)
+    own.find((device) => device.identity === facts.identity) ??
+    own.find((device) => mayBe(device) && device.host === host && device.port === port)
   );
 }
 
-function mergeInto(content: Content, sighting: Sighting): Change<Content, { entry: Entry; added: boolean }> {
-  const { platform, facts, address } = sighting;
-  const before = findIn(content.devices, platform, facts, address);
+/** Whether what answers cannot be a device that did not say who it is: it has other hardware. */
+function contradicts(entry: Entry, { serial, macs }: Identified): boolean {
+  if (serial !== null && entry.serial !== null && serial !== entry.serial) return true;
+  return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
+}
+
+function mergeInto(content: Content, sighting: Sighting): Change<Content, Merged> {
+  const { platform, facts, place } = sighting;
+  const before =
+    content.devices.find((device) => device.id === place?.from.id) ??
+    findIn(content.devices, platform, facts, sighting.address);
   const id = before?.id ?? idOf(platform, facts.identity);
   const others = content.devices.filter((device) => device.id !== id);
   const given = sighting.name === undefined ? null : checkName(sighting.name, others);
-  const base = before ?? newEntry(content.devices, id, sighting);
-  const learned = withIdentity(withFacts(base, facts, content.devices), facts);
+  const { rest, gone } = before ? { rest: content.devices, gone: [] } : seated(content.devices, sighting.instead);
+  const names = namesIn({ ...content, devices: rest });
+  // What was decided of its place holds only where nothing else has been decided meanwhile.
+  const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
+  const isStale = place !== undefined && to === undefined;
+  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, sighting);
+  const learned = withIdentity(withFacts(base, facts, names), facts);
   const ports = { ...learned.ports, ...sighting.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
-  const entry: Entry = { ...named, host: sighting.address.host, port: sighting.address.port, ports };
-  const next = before ? replace(content, before, entry) : { devices: [...content.devices, entry] };
-  return { next, result: { entry, added: before === undefined } };
+  const by = sighting.by === "user" ? { ...named, added_by: sighting.by } : named;
+  const { host, port } = before && (to || isStale) ? base : sighting.address;
+  const entry: Entry = { ...by, host, port, ports };
+  const next = before ? replace(content, before, entry) : { ...content, devices: [...rest, entry] };
+  return { next, result: { entry, added: before === undefined, gone } };
+}
+
+function isSamePlace(one: Entry, other: Entry): boolean {
+  const shown = ({ host, port, standing }: Entry) => JSON.stringify([host, port, standing ?? null]);
+  return shown(one) === shown(other);
+}
+
+/** Room for one more device: a scan's find that nobody has used gives way, the oldest first, or the one that is named. */
+function seated(
+  devices: readonly Entry[],
+  instead: string | null | undefined,
+): { rest: readonly Entry[]; gone: readonly Entry[] } {
+  const named = devices.find((entry) => entry.id === instead && givesWay(entry));
+  const oldest = devices.length >= maxDevices ? devices.find(givesWay) : undefined;
+  const gone = named ?? oldest;
+  if (gone) return { rest: devices.filter((entry) => entry !== gone), gone: [gone] };
+  if (devices.length < maxDevices) return { rest: devices, gone: [] };
+  throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
+    hint: "Remove devices that you do not use: zapd forget NAME",
+  });
 }

@@ -86,9 +86,20 @@ export class Store<T> {
     });
   }
 
+  /** Keeps the file as it is on disk aside, and writes what was read of it in its place; gives the name that it has now. */
+  async keepAside(): Promise<string> {
+    const aside = await setAside(this.#path);
+    await writeWhole(this.#path, this.#textOf(this.#value));
+    return aside;
+  }
+
   /** Waits for changes under way. */
   async settled(): Promise<void> {
     await this.#writing;
+  }
+
+  #textOf(value: T): string {
+    return `${JSON.stringify({ version, ...value }, null, 1)}\n`;
   }
 
   async #write(): Promise<void> {
@@ -117,8 +128,7 @@ export class Store<T> {
     let failure: ZapdError | undefined;
     if (next !== this.#value) {
       this.#wroteAt = performance.now();
-      const text = `${JSON.stringify({ version, ...next }, null, 1)}\n`;
-      failure = await writeWhole(this.#path, text, { backup: this.#backup }).then(
+      failure = await writeWhole(this.#path, this.#textOf(next), { backup: this.#backup }).then(
         () => undefined,
         (error: ZapdError) => error,
       );

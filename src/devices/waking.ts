@@ -1,5 +1,5 @@
-/** Wake, wait, act: a command to a device that is asleep wakes it first. */
-import type { ZapdError } from "../errors.ts";
+/** Wake, wait, act: a command to a device that is asleep wakes it first; one to a device that has moved follows it. */
+import { ZapdError } from "../errors.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Attempts, Task } from "./attempts.ts";
 import type { Entry } from "./entry.ts";
@@ -17,6 +17,8 @@ export interface WakerDependencies {
   connection(entry: Entry): Connection;
   /** Milliseconds that one answer of a device may take. */
   patience(): number;
+  /** Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. */
+  seek(entry: Entry, withinMs: number, signal: AbortSignal): Promise<boolean>;
 }
 
 export class Waker {
@@ -26,7 +28,7 @@ export class Waker {
     this.#deps = deps;
   }
 
-  /** Runs a command; at a device that is asleep, once that is awake. */
+  /** Runs a command; at a device that is asleep, once that is awake; at one that has moved, where it is now. */
   async run<T>(entry: Entry, task: Task<T>, signal: AbortSignal): Promise<T> {
     const { attempts } = this.#deps;
     const start = performance.now();
@@ -39,21 +41,51 @@ export class Waker {
       if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
       const { whenOff } = task;
       if (whenOff?.wake === false && this.#isOff(entry)) return whenOff.result;
-      await this.#wake(entry, error, performance.now() - start, signal);
-      return whenOff ? whenOff.result : attempts.make(entry, task, signal);
+      const met = await this.#reach(entry, error, performance.now() - start, task.within, signal);
+      return whenOff && met === "awake" ? whenOff.result : attempts.make(entry, task, signal);
     }
   }
 
   /**
-   * Who is known to be asleep is called for as long as waking takes. Anyone else who does not answer is called only while
-   * the caller would have waited for one answer, for it may as well be unplugged; it fails for the first reason then.
+   * Who is known to be asleep is called for as long as waking takes. Anyone else who does not answer is called, and looked
+   * for elsewhere, only while the caller would have waited for one answer, for it may as well be unplugged; it fails for the
+   * first reason then.
    */
-  async #wake(entry: Entry, error: ZapdError, waited: number, signal: AbortSignal): Promise<void> {
-    const { attempts, connection, patience } = this.#deps;
+  async #reach(
+    entry: Entry,
+    error: ZapdError,
+    waited: number,
+    within: number,
+    signal: AbortSignal,
+  ): Promise<"awake" | "elsewhere"> {
+    if (error.code !== "device_unreachable") throw error;
+    if (this.#isOff(entry)) {
+      await this.#wake(entry, error, wakesWithin, signal);
+      return "awake";
+    }
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    const found = this.#deps
+      .seek(entry, Math.min(this.#deps.patience(), within - waited), both)
+      .then((isElsewhere): "elsewhere" => {
+        if (!isElsewhere) throw error;
+        return "elsewhere";
+      });
+    const woken = this.#wake(entry, error, this.#deps.patience() - waited, both).then((): "awake" => "awake");
+    try {
+      return await Promise.any([found, woken]);
+    } catch {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      over.abort(new ZapdError("device_error", "was reached otherwise"));
+    }
+  }
+
+  async #wake(entry: Entry, error: ZapdError, withinMs: number, signal: AbortSignal): Promise<void> {
+    const { attempts, connection } = this.#deps;
     const isOff = this.#isOff(entry);
-    const withinMs = isOff ? wakesWithin : patience() - waited;
     const { powerOn, withheld } = connection(entry);
-    if (error.code !== "device_unreachable" || !powerOn || withheld?.has("power_on") || withinMs <= 0) throw error;
+    if (!powerOn || withheld?.has("power_on") || withinMs <= 0) throw error;
     const task: Task<void> = {
       ...{ doing: "waking it", within: withinMs + onWithin },
       work: (_connection, within) => powerOn(within, { silent: true, withinMs }),

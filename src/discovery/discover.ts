@@ -4,12 +4,13 @@
  */
 import type { Config } from "../config/config.ts";
 import { textOf, ZapdError } from "../errors.ts";
-import type { Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Address, Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
 import { rest } from "../rest.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { addressOf, type Finding, Intake } from "./intake.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
+import type { Seats } from "./seats.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 
@@ -17,18 +18,28 @@ import { ScanWindow } from "./window.ts";
 const graceMs = 2_000;
 /** A device that is missed starts a scan, but not more often than this. */
 const lookAgainEvery = 30_000;
+/** A search that began this short a time ago, in milliseconds, need not ask again for who joins it. */
+const justBegun = 250;
 /**
  * Milliseconds in which one platform's question at an address goes alone: what is a question of the one may be a request
  * that changes something to a device of the other, and most answer at once.
  */
 const headStartMs = 250;
 
+/** An address at which a device that is known may answer. */
+export interface Asked extends Address {
+  readonly platform: string;
+  readonly identity: string;
+}
+
 export interface DiscoveryDependencies<D> {
   readonly platforms: readonly Platform[];
   readonly surroundings: Surroundings;
   config(): Config["discovery"];
-  /** Takes a device in the moment it has said who it is. */
-  found(finding: Finding): Promise<D>;
+  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
+  found(finding: Finding, seats: Seats): Promise<D>;
+  /** Addresses to ask for devices that are known, beside those that answer a search. */
+  alsoAsked?(): readonly Asked[];
   debug(message: string): void;
   warn(message: string): void;
 }
@@ -76,6 +87,12 @@ export class Discovery<D> {
     if (performance.now() - this.#lookedAt < lookAgainEvery) return;
     this.#lookedAt = performance.now();
     void this.#background();
+  }
+
+  /** A scan for a device that was missed just now: the one that has just begun, or one that asks from now on. */
+  look(): Promise<D[]> {
+    const scanning = this.#scanning;
+    return scanning && scanning.window.age < justBegun ? scanning.result : this.scan();
   }
 
   /** Asks one address which device lives there; `device_unreachable`, `device_error` or `invalid_host` when none does. */
@@ -149,6 +166,10 @@ export class Discovery<D> {
         finder.over === over ? [{ platform, finder: finder as Finder & { over: Over } }] : [],
       );
     const common = { interfaces: asked, window, onTrouble: warn };
+    for (const { platform, identity, host, port } of this.#deps.alsoAsked?.() ?? []) {
+      const asks = platforms.find((one) => one.name === platform);
+      if (asks) void intake.offer(asks, { host, port }, identity);
+    }
     window.onJoin(() => void Promise.all(hosts.map((host) => this.#ask(host, intake))));
     await Promise.all([
       searchSsdp({

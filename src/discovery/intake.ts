@@ -1,8 +1,11 @@
 /** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in. */
 import { textOf } from "../errors.ts";
 import type { Address, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import { Seats } from "./seats.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
+/** A host of which few have been asked has its turn, though others have filled the rest. */
+const reserved = { candidates: 1_024, perHost: 2 } as const;
 /** The part of one address in them: a host that answers a thousand times must not keep the real set from its turn. */
 const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 
@@ -18,11 +21,18 @@ export function addressOf({ host, port }: Address, { answersOn = port }: Identif
   return { host, port: answersOn };
 }
 
+/** What a scan has had of one host. */
+interface Host {
+  tries: number;
+  running: number;
+  asked: number;
+}
+
 export interface IntakeDependencies<D> {
   readonly surroundings: Pick<Surroundings, "isOwnDoor">;
   identify(platform: Platform, lead: Lead): Promise<Identified>;
-  /** Takes a device in the moment it has said who it is. */
-  found(finding: Finding): Promise<D>;
+  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
+  found(finding: Finding, seats: Seats): Promise<D>;
   debug(message: string): void;
 }
 
@@ -31,7 +41,8 @@ export class Intake<D> {
   readonly #deps: IntakeDependencies<D>;
   readonly #seen = new Set<string>();
   readonly #found = new Map<string, D>();
-  readonly #hosts = new Map<string, { tries: number; running: number }>();
+  readonly #hosts = new Map<string, Host>();
+  readonly #seats = new Seats();
   #waiting: { host: string; work(): Promise<void> }[] = [];
   #running = 0;
   #tries = 0;
@@ -41,19 +52,23 @@ export class Intake<D> {
     this.#deps = deps;
   }
 
-  /** Asks who is there, in its turn. Resolves with whether the platform recognized its device. */
-  offer(platform: Platform, lead: Lead | null): Promise<boolean> {
+  /**
+   * Asks who is there, in its turn. Resolves with whether the platform recognized its device; `only` is the identity that it
+   * must have, where nobody else is looked for at this address.
+   */
+  offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
     if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return no;
-    const key = `${platform.name} ${lead.host} ${lead.port}`;
+    const key = `${platform.name} ${lead.host} ${lead.port} ${only ?? ""}`;
     const host = this.#host(lead.host);
-    if (this.#seen.has(key) || this.#tries >= limits.candidates || host.tries >= perHost.candidates) return no;
+    const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
+    if (this.#seen.has(key) || this.#tries >= most || host.tries >= perHost.candidates) return no;
     this.#seen.add(key);
     this.#tries++;
     host.tries++;
     return new Promise((resolve) => {
       const work = async () => {
-        const taken = await this.#take(platform, lead);
+        const taken = await this.#take(platform, lead, only);
         // One that could not say who it is may be starting: its next answer is heard again.
         if (!taken) this.#seen.delete(key);
         resolve(taken);
@@ -78,20 +93,34 @@ export class Intake<D> {
     return [...this.#found.values()];
   }
 
-  #host(address: string): { tries: number; running: number } {
-    const host = this.#hosts.get(address) ?? { tries: 0, running: 0 };
+  #host(address: string): Host {
+    const host = this.#hosts.get(address) ?? { tries: 0, running: 0, asked: 0 };
     this.#hosts.set(address, host);
     return host;
   }
 
+  /** Whose turn it is: of those that wait, the first of the host that was asked least. */
+  #turn(): number {
+    let turn = -1;
+    let least = Number.POSITIVE_INFINITY;
+    for (const [at, { host: address }] of this.#waiting.entries()) {
+      const host = this.#host(address);
+      if (host.running >= perHost.identifiedAtOnce || host.asked >= least) continue;
+      turn = at;
+      least = host.asked;
+    }
+    return turn;
+  }
+
   #next(): void {
     while (this.#running < limits.identifiedAtOnce) {
-      const at = this.#waiting.findIndex((one) => this.#host(one.host).running < perHost.identifiedAtOnce);
+      const at = this.#turn();
       const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
       if (!next) break;
       const host = this.#host(next.host);
       this.#running++;
       host.running++;
+      host.asked++;
       void next.work().finally(() => {
         this.#running--;
         host.running--;
@@ -101,13 +130,14 @@ export class Intake<D> {
     }
   }
 
-  async #take(platform: Platform, lead: Lead): Promise<boolean> {
+  async #take(platform: Platform, lead: Lead, only?: string): Promise<boolean> {
     try {
       const facts = await this.#deps.identify(platform, lead);
+      if (only !== undefined && (facts.provisional || facts.identity !== only)) return false;
       const address = addressOf(lead, facts);
       this.#found.set(
         `${platform.name} ${facts.identity}`,
-        await this.#deps.found({ platform: platform.name, facts, address }),
+        await this.#deps.found({ platform: platform.name, facts, address }, this.#seats),
       );
       return true;
     } catch (error) {

@@ -28,6 +28,11 @@ export class ScanWindow {
     if (stop.aborted) this.#close();
   }
 
+  /** Milliseconds since it began. */
+  get age(): number {
+    return performance.now() - this.#startedAt;
+  }
+
   /** Calls `ask` each time that someone joins. */
   onJoin(ask: () => void): void {
     this.#listeners.push(ask);

@@ -3,6 +3,7 @@
  * (bare LF, no reason phrase, no length), strict where it protects us (size of head and body, no compression).
  */
 import { ZapdError } from "../errors.ts";
+import { HungUp } from "./hung-up.ts";
 
 /** What a device answered. Header names are in lower case. */
 export interface Answer {
@@ -63,10 +64,7 @@ export class AnswerReader {
   end(): void {
     if (this.answer) return;
     if (this.#head && this.#framing.by === "close") return this.#finish(false);
-    throw new ZapdError(
-      "device_error",
-      this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer",
-    );
+    throw new HungUp(this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer");
   }
 
   #readHead(): boolean {

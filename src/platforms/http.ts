@@ -5,6 +5,7 @@
 import { ZapdError } from "../errors.ts";
 import { rest } from "../rest.ts";
 import type { Answer } from "./http-answer.ts";
+import { HungUp } from "./hung-up.ts";
 import type { Address, Surroundings } from "./platform.ts";
 import { type Exchange, Wire } from "./wire.ts";
 
@@ -44,6 +45,11 @@ export interface DeviceHttpOptions {
   readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
   /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
   prove?(read: Read): Promise<void>;
+  /**
+   * The headers that let us in, for a device that has just answered 401; throws where this answer must not be given any.
+   * They go out on one new connection, opened at once, and on no other before that has been answered 401 itself.
+   */
+  login?(refusal: Answer): Readonly<Record<string, string>>;
 }
 
 export class DeviceHttp {
@@ -56,6 +62,11 @@ export class DeviceHttp {
 
   constructor(options: DeviceHttpOptions) {
     this.#options = options;
+  }
+
+  /** Whether a connection is kept on which the device has let us in. */
+  get isLetIn(): boolean {
+    return this.#idle.some((wire) => wire.usable && wire.login !== undefined);
   }
 
   /** GET; tried once more when the first try failed without a word. */
@@ -71,8 +82,7 @@ export class DeviceHttp {
       kept = wire.used;
       return await this.#carry(wire, exchange, within);
     } catch (error) {
-      if (within.aborted || !(error instanceof ZapdError) || error.code !== "device_error" || !closedOnUs(error))
-        throw error;
+      if (within.aborted || !(error instanceof HungUp)) throw error;
       if (!kept) await rest(retryAfter, within);
       const wire = await (options.proven ? this.#proven(within) : this.#open(within));
       return this.#carry(wire, exchange, within);
@@ -113,13 +123,19 @@ export class DeviceHttp {
     let wire = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
+        const exchange = readOf(path, options);
+        const ask = async () => {
+          const said = await this.#exchange(wire, exchange, signal);
+          wire = said.wire;
+          return said.answer;
+        };
         try {
-          return await wire.exchange(readOf(path, options), signal);
+          return await ask();
         } catch (error) {
           // A kept connection that the device had closed already says nothing of the device.
-          if (wire !== kept || signal.aborted) throw error;
+          if (wire !== kept || signal.aborted || !(error instanceof HungUp)) throw error;
           wire = await this.#open(signal);
-          return wire.exchange(readOf(path, options), signal);
+          return ask();
         }
       });
     } catch (error) {
@@ -132,10 +148,28 @@ export class DeviceHttp {
     return wire.usable ? wire : this.#open(signal);
   }
 
-  async #carry(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
-    const answer = await wire.exchange(exchange, signal);
+  async #carry(on: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const { answer, wire } = await this.#exchange(on, exchange, signal);
     this.#keep(wire);
     return answer;
+  }
+
+  /** One exchange, and on which connection it was answered: one that asks for a login is hung up on. */
+  async #exchange(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<{ answer: Answer; wire: Wire }> {
+    const { login } = this.#options;
+    const answer = await wire.exchange(withHeaders(exchange, wire.login), signal);
+    // Who has proven who it is without a login is not sent one in the midst of a command.
+    if (answer.status !== 401 || !login || wire.login || wire.proven) return { answer, wire };
+    wire.close();
+    const headers = login(answer);
+    const next = await this.#open(signal);
+    next.login = headers;
+    try {
+      return { answer: await next.exchange(withHeaders(exchange, headers), signal), wire: next };
+    } catch (error) {
+      next.close();
+      throw error;
+    }
   }
 
   /** A kept connection, the one proven last first. */
@@ -235,6 +269,6 @@ function readOf(path: string, { maxBytes = descriptionBytes, headers, body }: Re
   return { ...common, method: "POST", body: { bytes: bytes.length, chunks: once } };
 }
 
-function closedOnUs(error: ZapdError): boolean {
-  return /closed|broke/.test(error.message);
+function withHeaders(exchange: Exchange, more: Readonly<Record<string, string>> | undefined): Exchange {
+  return more ? { ...exchange, headers: { ...exchange.headers, ...more } } : exchange;
 }

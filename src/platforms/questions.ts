@@ -1,5 +1,6 @@
 /** Questions over one WebSocket, each waiting under its id for an answer that may come in any order. */
 import { ZapdError } from "../errors.ts";
+import { HungUp } from "./hung-up.ts";
 import type { Json } from "./json.ts";
 import type { WebSocketLine } from "./websocket.ts";
 
@@ -47,7 +48,7 @@ export class Questions<T> {
 
   /** The line has ended. */
   end(): void {
-    const gone = new ZapdError("device_error", "hung up before it answered");
+    const gone = new HungUp("hung up before it answered");
     for (const { reject } of this.#waiting.values()) reject(gone);
   }
 }

@@ -6,6 +6,7 @@
 import type net from "node:net";
 import { systemCode, ZapdError } from "../errors.ts";
 import { type Answer, AnswerReader, type Wanted } from "./http-answer.ts";
+import { HungUp } from "./hung-up.ts";
 import type { Address } from "./platform.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
@@ -28,6 +29,8 @@ export interface Exchange {
 export class Wire {
   /** Whether what answers here has been proven to be the device that is meant. */
   proven = false;
+  /** What the device wanted with every exchange on this connection before it let us in. */
+  login: Readonly<Record<string, string>> | undefined;
   /** Whether another exchange may be sent. */
   usable = true;
   /** Whether an exchange has been carried before. */
@@ -74,7 +77,7 @@ export class Wire {
         else if (reader.answer) resolve(reader.answer);
       };
       if (signal.aborted) return aborted();
-      if (!this.usable) return this.#settle(new ZapdError("device_error", "closed the connection without an answer"));
+      if (!this.usable) return this.#settle(new HungUp("closed the connection without an answer"));
       signal.addEventListener("abort", aborted, { once: true });
       this.#socket.write(head);
       if (exchange.body) this.#send(exchange.body.chunks()).catch((error) => this.#settle?.(error));
@@ -119,7 +122,7 @@ export class Wire {
     const reader = this.#reader;
     if (!reader) return;
     try {
-      if (cause) throw new ZapdError("device_error", "broke the connection off", { cause });
+      if (cause) throw new HungUp("broke the connection off", cause);
       reader.end();
       this.#settle?.();
     } catch (error) {
@@ -154,7 +157,7 @@ export async function connectSocket(address: Address, tls: boolean, signal: Abor
     const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
     socket.once("error", (error) => {
       const code = systemCode(error);
-      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, reasons[code] ?? "it cannot be reached"));
+      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, reasons[code] ?? "it cannot be reached", error));
     });
     socket.once("close", () => done(unreachable(address, "it hung up")));
     socket.once(tls ? "secureConnect" : "connect", () => done());
@@ -179,9 +182,17 @@ function strangeTls(): ZapdError {
   });
 }
 
-function unreachable(address: Address, reason: string): ZapdError {
+/** Whether a machine answered that nothing listens at the port: it is up, and what was called there has ended. */
+export function isRefused(error: unknown): boolean {
+  return (
+    error instanceof ZapdError && error.code === "device_unreachable" && systemCode(error.cause) === "ECONNREFUSED"
+  );
+}
+
+function unreachable(address: Address, reason: string, cause?: Error): ZapdError {
   return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {
     hint: `It may be asleep: try zapd key power-on, or check that ${address.host} is still its address with zapd discover`,
+    cause,
   });
 }
 

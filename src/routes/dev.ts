@@ -53,6 +53,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     } catch (error) {
       throw named(error, entry, "installing the package");
     }
+    control.checkTrusted(entry, "installing the package");
     const password = config.running.dev.vendor_password;
     if (password !== "") return password;
     throw new ZapdError(

@@ -5,10 +5,10 @@ import { type Env, inEnvelope, route, Written } from "./route.ts";
 
 /** Devices: the registry, discovery and live state. */
 export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
-  const { registry, control, catalog, arrivals, config } = deps;
+  const { registry, control, catalog, arrivals } = deps;
   const listing = new Listing(registry, control, inEnvelope);
 
-  route(app, "listDevices", () => new Written(listing.bytes(config.running.daemon.default_device)));
+  route(app, "listDevices", () => new Written(listing.bytes()));
 
   route(app, "addDevice", async ({ body }) => control.describe(await arrivals.add(body)));
 
@@ -30,11 +30,25 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return device;
   });
 
+  route(app, "removeUnused", async () => {
+    const removed = await registry.removeUnused();
+    const devices = removed.map((entry) => control.describe(entry));
+    for (const { id } of removed) {
+      await control.forget(id);
+      await catalog.forget(id);
+    }
+    return { devices };
+  });
+
   route(app, "pair", async ({ id, body, signal }) => {
     const entry = control.find(id);
-    await control.pair(entry, body, signal);
+    const { host, ...given } = body;
+    const at = host === undefined ? undefined : await arrivals.recognize(entry, host);
+    await control.pair(entry, given, signal, at);
     return control.acted(entry, "pair", {});
   });
+
+  route(app, "trust", async ({ id }) => control.describe(await control.trust(control.find(id))));
 
   route(app, "getState", async ({ id, signal }) => {
     const entry = control.find(id);

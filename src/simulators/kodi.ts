@@ -16,6 +16,7 @@ export type {
   SimulatedChannel,
   SimulatedFavourite,
   SimulatedMedia,
+  SimulatedTexture,
 } from "./kodi/options.ts";
 export type { KodiState } from "./kodi/snapshot.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
@@ -39,13 +40,15 @@ export interface KodiSimulator {
   readonly host: string;
   /** HTTP. 0 before the first start when a free port was asked for; kept from then on. */
   readonly port: number;
-  readonly ports: { tcp: number | null; wake: number };
+  readonly ports: { tcp: number | null; events: number | null; wake: number };
   /** The calls that came in, in order: the last thousand. */
   readonly calls: readonly ReceivedCall[];
   /** What was typed into the last keyboard. */
   readonly text: string;
   readonly state: KodiState;
   setName(name: string): void;
+  /** Its owner has its web server ask for another password; null for none. */
+  setPassword(password: string | null): void;
   setVolume(level: number, muted?: boolean): void;
   play(shown: Shown): void;
   tune(channelId: number): void;
@@ -89,7 +92,7 @@ export function createKodiSimulator(options: KodiSimulatorOptions): KodiSimulato
       return sockets.http.port;
     },
     get ports() {
-      return { tcp: sockets.tcp?.port ?? null, wake: life.wakePort };
+      return { tcp: sockets.tcp?.port ?? null, events: sockets.events?.port ?? null, wake: life.wakePort };
     },
     get text() {
       return model.typed;
@@ -99,6 +102,9 @@ export function createKodiSimulator(options: KodiSimulatorOptions): KodiSimulato
     },
     setName(name) {
       model.name = name;
+    },
+    setPassword(password) {
+      model.password = password;
     },
     setVolume(level, muted = model.muted) {
       Object.assign(model, { volume: level, muted });

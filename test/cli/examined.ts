@@ -65,6 +65,7 @@ export function device(name: string, facts: Partial<Device> = {}): Device {
     ...{ id: `id-${name.replaceAll(" ", "-")}`, name, platform: "roku", kind: "tv", manufacturer: null, model: null },
     ...{ serial: null, mac: null, software_version: null, host: "192.168.1.40", port: 8060, ports: {} },
     ...{ status: "online", access: "full", capabilities: ["state", "keys"], is_default: false, power: "on" },
+    used: true,
     ...{ added_at: "2026-07-01T00:00:00.000Z", last_seen: null },
     ...facts,
   };

@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigFile } from "../../src/config/config.ts";
 import { Arrivals } from "../../src/devices/arrivals.ts";
+import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
+import { Trust } from "../../src/devices/trust.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import { ZapdError } from "../../src/errors.ts";
 import { createLog } from "../../src/log.ts";
@@ -42,7 +44,16 @@ beforeEach(async () => {
     debug: () => {},
     warn: () => {},
   });
-  arrivals = new Arrivals({ registry, platforms: [platform], surroundings, config, log, discovery: () => discovery });
+  const credentials = await Credentials.open({
+    ...{ path: join(folder, "credentials.json"), damaged: () => {}, hide: () => {} },
+  });
+  const trust = new Trust({ registry, credentials, log, neighbours: { macOf: () => null }, now: Date.now });
+  config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
+  arrivals = new Arrivals({
+    ...{ registry, trust, platforms: [platform], surroundings, config, log },
+    discovery: () => discovery,
+    forget: async () => {},
+  });
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -69,7 +80,7 @@ describe("a device that a scan finds", () => {
     homes.delete("192.0.2.1:9");
     await found("1", "192.0.2.2");
     expect(registry.get(id)).toMatchObject({ host: "192.0.2.2" });
-    expect(lines.at(-1)).toContain("moved  Set 1  from 192.0.2.1 to 192.0.2.2");
+    expect(lines.at(-1)).toContain("moved  Set 1  from 192.0.2.1:9 to 192.0.2.2:9");
   });
 
   test("at a second address stays where it is, so long as it answers there", async () => {
@@ -96,8 +107,11 @@ describe("a device that the user adds", () => {
   });
 
   test("again is the same, at its new address and by its new name", async () => {
-    homes.set("127.0.0.1:81", "1").set("127.0.0.1:82", "1");
+    homes.set("127.0.0.1:81", "1");
     const first = await arrivals.add({ host: "127.0.0.1:81", name: "Den" });
+    homes.set("127.0.0.1:82", "1");
+    expect(await failure(arrivals.add({ host: "127.0.0.1:82", name: "Attic" }))).toBe("device_elsewhere");
+    homes.delete("127.0.0.1:81");
     const second = await arrivals.add({ host: "127.0.0.1:82", name: "Attic" });
     expect(second).toMatchObject({ id: first.id, port: 82, name: "Attic" });
     expect(registry.entries.length).toBe(1);

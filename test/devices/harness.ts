@@ -9,6 +9,7 @@ import { Control } from "../../src/devices/control.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
+import { Trust } from "../../src/devices/trust.ts";
 import { createLog } from "../../src/log.ts";
 import type { Connection, DeviceSurroundings, Facts, Platform, Target } from "../../src/platforms/platform.ts";
 import { FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
@@ -61,16 +62,25 @@ export async function openHouse(
     },
   });
   const lost: string[] = [];
+  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+  const trust = new Trust({ registry, credentials, log, neighbours: { macOf: () => null }, now: Date.now });
   const control = new Control({
-    ...{ registry, catalog, credentials, platforms: [platform], surroundings: surroundingsOf() },
-    log: createLog({ level: "error", format: "text", colour: false, write: () => {} }),
+    ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings: surroundingsOf(), log },
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
+    seek: async () => false,
   });
+  let config = defaultConfig();
   const house: House = {
     ...{ folder, registry, catalog, credentials, hidden, control, set, platform, lost, connected },
     actions: new Actions(control, catalog),
-    config: defaultConfig(),
+    get config() {
+      return config;
+    },
+    set config(given) {
+      config = given;
+      void registry.wantDefault(given.daemon.default_device);
+    },
     async add(identity, more) {
       const facts = factsOf(identity, more);
       return (await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } })).entry;

@@ -12,7 +12,6 @@ import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/d
 /** The devices whose facts are kept. */
 export interface Sets {
   readonly roku: FakeRoku;
-  /** Asks for no password, and so takes any. */
   readonly kodi: KodiSimulator;
   stop(): Promise<void>;
 }
@@ -60,8 +59,11 @@ export const writers: readonly Writer[] = [
   {
     file: "credentials.json",
     path: (daemon) => join(daemon.stateFolder, "credentials.json"),
-    change: async (daemon, _sets, turn) =>
-      (await daemon.api("POST", `${kodi}/pair`, { user: "kodi", password: `word ${turn}` })).status,
+    async change(daemon, sets, turn) {
+      const password = `word ${turn}`;
+      sets.kodi.setPassword(password);
+      return (await daemon.api("POST", `${kodi}/pair`, { user: "kodi", password })).status;
+    },
     async read(daemon) {
       // No answer tells a secret: the file is read itself.
       const kept = JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8"));

@@ -1,6 +1,6 @@
 /** What both the simulator and a real Kodi are asked, one after the other. */
 import { another, audio, channels, ending, fromPlugin, video } from "./kodi-exchanges-playing.ts";
-import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step } from "./kodi-steps.ts";
+import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step, step } from "./kodi-steps.ts";
 
 const envelope: readonly Step[] = [
   "{",
@@ -125,6 +125,57 @@ const typing: readonly Step[] = [
   { told: ["Input.OnInputRequested", "Input.OnInputFinished"] },
 ];
 
+/** What stands in the field of a keyboard can be read, and is what the last text made of it. */
+const field: readonly Step[] = [
+  { dialog: "keyboard" },
+  exact("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(312).index(1)"] }),
+  exact("Input.SendText", { text: "hé€😀 x", done: false }),
+  { until: "XBMC.GetInfoLabels", params: { labels: ["Control.GetLabel(312).index(1)"] }, says: /"hé€😀 x"/ },
+  exact("Input.SendText", { text: "y", done: false }),
+  { until: "XBMC.GetInfoLabels", params: { labels: ["Control.GetLabel(312).index(1)"] }, says: /:"y"/ },
+  exact("Input.Back"),
+  inWindow(10_000),
+  exact("XBMC.GetInfoLabels", { labels: ["Control.GetLabel(312).index(1)"] }),
+];
+
+const ports: readonly Step[] = [
+  "services.webserver",
+  "services.webserverauthentication",
+  "services.esallinterfaces",
+].map((setting) => exact("Settings.GetSettingValue", { setting }));
+
+const lists = ({ video, audio }: Place): Step[] => [
+  exact("Playlist.GetPlaylists"),
+  exact("Playlist.Clear", { playlistid: 1 }),
+  exact("Playlist.GetItems", { playlistid: 1 }),
+  exact("Playlist.GetProperties", { playlistid: 1, properties: ["type", "size"] }),
+  exact("Playlist.Add", { playlistid: 1, item: [{ file: video }, { file: audio }] }),
+  exact("Playlist.Insert", { playlistid: 1, position: 0, item: { file: audio } }),
+  exact("Playlist.Insert", { playlistid: 1, position: 99, item: { file: video } }),
+  { until: "Playlist.GetProperties", params: { playlistid: 1, properties: ["size"] }, says: /"size":4/ },
+  exact("Playlist.Swap", { playlistid: 1, position1: 0, position2: 9 }),
+  exact("Playlist.Remove", { playlistid: 1, position: 9 }),
+  exact("Playlist.Remove", { playlistid: 1, position: 0 }),
+  { until: "Playlist.GetProperties", params: { playlistid: 1, properties: ["size"] }, says: /"size":3/ },
+  exact("Playlist.Clear", { playlistid: 7 }),
+  exact("Playlist.Add", { playlistid: 1, item: { file: "/nope.mp4" } }),
+  exact("Playlist.Clear", { playlistid: 1 }),
+  exact("Playlist.GetItems", { playlistid: 1 }),
+];
+
+const described: readonly Step[] = [
+  exact("JSONRPC.Permission"),
+  exact("Textures.GetTextures"),
+  exact("Textures.GetTextures", { properties: ["url", "sizes"] }),
+  exact("Textures.RemoveTexture", { textureid: 9_999 }),
+  exact("JSONRPC.NotifyAll", { sender: "zapd", message: "Hello", data: { a: 1 } }),
+  { told: ["Other.Hello"] },
+  step("JSONRPC.Introspect", { filter: { id: "Input.Home", type: "method" } }),
+  step("JSONRPC.Introspect", { getdescriptions: false, filter: { id: "Input.SendText", type: "method" } }),
+  exact("JSONRPC.Introspect", { filter: { id: "Nope.Nope", type: "method" } }),
+  exact("JSONRPC.Introspect", { filter: { id: "Input.Home", type: "nope" } }),
+];
+
 export const exchanges: Readonly<Record<string, (place: Place) => readonly Step[]>> = {
   "the envelope": () => envelope,
   "what is refused": () => refusals,
@@ -139,4 +190,8 @@ export const exchanges: Readonly<Record<string, (place: Place) => readonly Step[
   channels,
   "dialogs in front": () => underDialogs,
   "text into a keyboard": () => typing,
+  "what stands in a keyboard": () => field,
+  "how it may be controlled": () => ports,
+  "play lists": lists,
+  "what it tells of itself": () => described,
 };

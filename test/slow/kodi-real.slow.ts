@@ -170,6 +170,28 @@ describe.skipIf(missing !== null)("a real Kodi", () => {
     });
   }, 30_000);
 
+  test("goes on typing behind what stands there, and types all of a sequence of literals", async () => {
+    for (const [kind, keys, whole] of [
+      ["keyboard", ["literal:The ", "literal:Wire é", "literal:📺"], "The Wire é📺"],
+      ["number", ["literal:1", "literal:2", "literal:34"], "1234"],
+    ] as const) {
+      await pressed("home");
+      await real.call("Addons.ExecuteAddon", { addonid: real.script, params: [kind], wait: false });
+      await until("it is open", async () => [10_103, 10_109].includes(await window()));
+      await succeed(daemon, "sequence", { id, body: { keys: keys.slice(0, 2), delay_ms: 0 } });
+      for (const key of keys.slice(2)) await pressed(key);
+      // What the keyboard is closed with is what the add-on that opened it is given.
+      const label = kind === "keyboard" ? "Control.GetLabel(312).index(1)" : "Control.GetLabel(4)";
+      const held = (await real.call("XBMC.GetInfoLabels", { labels: [label] })) as Record<string, string>;
+      await real.call("Input.SendText", { text: held[label], done: true });
+      const property = "Window(10000).Property(zapdtest.said)";
+      await until("it was given what was typed", async () => {
+        const said = (await real.call("XBMC.GetInfoLabels", { labels: [property] })) as Record<string, string>;
+        return said[property] === `'${whole}'`;
+      });
+    }
+  }, 40_000);
+
   test("sequences, in order and through the menus", async () => {
     await pressed("home");
     const keys = ["down", "up", "right", "left"];

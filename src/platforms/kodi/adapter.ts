@@ -1,6 +1,7 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
 import { ZapdError } from "../../errors.ts";
 import { Elsewhere } from "../elsewhere.ts";
+import { Ended } from "../ended.ts";
 import type {
   Capability,
   Connection,
@@ -12,12 +13,13 @@ import type {
   Waking,
 } from "../platform.ts";
 import { callUntilAwake } from "../wake.ts";
+import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
-import { httpType, KodiDevice } from "./device.ts";
-import { identifyKodi, readService, socketType } from "./identity.ts";
+import { KodiDevice } from "./device.ts";
+import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys } from "./keys.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
-import { HttpRpc, passwordHint } from "./rpc.ts";
+import { AsksLogin, HttpRpc, passwordHint } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform = {
@@ -54,7 +56,7 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
       },
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
-    pair: (given, signal) => pair(target, surroundings, given, signal),
+    pair: (given, signal) => pair(device, surroundings, given, signal),
     withheld: new Set(target.access === "unpaired" ? withPassword : []),
     close: () => device.close(),
   };
@@ -63,38 +65,71 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
 }
 
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
+  // What closes the keyboard is pushed.
+  device.follow();
+  const window = await windowOf(device, signal);
   // It says OK to text without a keyboard, too (7.3).
-  if (!takesText(await windowOf(device, signal)))
+  if (!takesText(window)) {
+    device.field.forget();
     throw new ZapdError("device_refused", "shows no keyboard", {
       hint: "Open one in Kodi first, such as a search, then try again",
     });
-  await device.command("Input.SendText", { text, done: false }, signal);
+  }
+  await device.field.type(device, window, text, signal);
 }
 
-/** Proves a name and a password, and keeps them. A Kodi that asks for none is paired with already. */
+/**
+ * Proves a name and a password, and keeps them. They go out only after a 401 of Kodi's own from this very address. One that
+ * asks for none says nothing of them: they are not kept.
+ */
 async function pair(
-  target: Target,
+  device: KodiDevice,
   surroundings: DeviceSurroundings,
   { user = "kodi", password, pin }: PairingAnswer,
   signal: AbortSignal,
 ): Promise<void> {
-  const { credentials } = surroundings;
+  const { target } = device;
   const given = password ?? pin;
-  const tried = given === undefined ? null : { user, password: given };
-  const keeper = { ...credentials, read: () => tried };
-  const rpc = new HttpRpc({ address: target, surroundings, credentials: keeper });
+  const login = () => {
+    if (given === undefined || given === "") throw new AsksLogin();
+    return { user, password: given };
+  };
+  if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
+  const open = new HttpRpc({ address: target, surroundings });
+  const locked = new HttpRpc({ address: target, surroundings, login, vouch: (within) => device.vouch(within) });
   try {
-    await rpc.read("JSONRPC.Ping", {}, signal);
+    const isOpen = await open.read("JSONRPC.Ping", {}, signal).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof AsksLogin) return false;
+        throw device.toldOf(error);
+      },
+    );
+    if (isOpen) {
+      surroundings.learned({ access: "full" });
+      throw nothingToPair();
+    }
+    await locked.read("JSONRPC.Ping", {}, signal);
   } catch (error) {
-    if (!(error instanceof ZapdError) || error.code !== "pairing_required") throw error;
-    if (tried === null) throw new ZapdError("pairing_failed", "asks for a name and a password", { hint: passwordHint });
-    throw new ZapdError("pairing_failed", "refused this name and password", { hint: passwordHint });
+    if (!(error instanceof AsksLogin)) throw error;
+    throw new ZapdError("pairing_failed", error.message, { hint: passwordHint });
   } finally {
-    rpc.close();
+    open.close();
+    locked.close();
   }
-  if (tried) await credentials.keep(tried);
+  if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
   surroundings.learned({ access: "full" });
 }
+
+function nothingToPair(): ZapdError {
+  return new ZapdError("unsupported_operation", "needs no pairing: it asks for no name and no password", {
+    hint: "Use it as it is. To have it ask, in Kodi: Settings > Services > Control > Require authentication",
+  });
+}
+
+/** How long magic packets are tried on a machine that is up, where they can hardly help: it may just be going down. */
+const triedAnyway = 5_000;
+const refusesWithin = 250;
 
 async function powerOn(
   device: KodiDevice,
@@ -102,6 +137,7 @@ async function powerOn(
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {
+  let refusal: unknown = null;
   const answers = async (ms: number) => {
     try {
       await device.players(AbortSignal.any([signal, AbortSignal.timeout(ms)]));
@@ -109,9 +145,18 @@ async function powerOn(
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof Elsewhere) throw error;
-      return error instanceof ZapdError && error.code === "pairing_required";
+      refusal = error instanceof Ended ? error : null;
+      return error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven");
     }
   };
-  if (!silent && (await answers(2_500))) return;
-  await callUntilAwake({ target: device.target, surroundings, withinMs, answers, hint: sleepHint }, signal);
+  // A machine that is up refuses at once; one that has just been silent is not waited for again.
+  if (await answers(silent ? refusesWithin : 2_500)) return;
+  const isUp = refusal !== null && !device.asleep;
+  // A command does not wait for what magic packets cannot do.
+  if (isUp && silent) throw refusal;
+  const within = isUp ? Math.min(withinMs, triedAnyway) : withinMs;
+  const call = { target: device.target, surroundings, withinMs: within, answers, hint: sleepHint };
+  await callUntilAwake(call, signal).catch((error: unknown) => {
+    throw refusal ?? error;
+  });
 }

@@ -3,15 +3,15 @@ import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
 import { asJson, isJson, type Json, text } from "../json.ts";
-import type { Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
+import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
 import { readMac } from "../wake.ts";
-import { httpType } from "./device.ts";
-import { HttpRpc } from "./rpc.ts";
+import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
+import { AsksLogin, HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
-const none = Promise.resolve(null);
 const askAgainAfter = 250;
-export const socketType = "_xbmc-jsonrpc._tcp";
+
+type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
 export function readService({ type, source, addresses, port, txt, name }: MdnsService): Lead | null {
@@ -28,104 +28,146 @@ function isLoopback(address: string): boolean {
   return /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-function uuidOf(txt: Readonly<Record<string, string>>): string | null {
-  const uuid = txt["uuid"]?.toLowerCase() ?? "";
-  return /^[0-9a-f-]{8,64}$/.test(uuid) ? uuid : null;
+/** What is known of a Kodi from its announcements: all of them carry its id. */
+interface Announced {
+  readonly uuid: string | null;
+  readonly name: string | null;
+  /** The ports of its web server and of its socket. */
+  readonly web: number | null;
+  readonly socket: number | null;
 }
 
+/**
+ * A Kodi with a web server is driven over that, wherever it was found: its socket leads to it, by what it announces, or by
+ * what it tells of its own settings. Several may run on one machine, each with its own ports.
+ */
 export async function identifyKodi(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
-  const { said = {} } = lead;
-  // A Kodi with a web server is driven over that: its other service leads to it.
+  const type = lead.said?.["type"];
+  if (type === socketType) return bySocket(lead, surroundings, signal);
   // Asked beside the rest: it takes as long as nobody answers.
-  const isIt = ({ port, txt }: MdnsService) =>
-    said["type"] === socketType ? said["uuid"] === undefined || uuidOf(txt) === said["uuid"] : port === lead.port;
-  const asking =
-    said["type"] === httpType ? none : surroundings.announced(httpType, lead.host, isIt, signal).catch(() => null);
-  const announced = said["type"] === socketType ? await asking : null;
-  if (said["type"] === socketType)
-    return announced
-      ? {
-          ...(await overHttp({ ...lead, port: announced.port }, surroundings, signal, asking)),
-          answersOn: announced.port,
-        }
-      : overSocket(lead, surroundings, signal);
+  const asking = announcedAt(lead, httpType, surroundings, signal);
   try {
-    return await overHttp(lead, surroundings, signal, asking);
+    return await byWeb(lead, surroundings, signal, asking);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    // A port that somebody gave may be that of the WebSocket.
-    if (said["type"] === httpType || (error instanceof ZapdError && error.code === "device_unreachable")) throw error;
-    return overSocket(lead, surroundings, signal).catch(() => {
+    // A port that somebody gave may be that of the socket.
+    if (type === httpType || (error instanceof ZapdError && error.code === "device_unreachable")) throw error;
+    return bySocket(lead, surroundings, signal).catch(() => {
       throw error;
     });
   }
 }
 
-async function overHttp(
+async function byWeb(
   lead: Lead,
   surroundings: Surroundings,
   signal: AbortSignal,
-  asking: Promise<MdnsService | null>,
+  asking: Promise<Announced>,
 ): Promise<Identified> {
-  const rpc = new HttpRpc({ address: lead, surroundings, credentials: null });
+  const rpc = new HttpRpc({ address: lead, surroundings });
   try {
-    const ask = async (method: string, params: Json) => asJson(await rpc.read(method, params, signal));
-    return { ...(await factsBy(ask, lead, asking)), access: "full" };
+    const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
+    return { ...identified(lead, await asking, facts), access: "full" };
   } catch (error) {
-    if (!(error instanceof ZapdError) || error.code !== "pairing_required") throw error;
-    const announced = await asking;
+    if (!(error instanceof AsksLogin)) throw error;
     // It tells nothing without its password, but its name, to all the network.
-    const name = text(lead.said?.["name"]) ?? announced?.name ?? null;
-    return { ...known(lead, announced, null), name, softwareVersion: null, macs: [], needsPairing: true };
+    const announced = await asking;
+    const facts = { name: announced.name, mac: null, softwareVersion: null };
+    return { ...identified(lead, announced, facts), needsPairing: true };
   } finally {
     rpc.close();
   }
 }
 
-async function overSocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+  const asking = announcedAt(lead, socketType, surroundings, signal);
   const within = deadline(surroundings.requestTimeout(), signal);
   const session = await KodiSession.open(lead, surroundings, within);
   try {
-    const ask = async (method: string, params: Json) => asJson(await session.call(method, params, within));
-    return { ...(await factsBy(ask, lead, none)), access: "full", traits: { transport: `websocket:${lead.port}` } };
+    const ask: Ask = async (method, params) => asJson(await session.call(method, params, within));
+    const facts = await factsBy(ask);
+    const announced = await asking;
+    const told = await webPortOf(ask);
+    const web = told === null ? null : (announced.web ?? told ?? null);
+    if (web !== null) {
+      const known = { ...announced, web, socket: lead.port };
+      const at = { host: lead.host, port: web };
+      const found = await byWeb(at, surroundings, signal, Promise.resolve(known)).catch(() => null);
+      // What it does not tell over the web without a login, it tells here.
+      if (found && (found.needsPairing || found.name === facts.name)) {
+        const own = identified(at, known, facts);
+        return { ...own, access: found.access, answersOn: web, ...(found.needsPairing && { needsPairing: true }) };
+      }
+    }
+    return {
+      ...identified(lead, { ...announced, socket: null }, facts),
+      access: "full",
+      traits: { transport: `websocket:${lead.port}` },
+    };
   } finally {
     session.close();
   }
 }
 
-async function factsBy(
-  ask: (method: string, params: Json) => Promise<Json>,
-  lead: Lead,
-  asking: Promise<MdnsService | null>,
-): Promise<Identified> {
+/** What the Kodi announces that has one of its services at an address. */
+async function announcedAt(
+  { host, port, said = {} }: Lead,
+  type: typeof httpType | typeof socketType,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Announced> {
+  const ask = (asked: string, isIt: (service: MdnsService) => boolean) =>
+    surroundings.announced(asked, host, isIt, signal).catch(() => null);
+  const other = type === httpType ? socketType : httpType;
+  const here =
+    said["type"] === type && said["uuid"] !== undefined ? null : await ask(type, (service) => service.port === port);
+  const uuid = text(said["uuid"]) ?? (here && uuidOf(here.txt));
+  // Without an id it cannot be told whose the other service is.
+  const there = uuid === null ? null : await ask(other, ({ txt }) => uuidOf(txt) === uuid);
+  const [web, socket] = type === httpType ? [port, there?.port ?? null] : [there?.port ?? null, port];
+  return { uuid, name: text(said["name"]) ?? here?.name ?? null, web, socket };
+}
+
+interface Told {
+  readonly name: string | null;
+  readonly mac: string | null;
+  readonly softwareVersion: string | null;
+}
+
+async function factsBy(ask: Ask): Promise<Told> {
   const [application, labels] = await Promise.all([
     ask("Application.GetProperties", { properties: ["name", "version"] }),
     ask("XBMC.GetInfoLabels", { labels: ["System.FriendlyName", "Network.MacAddress"] }),
   ]);
   const version = application["version"];
   if (!isJson(version) || !("System.FriendlyName" in labels)) throw new ZapdError("device_error", "is no Kodi");
-  const mac = readMac(labels["Network.MacAddress"]) ?? (await askedAgain(ask));
   return {
-    ...known(lead, await asking, mac),
     name: text(labels["System.FriendlyName"]),
-    macs: mac === null ? [] : [mac],
+    mac: readMac(labels["Network.MacAddress"]) ?? (await askedAgain(ask)),
     softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
   };
 }
 
 /** It is busy with finding it out when it is asked for the first time (7.2), and now and then for long. */
-async function askedAgain(ask: (method: string, params: Json) => Promise<Json>): Promise<string | null> {
+async function askedAgain(ask: Ask): Promise<string | null> {
   await rest(askAgainAfter, new AbortController().signal);
   return readMac((await ask("XBMC.GetInfoLabels", { labels: ["Network.MacAddress"] }))["Network.MacAddress"]);
 }
 
 /** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
-function known(lead: Lead, announced: MdnsService | null, mac: string | null): Identified {
-  const uuid = text(lead.said?.["uuid"]) ?? (announced && uuidOf(announced.txt));
+function identified({ host, port }: Address, announced: Announced, { name, mac, softwareVersion }: Told): Identified {
+  const { uuid, socket } = announced;
   return {
-    identity: uuid ?? mac ?? `${lead.host}:${lead.port}`,
+    identity: uuid ?? mac ?? `${host}:${port}`,
     ...(uuid === null && { provisional: true as const }),
-    ...{ name: null, kind: "player", manufacturer: "Kodi", model: null, serial: null, macs: [] },
-    ...{ softwareVersion: null, access: null, traits: { transport: "http" } },
+    name,
+    kind: "player",
+    manufacturer: "Kodi",
+    model: null,
+    serial: null,
+    macs: mac === null ? [] : [mac],
+    softwareVersion,
+    access: null,
+    traits: { transport: "http", ...(socket !== null && { socket: String(socket) }) },
   };
 }

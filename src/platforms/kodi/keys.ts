@@ -1,5 +1,6 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
 import { ZapdError } from "../../errors.ts";
+import { HungUp } from "../hung-up.ts";
 import { isJson, type Json } from "../json.ts";
 import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
@@ -13,6 +14,14 @@ const send =
   (method: string, params: Json = {}): Press =>
   (device, signal) =>
     device.command(method, params, signal);
+
+/** One that may close a keyboard: what stood in that is not what stands in the next. */
+const leaving =
+  (method: string): Press =>
+  (device, signal) => {
+    device.field.forget();
+    return device.command(method, {}, signal);
+  };
 
 /** A command to the player that is active: never one of a fixed id, as plug-in videos play as player 0. */
 const toPlayer =
@@ -43,16 +52,25 @@ const setPlaying =
 const changeChannel =
   (action: string): Press =>
   async (device, signal) => {
-    if ((await readPlayer(device, signal))?.live !== true)
+    if ((await readPlayer(device, signal))?.live !== true) {
+      await refuseWithoutTuner(device, signal);
       throw new ZapdError("device_refused", "shows no channel", { hint: "Open one first: zapd key input-tuner" });
+    }
     return device.command("Input.ExecuteAction", { action }, signal);
   };
 
-const openTuner: Press = async (device, signal) => {
+async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const { available } = await device
     .read("PVR.GetProperties", { properties: ["available"] }, signal)
     .catch((): Json => ({}));
-  if (available !== true) throw new ZapdError("unsupported_key", "has no tuner");
+  if (available !== true)
+    throw new ZapdError("unsupported_key", "has no tuner", {
+      hint: "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one",
+    });
+}
+
+const openTuner: Press = async (device, signal) => {
+  await refuseWithoutTuner(device, signal);
   await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
   if (!(await seen(async () => (await readPlayer(device, signal))?.live === true, 6_000, signal)))
     throw new ZapdError("device_error", "took the key, but plays no channel");
@@ -73,20 +91,19 @@ const turnOff: Press = async (device, signal) => {
     });
   await device.command(way[1], {}, signal).catch((error: unknown) => {
     // It may be gone before it has answered.
-    if (!(error instanceof ZapdError) || error.code !== "device_error" || !/hung up|closed|broke/.test(error.message))
-      throw error;
+    if (!(error instanceof HungUp)) throw error;
   });
-  device.leave();
+  device.leave(true);
 };
 
 export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   home: goHome,
-  back: send("Input.Back"),
+  back: leaving("Input.Back"),
   up: send("Input.Up"),
   down: send("Input.Down"),
   left: send("Input.Left"),
   right: send("Input.Right"),
-  select: send("Input.Select"),
+  select: leaving("Input.Select"),
   play: setPlaying(true),
   pause: setPlaying(false),
   "play-pause": setPlaying("toggle"),

@@ -1,8 +1,8 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { ZapdError } from "../../errors.ts";
-import { type Answer, bodyText, DeviceHttp } from "../http.ts";
+import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
 import { asJson, isJson, type Json } from "../json.ts";
-import type { Address, CredentialKeeper, Surroundings } from "../platform.ts";
+import type { Address, Surroundings } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;
 
@@ -18,59 +18,189 @@ export interface RpcProblem {
 export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair --user kodi";
 
+/** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
+export class AsksLogin extends ZapdError {
+  constructor(problem = "asks for a name and a password") {
+    super("pairing_required", problem, { hint: passwordHint });
+  }
+}
+
+/** What answers there is no Kodi. */
+export class NotKodi extends ZapdError {
+  constructor(problem: string) {
+    super("device_error", `is no Kodi: ${problem}`);
+  }
+}
+
+export interface HttpRpcOptions {
+  readonly address: Address;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  /**
+   * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
+   * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.
+   */
+  login?(): Login;
+  /** Looks, before a login goes out on a new connection, who is there as far as that can be seen; throws when it is another. */
+  vouch?(signal: AbortSignal): Promise<void>;
+  /** Throws when another Kodi answers; its `ask` goes over the connection that is proven. */
+  prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
+}
+
+export interface Login {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** A login that was refused is not sent again by those who asked at the same time. */
+const refusalHolds = 1_000;
+
 export class HttpRpc {
-  readonly #http: DeviceHttp;
-  readonly #credentials: CredentialKeeper | null;
+  readonly #options: HttpRpcOptions;
+  /** Never sends a login. */
+  readonly #open: DeviceHttp;
+  readonly #lockedDoor: DeviceHttp;
+  #asksLogin = false;
+  #login: Login | undefined;
+  #refused: { readonly login: Login; readonly at: number } | undefined;
+  /** Calls with a login go one after the other over one connection, so that it is said once and not once for each. */
+  #before: Promise<void> = Promise.resolve();
+  #hung: { readonly at: number; readonly error: ZapdError } | undefined;
   #last = 0;
 
-  constructor(options: {
-    readonly address: Address;
-    readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
-    readonly credentials: CredentialKeeper | null;
-    /** Throws when another Kodi answers; its `ask` goes over the connection that is proven. */
-    prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
-  }) {
+  constructor(options: HttpRpcOptions) {
     const { address, surroundings, prove } = options;
-    this.#credentials = options.credentials;
-    this.#http = new DeviceHttp({
-      ...{ address, surroundings },
-      ...(prove && {
-        prove: (read) =>
-          prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#sent(method, params))))),
-      }),
-    });
+    this.#options = options;
+    const proof = prove && {
+      prove: (read: Read) =>
+        prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#sent(method, params))))),
+    };
+    this.#open = new DeviceHttp({ address, surroundings, ...proof });
+    this.#lockedDoor = new DeviceHttp({ address, surroundings, ...proof, login: (refusal) => this.#answerTo(refusal) });
   }
 
   /** A question: asked twice when the first try failed without a word. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // What it says decides what is done to it: it must be the one that is meant.
-    const options = { ...this.#sent(method, params), maxBytes: answerBytes, proven: true };
-    return resultOf(await this.#http.read("/jsonrpc", signal, options));
+    return this.#call(signal, (http) => {
+      const options = { ...this.#sent(method, params), maxBytes: answerBytes, proven: true };
+      return http.read("/jsonrpc", signal, options);
+    });
   }
 
   /** A command: sent once, to the Kodi that is meant. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    return resultOf(await this.#http.command("/jsonrpc", signal, this.#sent(method, params)));
+    return this.#call(signal, (http) => http.command("/jsonrpc", signal, this.#sent(method, params)));
   }
 
   close(): void {
-    this.#http.close();
+    this.#open.close();
+    this.#lockedDoor.close();
+  }
+
+  async #call(signal: AbortSignal, send: (http: DeviceHttp) => Promise<Answer>): Promise<unknown> {
+    if (!this.#asksLogin) {
+      try {
+        return resultOf(await send(this.#open));
+      } catch (error) {
+        if (!(error instanceof AsksLogin)) throw error;
+        this.#asksLogin = true;
+      }
+    }
+    return this.#inTurn(signal, () => this.#callWithLogin(send, signal));
+  }
+
+  async #callWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<unknown> {
+    const { login, vouch } = this.#options;
+    if (!login) throw new AsksLogin();
+    const given = login();
+    const refused = this.#refused;
+    if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
+    // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
+    const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
+    if (isIn) return resultOf(isIn);
+    await vouch?.(signal);
+    this.#login = given;
+    try {
+      return resultOf(await send(this.#lockedDoor));
+    } catch (error) {
+      if (!(error instanceof AsksLogin)) throw error;
+      this.#refused = { login: given, at: performance.now() };
+      throw refusing();
+    } finally {
+      this.#login = undefined;
+    }
+  }
+
+  /** One after the other; when one has waited in vain, so have those behind it. */
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const since = performance.now();
+    const before = this.#before;
+    const over = Promise.withResolvers<void>();
+    this.#before = over.promise;
+    const left = Promise.withResolvers<never>();
+    const leave = () => left.reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      if (signal.aborted) throw signal.reason;
+      await Promise.race([before, left.promise]);
+      if (this.#hung && this.#hung.at > since) throw this.#hung.error;
+      return await work();
+    } catch (error) {
+      if (error instanceof ZapdError && error.code === "device_timeout") this.#hung = { at: performance.now(), error };
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      before.then(over.resolve);
+    }
+  }
+
+  /** Kodi has just asked for a login: what it is given. */
+  #answerTo(refusal: Answer): Readonly<Record<string, string>> {
+    refuseStranger(refusal);
+    if (!this.#login) throw new AsksLogin();
+    const { user, password } = this.#login;
+    return { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
   }
 
   #sent(method: string, params: Json): { headers: Record<string, string>; body: string } {
-    const { user, password } = this.#credentials?.read() ?? {};
-    const login = Buffer.from(`${user ?? "kodi"}:${password ?? ""}`).toString("base64");
-    const headers = { "Content-Type": "application/json", ...(password && { Authorization: `Basic ${login}` }) };
+    const headers = { "Content-Type": "application/json" };
     return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#last, method, params }) };
   }
 }
 
+async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
+  try {
+    const answer = await answering;
+    return answer.status === 401 ? null : answer;
+  } catch (error) {
+    if (error instanceof AsksLogin) return null;
+    throw error;
+  }
+}
+
+function isSame(one: Login, other: Login): boolean {
+  return one.user === other.user && one.password === other.password;
+}
+
+function refusing(): AsksLogin {
+  return new AsksLogin("refused this name and password");
+}
+
+/** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */
+function refuseStranger(refusal: Answer): void {
+  const challenge = refusal.headers.get("www-authenticate")?.trim() ?? "";
+  if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
+    throw new NotKodi("it asks for a login in another way than Kodi does");
+}
+
 function resultOf(answer: Answer): unknown {
-  if (answer.status === 401)
-    throw new ZapdError("pairing_required", "asks for a name and a password", { hint: passwordHint });
+  if (answer.status === 401) {
+    refuseStranger(answer);
+    throw new AsksLogin();
+  }
   if (answer.status >= 300 && answer.status < 400)
-    throw new ZapdError("device_error", "answered with a redirect, and none is ever followed");
-  if (answer.status !== 200) throw new ZapdError("device_error", "is no Kodi: it answers no JSON-RPC");
+    throw new NotKodi("it answered with a redirect, and none is ever followed");
+  if (answer.status !== 200) throw new NotKodi("it answers no JSON-RPC");
   return resultIn(parsed(bodyText(answer)));
 }
 

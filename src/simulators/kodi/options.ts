@@ -22,6 +22,15 @@ export interface SimulatedMedia {
   broken?: boolean;
 }
 
+/** A picture that was shown, and is kept. */
+export interface SimulatedTexture {
+  textureid: number;
+  url: string;
+  cachedurl?: string;
+  lasthashcheck?: string;
+  imagehash?: string;
+}
+
 export interface SimulatedChannel {
   id: number;
   number: number;
@@ -83,6 +92,9 @@ export interface KodiSimulatorOptions {
   addons?: SimulatedAddon[];
   favourites?: SimulatedFavourite[];
   media?: SimulatedMedia[];
+  textures?: SimulatedTexture[];
+  /** UDP port of the event server; 0 is a free one. Null, the default: it is switched off. */
+  eventPort?: number | null;
   /** What the tuner receives. Default: no tuner. */
   channels?: SimulatedChannel[];
   /** Time from the answer of Player.Open to the start. Default 20. */
@@ -97,7 +109,6 @@ export interface Identity {
   readonly host: string;
   readonly version: string;
   readonly user: string;
-  readonly password: string | null;
   readonly can: Readonly<Record<"shutdown" | "suspend" | "hibernate" | "reboot", boolean>>;
   readonly asleep: "closed" | "silent";
 }
@@ -110,7 +121,6 @@ export function identify(options: KodiSimulatorOptions): Identity {
     host: options.host ?? "127.0.0.1",
     version: options.version ?? "20.1",
     user: options.user ?? "kodi",
-    password: options.password ?? null,
     can: { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power },
     asleep: options.asleep ?? "closed",
   };

@@ -38,7 +38,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   model.emit({ type: "open", file: path, text: `open ${path}` });
   soon(model, () => {
     if (plugin) clearList(model, player);
-    else addToList(model, player, kind === "audio" ? { type: "unknown" } : { title, type: "movie" });
+    else addToList(model, player, file, title);
     if (media.broken) fail(model, title);
     else start(model, { player, kind, file, path, title, durationMs, channel: null });
   });
@@ -62,13 +62,20 @@ function fail(model: Model, title: string): void {
 }
 
 function clearList(model: Model, playlistid: number): void {
-  if (model.lists.delete(playlistid)) model.notify("Playlist.OnClear", { playlistid });
+  const had = (model.lists.get(playlistid)?.length ?? 0) > 0;
+  model.lists.delete(playlistid);
+  if (had) model.notify("Playlist.OnClear", { playlistid });
 }
 
-function addToList(model: Model, playlistid: number, item: Readonly<Record<string, unknown>>): void {
+function addToList(model: Model, playlistid: number, file: string, title: string): void {
   clearList(model, playlistid);
-  model.lists.add(playlistid);
-  model.notify("Playlist.OnAdd", { item, playlistid, position: 0 });
+  model.lists.set(playlistid, [{ file, label: file.split("/").at(-1) ?? file, title }]);
+  model.notify("Playlist.OnAdd", { item: itemNotified(title, playlistid), playlistid, position: 0 });
+}
+
+/** What is told of an entry of a list: of sound no more than that it is there (Kodi 20.1, ran). */
+export function itemNotified(title: string, playlistid: number): Readonly<Record<string, unknown>> {
+  return playlistid === 0 ? { type: "unknown" } : { title, type: "movie" };
 }
 
 function soon(model: Model, step: () => void): void {

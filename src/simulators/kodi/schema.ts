@@ -15,7 +15,7 @@ export interface Parameter {
 
 /** `stack` of an error -32602. */
 export interface Complaint {
-  readonly message: string;
+  readonly message?: string;
   readonly name?: string;
   readonly type: string | readonly string[];
   readonly property?: Complaint;
@@ -47,8 +47,8 @@ export function missing({ name, schema }: Parameter): Complaint {
 }
 
 export function complaint(value: unknown, schema: Schema, name?: string): Complaint | null {
-  const wrong = (message: string, property?: Complaint): Complaint => ({
-    message,
+  const wrong = (message?: string, property?: Complaint): Complaint => ({
+    ...(message === undefined ? {} : { message }),
     ...(name === undefined ? {} : { name }),
     ...(property === undefined ? {} : { property }),
     type: typeOf(schema),
@@ -75,7 +75,7 @@ export function complaint(value: unknown, schema: Schema, name?: string): Compla
   return null;
 }
 
-type Wrong = (message: string, property?: Complaint) => Complaint;
+type Wrong = (message?: string, property?: Complaint) => Complaint;
 
 function outside(value: number, schema: { minimum?: number; maximum?: number }, wrong: Wrong): Complaint | null {
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
@@ -92,7 +92,8 @@ function objects(value: object, schema: { properties?: Readonly<Record<string, S
     const inner = schema.properties[key];
     const inside =
       inner === undefined ? wrong("Unexpected additional properties received") : complaint(item, inner, key);
-    if (inside !== null) return wrong(`property "${key}" does not match`, inside);
+    // Of a property alone nothing is said but what is wrong in it (Kodi 20.1, ran).
+    if (inside !== null) return wrong(undefined, inside);
   }
   return null;
 }

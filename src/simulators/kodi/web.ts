@@ -2,7 +2,6 @@ import { timingSafeEqual } from "node:crypto";
 import type { Answer, HttpOptions, Plan, Request } from "../http.ts";
 import { methods } from "./methods.ts";
 import type { Model } from "./model.ts";
-import type { Identity } from "./options.ts";
 
 /** Answers a body; null when there is nothing to say. It throws when the process dies of it. */
 export type Ask = (body: string) => string | null;
@@ -23,7 +22,7 @@ export function web(model: Model, ask: Ask, crash: () => void): HttpOptions {
       const [path = "", query = ""] = request.target.split("?", 2);
       // A machine that sleeps in silence: what is asked is never answered.
       if (model.power !== "on") return { limit: LIMIT, receive: () => {}, answer: () => "never" };
-      const refusal = refuse(model.identity, request, path);
+      const refusal = refuse(model, request, path);
       const pieces: Uint8Array[] = [];
       return {
         limit: LIMIT,
@@ -36,9 +35,15 @@ export function web(model: Model, ask: Ask, crash: () => void): HttpOptions {
   };
 }
 
-function refuse(identity: Identity, request: Request, path: string): Answer | null {
-  if (!isAllowed(identity, request.headers["authorization"] ?? ""))
-    return { status: 401, headers: [["WWW-Authenticate", 'Basic realm="Kodi"']] };
+function refuse(model: Model, request: Request, path: string): Answer | null {
+  if (!isAllowed(model, request.headers["authorization"] ?? ""))
+    return {
+      status: 401,
+      headers: [
+        ["Connection", "close"],
+        ["WWW-Authenticate", 'Basic realm="Kodi"'],
+      ],
+    };
   if (path === "/" && request.method === "GET")
     return { status: 200, headers: [["Content-Type", "text/html"]], body: "<!DOCTYPE html>\n<title>Kodi</title>\n" };
   if (path !== "/jsonrpc")
@@ -47,7 +52,7 @@ function refuse(identity: Identity, request: Request, path: string): Answer | nu
   return request.method === "POST" && type !== "application/json" ? { status: 415 } : null;
 }
 
-function isAllowed({ user, password }: Identity, given: string): boolean {
+function isAllowed({ identity: { user }, password }: Model, given: string): boolean {
   if (password === null) return true;
   const wanted = Buffer.from(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`);
   const said = Buffer.from(given);

@@ -76,8 +76,7 @@ export const input: Readonly<Record<string, Method>> = {
   "Input.ExecuteAction": {
     params: [{ name: "action", schema: oneOf(...Object.keys(ACTIONS)), required: true }],
     run(model, { action }) {
-      model.emit({ type: "key", key: String(action), text: `action ${action}` });
-      ACTIONS[String(action)]?.(model);
+      act(model, String(action));
       return "OK";
     },
   },
@@ -98,6 +97,12 @@ export const input: Readonly<Record<string, Method>> = {
     },
   },
 };
+
+/** An action by its name, as a key of a remote or the event server has it; one that there is not does nothing. */
+export function act(model: Model, action: string): void {
+  model.emit({ type: "key", key: action, text: `action ${action}` });
+  if (Object.hasOwn(ACTIONS, action)) ACTIONS[action]?.(model);
+}
 
 function select(model: Model): void {
   if (model.dialog !== null) closeDialog(model);

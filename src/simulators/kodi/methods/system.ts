@@ -1,4 +1,5 @@
 import { failed, invalidParams, type Method } from "../method.ts";
+import type { Model } from "../model.ts";
 import { names, text } from "../schema.ts";
 import { pick } from "./application.ts";
 
@@ -34,8 +35,24 @@ export const system: Readonly<Record<string, Method>> = {
     params: [{ name: "setting", schema: text, required: true }],
     // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
     run(model, { setting }) {
-      if (setting === "services.devicename") return { value: model.name };
-      throw invalidParams();
+      const value = settingsOf(model)[String(setting)];
+      if (value === undefined) throw invalidParams();
+      return { value };
     },
   },
 };
+
+/** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
+function settingsOf({ name, webPort, eventPort, identity, password }: Model): Record<string, unknown> {
+  return {
+    "services.devicename": name,
+    "services.webserver": true,
+    "services.webserverport": webPort,
+    "services.webserverauthentication": password !== null,
+    "services.webserverusername": identity.user,
+    "services.esenabled": eventPort !== null,
+    "services.esport": eventPort ?? 9_777,
+    "services.esallinterfaces": true,
+    "services.zeroconf": true,
+  };
+}

@@ -21,6 +21,9 @@ const LABELS: Readonly<Record<string, (model: Model) => string>> = {
   "VideoPlayer.ChannelName": ({ playing }) => playing?.channel?.name ?? "",
   "Container.FolderPath": ({ folder }) => folder,
   "Container.PluginName": ({ folder }) => /^plugin:\/\/([^/]+)/.exec(folder)?.[1] ?? "",
+  // What the field of the keyboard, and that of the number pad, holds (Kodi 20.1, ran).
+  "Control.GetLabel(312).index(1)": ({ dialog }) => (dialog?.kind === "keyboard" ? dialog.text : ""),
+  "Control.GetLabel(4)": ({ dialog }) => (dialog?.kind === "number" ? dialog.text : ""),
   "Container.FolderName": (model) => addonName(model),
 };
 

@@ -1,0 +1,85 @@
+/**
+ * Pairing anew, with a device that may be another than the one that was paired before: it begins without what was kept, and
+ * only its success changes anything. Then the device is where it was paired, what it gave takes the place of what was
+ * kept, and its probation is over (SECURITY.md 2.4).
+ */
+import type { Finding } from "../discovery/intake.ts";
+import { textOf } from "../errors.ts";
+import type { Connection, DeviceSurroundings, Facts, Credentials as Kept, Platform } from "../platforms/platform.ts";
+import type { Credentials } from "./credentials.ts";
+import { type Entry, targetOf, withFacts } from "./entry.ts";
+import type { Registry } from "./registry.ts";
+import { firstMet } from "./standing.ts";
+import type { Trust } from "./trust.ts";
+
+export interface FreshDependencies {
+  readonly registry: Registry;
+  readonly credentials: Credentials;
+  readonly trust: Trust;
+  readonly surroundings: DeviceSurroundings;
+}
+
+export class FreshPairing {
+  /** To the device where it is to be paired, with nothing of what was kept. */
+  readonly connection: Connection;
+  readonly #deps: FreshDependencies;
+  readonly #entry: Entry;
+  readonly #at: Finding | undefined;
+  #given: Kept | null = null;
+  #learned: Partial<Facts> = {};
+  #isTaken = false;
+
+  constructor(deps: FreshDependencies, platform: Platform, entry: Entry, at: Finding | undefined) {
+    this.#deps = deps;
+    this.#entry = entry;
+    this.#at = at;
+    const there = at ? { ...withFacts(entry, at.facts, []), ...at.address } : entry;
+    this.connection = platform.connect(targetOf(there), {
+      ...deps.surroundings,
+      credentials: {
+        read: () => this.#given,
+        readAnyway: () => this.#given,
+        keep: async (kept) => {
+          // Not on disk yet, and no less a secret.
+          deps.credentials.conceal(kept);
+          this.#given = kept;
+        },
+        drop: async () => {
+          this.#given = null;
+        },
+      },
+      learned: (facts) => {
+        if (this.#isTaken) deps.surroundings.learned(facts);
+        else this.#learned = { ...this.#learned, ...facts, traits: { ...this.#learned.traits, ...facts.traits } };
+      },
+      heard: () => {},
+      fellSilent: () => {},
+    });
+  }
+
+  /**
+   * It has let us in: what was learned is written down. First the place, where what was kept is withheld, then what it
+   * gave, and at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
+   */
+  async take(): Promise<void> {
+    const { registry, credentials, trust, surroundings } = this.#deps;
+    const { id, host, port, standing = firstMet } = this.#entry;
+    await trust.move(this.#entry, this.#at?.address ?? { host, port });
+    try {
+      if (this.#given) await credentials.keeper(id).keep(this.#given);
+      else await credentials.forget(id);
+    } catch (error) {
+      await registry.stand(id, () => ({ host, port, standing })).catch(() => {});
+      throw error;
+    }
+    await trust.trust(this.#entry);
+    this.#isTaken = true;
+    const traits = { ...this.#at?.facts.traits, ...this.#learned.traits };
+    const facts = { ...this.#at?.facts, ...this.#learned, traits };
+    await registry.learn(id, facts).catch((error: unknown) => surroundings.debug(textOf(error)));
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}

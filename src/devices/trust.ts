@@ -1,0 +1,174 @@
+/** How far what answers as a device is believed to be it, and what is withheld from it meanwhile (SECURITY.md 2.4). */
+import { textOf, ZapdError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Neighbours } from "../neighbours.ts";
+import type { Address, CredentialKeeper } from "../platforms/platform.ts";
+import type { Credentials } from "./credentials.ts";
+import type { Entry } from "./entry.ts";
+import { inCommand } from "./names.ts";
+import type { Registry } from "./registry.ts";
+import {
+  doubted,
+  firstMet,
+  isStrangeMac,
+  othersToAsk,
+  type Place,
+  type Probation,
+  placeAfter,
+  probationAt,
+  repaired,
+  type Seen,
+  settled,
+  trusted,
+} from "./standing.ts";
+
+export interface TrustDependencies {
+  readonly registry: Registry;
+  readonly credentials: Credentials;
+  readonly neighbours: Neighbours;
+  readonly log: Log;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+const mostWarnings = 32;
+
+export class Trust {
+  readonly #deps: TrustDependencies;
+
+  constructor(deps: TrustDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Why nothing secret may go to a device now, as a predicate with its way out; `null` when it is plausible. */
+  doubt(entry: Entry): ZapdError | null {
+    const now = this.#deps.registry.get(entry.id) ?? entry;
+    const probation = this.#probation(now);
+    if (!probation) return null;
+    return new ZapdError(
+      "device_unproven",
+      `${predicateOf(now, probation)}: it gets no key, no password and no typed text`,
+      {
+        hint: wayOut(now),
+      },
+    );
+  }
+
+  /** Fails with `device_unproven` while a device is on probation. */
+  check(entry: Entry): void {
+    const doubt = this.doubt(entry);
+    if (doubt) throw doubt;
+  }
+
+  /** Where a platform keeps what lets us in at a device; on probation nothing of it can be read. */
+  keeper(entry: Entry): CredentialKeeper {
+    const keeper = this.#deps.credentials.keeper(entry.id);
+    return {
+      ...keeper,
+      read: () => {
+        const kept = keeper.read();
+        if (kept !== null) this.check(entry);
+        return kept;
+      },
+    };
+  }
+
+  /** Where a device is, and how it stands, after it was met; `answering` are the addresses where its very identity was shown. */
+  placeOf(entry: Entry, at: Address | null, answering: readonly Address[]): Place {
+    const { credentials, neighbours, now } = this.#deps;
+    const seen: Seen = {
+      at,
+      answering,
+      secrets: credentials.has(entry.id),
+      told: entry.macs,
+      macOf: (host) => neighbours.macOf(host),
+    };
+    const { host, port, standing = firstMet } = entry;
+    return placeAfter({ host, port, standing }, seen, now());
+  }
+
+  /** Other addresses at which a device is to be asked for. */
+  othersToAsk(entry: Entry): Address[] {
+    return othersToAsk(entry.standing, this.#deps.now());
+  }
+
+  /** The address that a device left not long ago, where it is believed as soon as it answers. */
+  formerOf(entry: Entry): Address | undefined {
+    return settled(entry.standing ?? firstMet, this.#deps.now()).former;
+  }
+
+  hasSecrets(entry: Entry): boolean {
+    return this.#deps.credentials.has(entry.id);
+  }
+
+  /** The user says that what answers where a device is now is it. */
+  trust(entry: Entry): Promise<Entry> {
+    const { registry, neighbours } = this.#deps;
+    return registry.stand(entry.id, ({ host, port, standing = firstMet }) =>
+      trusted({ host, port, standing }, neighbours.macOf(host)),
+    );
+  }
+
+  /** A device is being paired anew at an address: it is there from now on, and no secret of before goes there. */
+  move(entry: Entry, { host, port }: Address): Promise<Entry> {
+    const { registry, now } = this.#deps;
+    return registry.stand(entry.id, (before) => {
+      const place = { host: before.host, port: before.port, standing: before.standing ?? firstMet };
+      return { host, port, standing: repaired(place, { host, port }, now()) };
+    });
+  }
+
+  /** What a person should know of devices that are on probation. */
+  warnings(): string[] {
+    const all = this.#deps.registry.entries.flatMap((entry) => {
+      const probation = this.#probation(entry);
+      return probation
+        ? [
+            `${entry.name} ${predicateOf(entry, probation)}: it gets no key, no password and no typed text. ${wayOut(entry)}`,
+          ]
+        : [];
+    });
+    const more = all.length - mostWarnings;
+    return more > 0 ? [...all.slice(0, mostWarnings), `${more} more devices are on probation`] : all;
+  }
+
+  #probation(entry: Entry): Probation | undefined {
+    const { neighbours, now } = this.#deps;
+    const known = probationAt(entry.standing, now());
+    if (known) return known;
+    const mac = neighbours.macOf(entry.host);
+    if (mac === null || !isStrangeMac(mac, entry.standing, entry.macs)) return undefined;
+    const change = doubted(settled(entry.standing ?? firstMet, now()), mac, now());
+    this.#deps.registry
+      .stand(entry.id, () => change)
+      .catch((error: unknown) =>
+        this.#deps.log.recurring(`How far a device is believed could not be kept: ${textOf(error)}`),
+      );
+    return change.probation;
+  }
+}
+
+/** An address as the command line takes it. */
+export function shown({ host, port }: Address): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function predicateOf(entry: Entry, { reason, mac }: Probation): string {
+  const { former, rivals = [] } = entry.standing ?? firstMet;
+  const here = shown(entry);
+  const others = rivals.map(shown);
+  if (others.length > 0) return `is answered for at ${[here, ...others].join(" and at ")}, and only one can be it`;
+  if (former) return `moved from ${shown(former)} to ${here}, and what answers there may be another`;
+  if (reason === "hardware" && mac !== undefined)
+    return `is at ${here} with the network hardware ${mac}, which is not the one it had`;
+  return `is at ${here}, and what answers there may be another`;
+}
+
+function wayOut(entry: Entry): string {
+  const name = inCommand(entry.name);
+  const { rivals = [] } = entry.standing ?? firstMet;
+  const others = rivals
+    .map((one) => `; if it is the one at ${shown(one)}: zapd pair ${name} --host ${shown(one)}`)
+    .join("");
+  return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}. To begin anew, without the old key: zapd pair ${name} --host ${shown(entry)}`;
+}

@@ -1,0 +1,52 @@
+/** The system's table of neighbours: which hardware answers at an address of this network (SECURITY.md 2.4). */
+import { readFileSync } from "node:fs";
+
+export interface Neighbours {
+  /** The hardware's address behind an IPv4 address, lower case with colons; `null` where the table says nothing of it. */
+  macOf(host: string): string | null;
+}
+
+/** How long what was read holds, in milliseconds: a burst of calls reads it once. */
+const holds = 1_000;
+
+/**
+ * Reads the table where it can be: on Linux, under runtimes that let it be read. Elsewhere it says nothing of anybody.
+ * `read` gives its text, or throws.
+ */
+export function neighboursOf(read: () => string = readTable, now: () => number = () => performance.now()): Neighbours {
+  let table: ReadonlyMap<string, string> = new Map();
+  let readAt = Number.NEGATIVE_INFINITY;
+  let readable = true;
+  return {
+    macOf(host) {
+      if (readable && now() - readAt >= holds) {
+        readAt = now();
+        try {
+          table = readNeighbours(read());
+        } catch {
+          // Another system, or a runtime that lets nobody read there: it will not be otherwise the next time.
+          readable = false;
+          table = new Map();
+        }
+      }
+      return table.get(host) ?? null;
+    },
+  };
+}
+
+function readTable(): string {
+  return readFileSync("/proc/net/arp", "utf8");
+}
+
+/** proc(5): IP address, HW type, Flags, HW address, Mask, Device; flag 0x2 is an entry that is complete. */
+export function readNeighbours(text: string): ReadonlyMap<string, string> {
+  const rows = text
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/));
+  const complete = rows.flatMap(([host = "", , flags = "", mac = ""]): [string, string][] => {
+    const isKnown = (Number(flags) & 2) !== 0 && /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(mac) && !/^[0:]+$/.test(mac);
+    return isKnown ? [[host, mac.toLowerCase()]] : [];
+  });
+  return new Map(complete);
+}

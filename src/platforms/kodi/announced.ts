@@ -1,0 +1,29 @@
+/** What a Kodi announces over mDNS (players.md 2.3), and what it tells of its own ports. */
+import { asJson, type Json } from "../json.ts";
+
+/** Its web server. */
+export const httpType = "_xbmc-jsonrpc-h._tcp";
+/** Its socket, which speaks WebSocket and bare TCP. */
+export const socketType = "_xbmc-jsonrpc._tcp";
+
+/** The id that it announces with both. */
+export function uuidOf(txt: Readonly<Record<string, string>>): string | null {
+  const uuid = txt["uuid"]?.toLowerCase() ?? "";
+  return isUuid(uuid) ? uuid : null;
+}
+
+/** Whether an identity is the id that is announced; others are a hardware's address, or where it was found. */
+export function isUuid(identity: string): boolean {
+  return /^[0-9a-f-]{8,64}$/.test(identity);
+}
+
+/** The port of its web server, `null` when that is off, and `undefined` when it does not tell. */
+export async function webPortOf(
+  ask: (method: string, params: Json) => Promise<Json>,
+): Promise<number | null | undefined> {
+  const valueIn = async (setting: string) =>
+    asJson(await ask("Settings.GetSettingValue", { setting }).catch((): Json => ({})))["value"];
+  const [isOn, port] = await Promise.all([valueIn("services.webserver"), valueIn("services.webserverport")]);
+  if (isOn === false) return null;
+  return typeof port === "number" && port > 0 ? port : undefined;
+}

@@ -1,0 +1,233 @@
+/**
+ * T27 for Kodi: the name and the password of its web server go to nobody before a 401 of Kodi's own came from the address
+ * where it was paired with. What came to each stranger is searched for them.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { type RogueWeb, startRogueWeb, web } from "../support/rogue-web.ts";
+
+const user = "popcorn-user-71";
+const password = "canary-s3cret-71";
+const secrets = [user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
+let daemon: TestDaemon;
+const cleanups: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+  });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(cleanups.map((cleanup) => cleanup()));
+});
+
+function clean(...rogues: readonly RogueWeb[]): void {
+  for (const rogue of rogues)
+    for (const secret of secrets) expect([secret, rogue.heard().includes(secret)]).toEqual([secret, false]);
+}
+
+let made = 0;
+async function locked(options: Partial<KodiSimulatorOptions> = {}): Promise<{ set: KodiSimulator; id: string }> {
+  const set = createKodiSimulator({
+    ...{ name: `Vault ${++made}`, host: `127.0.71.${made}`, port: 0, tcpPort: null, mdns: false },
+    ...{ user, password },
+    ...options,
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const added = await daemon.api("POST", "/devices", { host: set.host, port: set.port, platform: "kodi" });
+  expect([added.status, added.body.data?.access]).toEqual([200, "unpaired"]);
+  const { id } = added.body.data;
+  expect((await daemon.api("POST", `/devices/${id}/pair`, { user, password })).status).toBe(200);
+  expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
+  return { set, id };
+}
+
+/** All that can be asked of a device. */
+async function tryAll(id: string): Promise<string[]> {
+  const asked = [
+    () => daemon.api("GET", `/devices/${id}/state`),
+    () => daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" }),
+    () => daemon.api("POST", `/devices/${id}/remote/sequence`, { keys: ["up", "down"], delay_ms: 0 }),
+    () => daemon.api("POST", `/devices/${id}/apps/refresh`),
+    () => daemon.api("POST", `/devices/${id}/apps/launch`, { app: "plugin.video.youtube" }),
+    () => daemon.api("POST", `/devices/${id}/apps/stop`),
+    () => daemon.api("POST", "/devices/discover"),
+    () => daemon.api("GET", `/devices/${id}/state`),
+  ];
+  const codes: string[] = [];
+  for (const ask of asked) codes.push((await ask()).body.error?.code ?? "ok");
+  return codes;
+}
+
+const page = "<!DOCTYPE html><title>router</title>";
+const strangers: Readonly<Record<string, string>> = {
+  "a web server that knows no such page (404)": web("404 Not Found", ["Content-Type: text/html"], page),
+  "a web server with a page for everything (200)": web("200 OK", ["Content-Type: text/html"], page),
+  "one that answers JSON": web("200 OK", ["Content-Type: application/json"], '{"hello":"world"}'),
+  "one that asks for a login of another realm": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Router"']),
+  "one of a realm that only begins alike": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi NAS"']),
+  "one of the realm in other letters": web("401 Unauthorized", ['WWW-Authenticate: Basic realm="kodi"']),
+  "one that asks for a digest of that realm": web("401 Unauthorized", [
+    'WWW-Authenticate: Digest realm="Kodi", nonce="a", qop="auth"',
+  ]),
+  "one that asks for either": web("401 Unauthorized", [
+    'WWW-Authenticate: Digest realm="Kodi", nonce="a"',
+    'WWW-Authenticate: Basic realm="Kodi"',
+  ]),
+  "one that asks without saying how": web("401 Unauthorized"),
+  "one that forbids (403) in Kodi's words": web("403 Forbidden", ['WWW-Authenticate: Basic realm="Kodi"']),
+  "a proxy that asks (407)": web("407 Proxy Authentication Required", ['Proxy-Authenticate: Basic realm="Kodi"']),
+  "one that leads elsewhere": web("302 Found", [
+    "Location: http://127.0.0.1:1/",
+    'WWW-Authenticate: Basic realm="Kodi"',
+  ]),
+};
+
+describe("T27 a stranger at a known address: any web server where a Kodi was", () => {
+  for (const [name, answer] of Object.entries(strangers)) {
+    test(`gets no login: ${name}`, async () => {
+      const { set, id } = await locked();
+      const { host, port } = set;
+      await set.stop();
+      const rogue = await startRogueWeb(answer, { host, port });
+      cleanups.push(() => rogue.stop());
+      // The scan alone has succeeded.
+      expect((await tryAll(id)).filter((code) => code === "ok").length).toBe(1);
+      for (const body of [{ user, password: "another" }, undefined]) {
+        const paired = await daemon.api("POST", `/devices/${id}/pair`, body);
+        expect(paired.status).toBe(500);
+      }
+      expect(rogue.requests()).toBeGreaterThan(0);
+      clean(rogue);
+      expect(rogue.heard().toLowerCase()).not.toContain("authorization:");
+      // The real one is let in again as ever.
+      await rogue.stop();
+      await set.start();
+      await until(
+        "it is on",
+        async () => (await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power === "on",
+      );
+      await daemon.api("DELETE", `/devices/${id}`);
+      await set.stop();
+    }, 30_000);
+  }
+
+  test("a stranger that comes in the midst of calls gets no login either", async () => {
+    const { set, id } = await locked();
+    for (let round = 0; round < 3; round++) await daemon.api("POST", `/devices/${id}/remote/key`, { key: "up" });
+    const calling = Array.from({ length: 10 }, () => daemon.api("POST", `/devices/${id}/remote/key`, { key: "down" }));
+    const { host, port } = set;
+    await set.stop();
+    const rogue = await startRogueWeb(strangers["a web server that knows no such page (404)"] ?? "", { host, port });
+    cleanups.push(() => rogue.stop());
+    await Promise.all(calling);
+    await tryAll(id);
+    clean(rogue);
+  }, 30_000);
+
+  test("another Kodi that asks in Kodi's words, and announces another id, gets no login", async () => {
+    const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
+    const { port } = set;
+    await set.stop();
+    const seen: string[] = [];
+    const other = createKodiSimulator({
+      ...{ name: "Stranger", host: "127.0.0.1", port, tcpPort: null, mdns: true, user, password },
+      onEvent: ({ text }) => seen.push(text),
+    });
+    await other.start();
+    cleanups.push(() => other.stop());
+    // The scan alone has succeeded.
+    expect((await tryAll(id)).filter((code) => code === "ok").length).toBe(1);
+    // It has the same login: had it been sent, calls would have come through.
+    expect(other.calls).toEqual([]);
+    await other.stop();
+  }, 30_000);
+
+  test("one that takes the place of a Kodi with a socket, and has another name there, gets no login", async () => {
+    const { set, id } = await locked({ tcpPort: 0 });
+    const ports = { websocket: set.ports.tcp };
+    expect((await daemon.api("PATCH", `/devices/${id}`, { ports })).status).toBe(200);
+    expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
+    const { host, port } = set;
+    await set.stop();
+    const other = createKodiSimulator({
+      ...{ name: "Stranger 2", host, port, tcpPort: ports.websocket, mdns: false, user, password },
+    });
+    await other.start();
+    cleanups.push(() => other.stop());
+    for (let round = 0; round < 3; round++) {
+      await daemon.api("GET", `/devices/${id}/state`);
+      await daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" });
+    }
+    expect(other.calls.filter(({ via }) => via === "http")).toEqual([]);
+    await other.stop();
+  }, 30_000);
+});
+
+describe("T27 a login is sent as little as can be", () => {
+  test("once for a reading of many questions, however many read at once, and not before it is asked for", async () => {
+    const { set, id } = await locked();
+    const { host, port } = set;
+    await set.stop();
+    // Kodi's own words, whoever answers: the login goes out, and is refused.
+    const rogue = await startRogueWeb(
+      web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]),
+      {
+        ...{ host, port },
+      },
+    );
+    cleanups.push(() => rogue.stop());
+    const states = await Promise.all(Array.from({ length: 5 }, () => daemon.api("GET", `/devices/${id}/state`)));
+    for (const { body } of states) expect(body.error?.code).toBe("pairing_required");
+    expect(rogue.heard().match(/^authorization:/gim)?.length ?? 0).toBeLessThanOrEqual(1);
+    expect(rogue.heard().toLowerCase().indexOf("authorization:")).toBeGreaterThan(rogue.heard().indexOf("\r\n\r\n"));
+    await rogue.stop();
+  }, 20_000);
+
+  test("pairing sends it to the address that is being paired, after its 401 alone, and never twice", async () => {
+    const rogue = await startRogueWeb((request) =>
+      /^authorization:/im.test(request)
+        ? web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"])
+        : web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]),
+    );
+    cleanups.push(() => rogue.stop());
+    const added = await daemon.api("POST", "/devices", { host: rogue.host, port: rogue.port, platform: "kodi" });
+    const { id } = added.body.data;
+    clean(rogue);
+    const paired = await daemon.api("POST", `/devices/${id}/pair`, { user, password });
+    expect(paired.body.error?.code).toBe("pairing_failed");
+    expect(rogue.heard().match(/^authorization:/gim)?.length).toBe(1);
+    await daemon.api("DELETE", `/devices/${id}`);
+    await rogue.stop();
+  }, 20_000);
+});
+
+test("T27 a forged announcement that leads a known Kodi to another machine gets no login there", async () => {
+  const { set, id } = await locked({ mdns: true, host: "127.0.0.1" });
+  const seen: string[] = [];
+  await set.stop();
+  // The same id, name and words, at another address of this machine.
+  const forged = createKodiSimulator({
+    ...{
+      name: `Vault ${made}`,
+      uuid: set.uuid,
+      mac: set.mac,
+      host: "127.0.71.200",
+      port: 0,
+      tcpPort: null,
+      mdns: true,
+    },
+    ...{ user, password },
+    onEvent: ({ text }) => seen.push(text),
+  });
+  await forged.start();
+  cleanups.push(() => forged.stop());
+  await daemon.api("POST", "/devices/discover");
+  await tryAll(id);
+  expect(forged.calls.map(({ method }) => method)).toEqual([]);
+  await forged.stop();
+}, 30_000);

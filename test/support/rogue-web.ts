@@ -1,0 +1,59 @@
+/** Any web server that may stand where a player was: what came to it is kept, byte for byte. */
+import net from "node:net";
+
+export interface RogueWeb {
+  readonly host: string;
+  readonly port: number;
+  /** All that was sent to it. */
+  readonly heard: () => string;
+  /** How many requests came. */
+  readonly requests: () => number;
+  stop(): Promise<void>;
+}
+
+/** `answer` is the whole answer to each request, head and body; `null` answers nothing. */
+export async function startRogueWeb(
+  answer: string | null | ((request: string) => string),
+  at: { readonly host?: string; readonly port?: number } = {},
+): Promise<RogueWeb> {
+  const { host = "127.0.0.1" } = at;
+  const pieces: Buffer[] = [];
+  const sockets = new Set<net.Socket>();
+  const heard = () => Buffer.concat(pieces).toString("latin1");
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    let begun = "";
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (bytes: Buffer) => {
+      pieces.push(bytes);
+      begun += bytes.toString("latin1");
+      const length = Number(/^content-length: *(\d+)/im.exec(begun)?.[1] ?? 0);
+      const end = begun.indexOf("\r\n\r\n");
+      if (answer === null || end === -1 || begun.length < end + 4 + length) return;
+      const request = begun;
+      begun = "";
+      socket.write(typeof answer === "string" ? answer : answer(request));
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(at.port ?? 0, host, resolve);
+  });
+  return {
+    host,
+    port: (server.address() as net.AddressInfo).port,
+    heard,
+    requests: () => heard().match(/^(GET|POST|HEAD) \S+ HTTP\/1\.1\r$/gm)?.length ?? 0,
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** An answer with its length. */
+export function web(status: string, headers: readonly string[] = [], body = ""): string {
+  return [`HTTP/1.1 ${status}`, ...headers, `Content-Length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
+}
