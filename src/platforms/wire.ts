@@ -28,6 +28,8 @@ export interface Exchange {
 export class Wire {
   /** Whether what answers here has been proven to be the device that is meant. */
   proven = false;
+  /** When that was, on the monotonic clock. */
+  provenAt = Number.NEGATIVE_INFINITY;
   /** Whether another exchange may be sent. */
   usable = true;
   /** Whether an exchange has been carried before. */

@@ -6,6 +6,7 @@
  * where a document of a megabyte may cost 20 ms and 8 MiB. What is read here is cut out of the text, each part once.
  */
 import { ZapdError } from "../errors.ts";
+import type { Answer } from "./http-answer.ts";
 
 /** One element. Names are as written; `text` is trimmed and decoded. */
 export interface Element {
@@ -20,13 +21,46 @@ const maxElements = 20_000;
 /** Characters of one text or attribute; no device says anything as long. */
 const longestValue = 8_192;
 
-/** Reads a document and gives its root element; fails with `device_error` when there is none, or when it is cut short. */
-export function readXml(text: string): Element {
+/**
+ * The text of a document, in the charset that its byte order mark, its header or its own declaration names: the first of
+ * these that is a charset and fits the bytes. Sets write UTF-8; what fits nothing is read as that, with U+FFFD in its gaps.
+ */
+export function documentText({ headers, body }: Pick<Answer, "headers" | "body">): string {
+  const start = new TextDecoder("latin1").decode(body.subarray(0, 256));
+  const mark = Object.entries(marks).find(([bytes]) => start.startsWith(bytes))?.[1];
+  const header = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(headers.get("content-type") ?? "")?.[1];
+  // One that can be read as it stands is not in a charset of two bytes, whatever it says.
+  const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)/.exec(start)?.[1]?.replace(/^utf-?16.*/i, "utf-8");
+  for (const charset of [mark, header, declared, "utf-8"]) {
+    const text = charset === undefined ? null : decodeAs(charset, body);
+    if (text?.includes("<")) return text;
+  }
+  return new TextDecoder().decode(body);
+}
+
+const marks = { "\xef\xbb\xbf": "utf-8", "\xff\xfe": "utf-16le", "\xfe\xff": "utf-16be" } as const;
+
+/** `null` where the charset is not known, or the bytes are none of it. */
+function decodeAs(charset: string, bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Reads a document and gives its root element. Fails with `device_error` when there is none, when the document is cut
+ * short, or when its root is another than `expected`: an error page of a set is no empty list.
+ */
+export function readXml(text: string, expected?: string): Element {
   if (/<!(DOCTYPE|ENTITY)/i.test(text)) throw unreadable();
   if (countElements(text) > maxElements)
     throw new ZapdError("device_error", `answered with a document of more than ${maxElements} elements`);
   const root = parse(text);
   if (!root) throw unreadable();
+  if (expected !== undefined && root.name.toLowerCase() !== expected)
+    throw new ZapdError("device_error", "answered with another document than the one that was asked for");
   return root;
 }
 
