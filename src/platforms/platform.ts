@@ -4,6 +4,7 @@
  */
 
 import type { Address, Finder, Lead, MdnsService } from "./finder.ts";
+import type { ServiceId } from "./services.ts";
 
 export type { Address, Finder, Lead, MdnsService, SsdpAnswer } from "./finder.ts";
 
@@ -237,6 +238,8 @@ export interface Platform {
   /** Words for ports beside the control port that may be set per device, with their usual numbers. */
   readonly ports: Ports;
   readonly finders: readonly Finder[];
+  /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
+  readonly services?: ReadonlyMap<string, ServiceId>;
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */

@@ -12,6 +12,7 @@ import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
 import { readSearchAnswer } from "./search.ts";
+import { rokuServices } from "./services.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
@@ -21,6 +22,7 @@ export const roku: Platform = {
   defaultPort: ecpPort,
   ports: { ...developerPorts, wake: 9 },
   finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
+  services: rokuServices,
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
     const http = new DeviceHttp({ address, surroundings });

@@ -4,7 +4,7 @@ import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
-import { paths } from "./paths.ts";
+import { accessHint, paths } from "./paths.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -51,7 +51,9 @@ export class RokuApps {
     const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal, this.#ecp.mustBeOn);
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
-        hint: "See what is installed: zapd refresh, then zapd apps",
+        hint: this.#ecp.listsApps
+          ? "See what is installed: zapd refresh, then zapd apps"
+          : `It says what is installed once this is set. ${accessHint}`,
       });
     }
     return this.#shows((app) => app?.platformId === id, seenWithin, signal);

@@ -51,6 +51,11 @@ export class Ecp {
     return said !== undefined && this.#target.kind !== "player" && (said.is === "standby" || said.is === "off");
   }
 
+  /** Whether its settings let it say which apps it has. */
+  get listsApps(): boolean {
+    return this.#target.access !== "limited" && this.#target.access !== "disabled";
+  }
+
   /** Its word is an old one: what was just sent may turn it on or off. */
   powerChanges(): void {
     this.#power = undefined;
