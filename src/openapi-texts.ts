@@ -229,9 +229,14 @@ export const operationTexts = {
   readLogs: {
     ...{ tag: "dev", summary: "Read the developer console", codes: [...named, ...device, "console_in_use"] },
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept.",
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
     query: { cursor: "The `cursor` of the answer before; one of an earlier run of the daemon counts as none" },
-    data: { lines: "Without their ends, and without terminal controls", cursor: "Give it back to get what comes next" },
+    data: {
+      lines: "Without their ends, and without terminal controls",
+      cursor: "Give it back to get what comes next",
+      dropped:
+        "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
+    },
   },
   status: {
     ...{ tag: "daemon", summary: "The status of the daemon", codes: [] },

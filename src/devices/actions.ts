@@ -2,7 +2,7 @@
 import type { App } from "../api.ts";
 import { sequenceLimits } from "../endpoints.ts";
 import { ZapdError } from "../errors.ts";
-import type { Archive, Confirmed, InstallResult } from "../platforms/platform.ts";
+import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import type { Task } from "./attempts.ts";
 import { appNotFound, type Catalog, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Control } from "./control.ts";
@@ -134,7 +134,7 @@ export class Actions {
   }
 
   /** Lines of the developer console. A read: it does not wait behind commands. */
-  logs(entry: Entry, cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }> {
+  logs(entry: Entry, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
     return this.#control.shared(
       entry,
       `logs ${cursor ?? ""}`,

@@ -117,10 +117,18 @@ export interface InstallResult {
   readonly messages: readonly string[];
 }
 
+/** What a console has said since a cursor. */
+export interface ConsoleLines {
+  readonly lines: string[];
+  readonly cursor: string;
+  /** How many lines came after the cursor and are not kept any more. */
+  readonly dropped?: number;
+}
+
 /** A live feed of a device's developer console. One per device, whoever asks. */
 export interface Console {
   /** Waits until what the device replays has arrived, then gives the lines after `cursor` (all that are kept, without one). */
-  read(cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }>;
+  read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines>;
   close(): void;
 }
 

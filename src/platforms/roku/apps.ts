@@ -81,6 +81,7 @@ export class RokuApps {
         hint: "Install one: zapd install ./my-app",
       });
     }
+    this.#ecp.mustBeOn();
     if ((await this.active(signal))?.type === "dev") {
       await this.#exit(dev.platformId, signal);
       await this.#home(signal);
