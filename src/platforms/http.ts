@@ -144,11 +144,12 @@ export class DeviceHttp {
       await prove(async (path, options) => {
         // A device that hangs up after each answer is asked the next over a connection of its own.
         if (!wire.usable && wire !== kept) wire = await this.#open(signal);
+        const wasUsed = wire.used;
         try {
           return await wire.exchange(readOf(path, options), signal);
         } catch (error) {
-          // A kept connection that the device had closed already says nothing of the device.
-          if (wire !== kept || signal.aborted) throw error;
+          // One that has carried an answer, and that the device had closed already, says nothing of the device.
+          if (!wasUsed || signal.aborted) throw error;
           wire = await this.#open(signal);
           return wire.exchange(readOf(path, options), signal);
         }

@@ -115,7 +115,10 @@ export class Ecp {
 
   async #identity(read: Read): Promise<DeviceInfo | null> {
     const who = await whoAnswers(read);
-    if (!who.ids.includes(this.#target.identity)) throw new Elsewhere(this.#target.host);
+    if (!who.ids.includes(this.#target.identity)) {
+      if (who.passing) throw new ZapdError("device_error", "did not say who it is");
+      throw new Elsewhere(this.#target.host);
+    }
     this.#surroundings.learned(who);
     const { power } = who;
     if (power === null) return null;
