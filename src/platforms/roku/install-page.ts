@@ -86,7 +86,7 @@ function fromText(html: string): Message[] {
     if (silent !== undefined && name !== `/${silent}`) continue;
     silent = name === "script" || name === "style" ? name : undefined;
     const text = part.slice(part.indexOf(">") + 1, 4_000);
-    if (silent === undefined && verdict.test(text)) found.push({ text: clean(decoded(text)), type: "" });
+    if (silent === undefined && verdict.test(text)) found.push({ text: decoded(clean(text)), type: "" });
   }
   return found;
 }
