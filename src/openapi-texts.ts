@@ -147,7 +147,7 @@ export const operationTexts = {
   launch: {
     ...{ tag: "apps", summary: "Launch an app" },
     description:
-      "The app is found by platform id, then id, then exact name, then a name that matches alone without case or punctuation. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
+      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that keeps its list to itself is still asked for services that everybody knows, such as `netflix`. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
     codes: [...named, ...device, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
     body: {
       app: "A normalized id, an app name, or a platform id",
