@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { add, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 
 const mebibyte = 1024 * 1024;
@@ -28,18 +28,19 @@ afterAll(async () => {
 async function flooding(piece: string): Promise<string> {
   const fake = await FakeRoku.start();
   fakes.push(fake);
-  const port = await freePort();
   const program = `
     const piece = Buffer.from(${JSON.stringify(piece)}.repeat(${Math.ceil(mebibyte / Buffer.byteLength(piece))}));
-    require("node:net").createServer((socket) => {
+    const server = require("node:net").createServer((socket) => {
       socket.on("error", () => {});
       const more = () => { while (!socket.destroyed && socket.write(piece)); };
       socket.on("drain", more);
       more();
-    }).listen(${port}, "${fake.host}", () => process.stdout.write("ready"));`;
+    }).listen(0, "${fake.host}", () => process.stdout.write(String(server.address().port)));`;
   const flood = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
   floods.push(flood);
-  await new Promise((resolve) => flood.stdout?.once("data", resolve));
+  const port = await new Promise<number>((resolve) =>
+    flood.stdout?.once("data", (said: Buffer) => resolve(Number(said))),
+  );
   const { host, port: control, ports } = fake.address;
   const { id } = await succeed(daemon, "addDevice", {
     body: { host, port: control, ports: { ...ports, console: port } },
