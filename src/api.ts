@@ -183,7 +183,12 @@ export const operations = {
   readLogs: {
     ...endpoints.readLogs,
     query: z.object({ cursor: z.string().max(64).optional() }),
-    data: z.object({ device: Device, lines: z.array(z.string()), cursor: z.string() }),
+    data: z.object({
+      device: Device,
+      lines: z.array(z.string()),
+      cursor: z.string(),
+      dropped: z.int().min(1).optional(),
+    }),
   },
   status: {
     ...endpoints.status,

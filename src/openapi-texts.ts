@@ -161,7 +161,7 @@ export const operationTexts = {
   launch: {
     ...{ tag: "apps", summary: "Launch an app" },
     description:
-      "The app is found by platform id, then id, then exact name, then a name that matches alone without case or punctuation. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
+      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that keeps its list to itself is still asked for services that everybody knows, such as `netflix`. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
     codes: [...named, ...device, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
     body: {
       app: "A normalized id, an app name, or a platform id",
@@ -243,9 +243,14 @@ export const operationTexts = {
   readLogs: {
     ...{ tag: "dev", summary: "Read the developer console", codes: [...named, ...device, "console_in_use"] },
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept.",
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
     query: { cursor: "The `cursor` of the answer before; one of an earlier run of the daemon counts as none" },
-    data: { lines: "Without their ends, and without terminal controls", cursor: "Give it back to get what comes next" },
+    data: {
+      lines: "Without their ends, and without terminal controls",
+      cursor: "Give it back to get what comes next",
+      dropped:
+        "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
+    },
   },
   status: {
     ...{ tag: "daemon", summary: "The status of the daemon", codes: [] },

@@ -2,9 +2,9 @@
 import type { App } from "../api.ts";
 import { sequenceLimits } from "../endpoints.ts";
 import { ZapdError } from "../errors.ts";
-import type { Archive, Confirmed, InstallResult } from "../platforms/platform.ts";
+import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import type { Task } from "./attempts.ts";
-import { appNotFound, type Catalog, describeApp, findApp, type Refreshed } from "./catalog.ts";
+import { appNotFound, type Catalog, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Control } from "./control.ts";
 import type { Entry } from "./entry.ts";
 import { method, named } from "./failures.ts";
@@ -155,7 +155,7 @@ export class Actions {
   }
 
   /** Lines of the developer console. A read: it does not wait behind commands. */
-  logs(entry: Entry, cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }> {
+  logs(entry: Entry, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
     return this.#control.shared(
       entry,
       `logs ${cursor ?? ""}`,
@@ -184,9 +184,20 @@ export class Actions {
     const found = findApp(wanted, cached ?? [], platform);
     if (found && (cached || platform.isAppId(wanted))) return found;
     // Part of a command: a device that is asleep is woken for it.
-    const { apps: listed } = await this.#command(entry, signal, this.#listing(entry, false));
+    const list = await this.#command(entry, signal, this.#listing(entry, false)).catch((error: unknown) => {
+      // One that keeps its list to itself may still launch what everybody knows.
+      const known = isRefused(error) ? findService(wanted, platform) : null;
+      if (known) return known;
+      throw error;
+    });
+    if (!("apps" in list)) return list;
+    const { apps: listed } = list;
     const app = findApp(wanted, listed, platform);
     if (app) return app;
     throw named(appNotFound(wanted, listed), entry, "launching an app");
   }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ZapdError && error.code === "device_refused";
 }

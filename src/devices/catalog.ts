@@ -6,7 +6,8 @@ import { appTypes, type Platform, type PlatformApp } from "../platforms/platform
 import { listOf, object, oneOf, orNull, recordOf, text, truth } from "../shape.ts";
 import { Store } from "./store.ts";
 
-const maxApps = 1_000;
+/** More than any device has: what lists more is not believed, rather than cut without a word. */
+const maxApps = 5_000;
 /** Characters of what a device says of an app: what the file could not hold again would cost the whole catalog. */
 const longest = { id: 128, text: 256 } as const;
 
@@ -52,12 +53,16 @@ export class Catalog {
 
   /** Merges what a device lists now; `clear` first drops all that is cached for its platform. On disk when it returns. */
   refresh(deviceId: string, platform: string, listed: readonly PlatformApp[], clear = false): Promise<Refreshed> {
+    if (listed.length > maxApps) {
+      const problem = `lists ${listed.length} apps, and ${maxApps} are the most that are kept: its list is left as it was`;
+      return Promise.reject(new ZapdError("device_error", problem));
+    }
     return this.#store.update(({ catalogs }) => {
       const kept = clear
         ? Object.fromEntries(Object.entries(catalogs).filter(([, one]) => one.platform !== platform))
         : catalogs;
       const before = kept[deviceId]?.apps ?? [];
-      const apps = mergeApps(before, listed.slice(0, maxApps));
+      const apps = mergeApps(before, listed);
       const was = new Set(before.filter((app) => app.installed).map((app) => app.platform_id));
       const is = new Set(apps.filter((app) => app.installed).map((app) => app.platform_id));
       const result: Refreshed = {
@@ -88,7 +93,8 @@ export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]
   const seen = new Set<string>();
   const fits = ({ platformId }: PlatformApp) => platformId !== "" && platformId.length <= longest.id;
   const unique = listed.filter((app) => fits(app) && !seen.has(app.platformId) && seen.add(app.platformId));
-  const gone = before.filter((app) => !seen.has(app.platform_id));
+  // A device that names its apps anew each time does not fill the file.
+  const gone = before.filter((app) => !seen.has(app.platform_id)).slice(0, maxApps);
   const taken = new Set(gone.map((app) => app.id));
   for (const app of unique) {
     const id = idsBefore.get(app.platformId);
@@ -161,8 +167,9 @@ function slugOf(text: string): string {
 }
 
 /**
- * The app that is meant: platform id, then id, then exact name, then a unique match without case or punctuation; at last
- * a text in the platform's own id form, which the catalog may lack. `null` when there is none.
+ * The app that is meant: platform id, then id, then the name: exact, without case, with `&` and `+` as words, and at last
+ * without punctuation, each only where the one before finds nothing. Then a text in the platform's own id form, which
+ * the catalog may lack. `null` when there is none.
  */
 export function findApp(wanted: string, apps: readonly App[], platform: Pick<Platform, "isAppId">): App | null {
   const text = wanted.trim();
@@ -172,7 +179,9 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
     found.some((app) => app.installed) ? found.filter((app) => app.installed) : found;
   for (const same of [
     (app: App) => app.name === text,
-    (app: App) => loose(app.name) === loose(text) || app.id === text.toLowerCase(),
+    (app: App) => folded(app.name) === folded(text) || app.id === text.toLowerCase(),
+    (app: App) => bare(spoken(app.name)) === bare(spoken(text)),
+    (app: App) => bare(app.name) === bare(text),
   ]) {
     const found = installedFirst(apps.filter(same));
     if (found.length > 1) throw ambiguous(text, found);
@@ -180,6 +189,14 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
   }
   if (!platform.isAppId(text)) return null;
   return { id: text.toLowerCase(), name: text, platform_id: text, type: "app", version: null, installed: false };
+}
+
+/** The well-known service that is meant, on a device that does not say what it has; `null` when none is. */
+export function findService(wanted: string, platform: Pick<Platform, "isAppId" | "services">): App | null {
+  const apps = [...(platform.services ?? [])].map(([platform_id, id]): App => {
+    return { id, name: id, platform_id, type: "app", version: null, installed: true };
+  });
+  return findApp(wanted, apps, platform);
 }
 
 /** The failure for an app that nobody has, with the nearest name. */
@@ -199,7 +216,16 @@ function ambiguous(wanted: string, found: readonly App[]): ZapdError {
   });
 }
 
-function loose(text: string): string {
+function folded(text: string): string {
+  return text.trim().normalize("NFKC").toLowerCase();
+}
+
+/** `Tom & Jerry` → `Tom and Jerry`, `AMC+` → `AMC plus`. */
+function spoken(text: string): string {
+  return text.replaceAll("&", " and ").replaceAll("+", " plus ");
+}
+
+function bare(text: string): string {
   const letters = text
     .normalize("NFKD")
     .toLowerCase()

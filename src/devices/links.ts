@@ -102,9 +102,10 @@ export class Links {
   }
 }
 
-/** A new name or software version is no reason to hang up. */
+/** A new name or software version is no reason to hang up, nor is the realm that has just taken a password. */
 function keyOf({ identity, kind, macs, access, traits, host, port, ports }: Entry): string {
-  return JSON.stringify([identity, kind, macs, access, traits, host, port, ports]);
+  const { dev_realm: _kept, ...had } = traits;
+  return JSON.stringify([identity, kind, macs, access, had, host, port, ports]);
 }
 
 function capabilitiesOf(connection: Connection): readonly Capability[] {

@@ -32,6 +32,8 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
   /** With it a read is a POST: a question that is asked in a body. */
   readonly body?: string;
+  /** Called once the device has proven who it is, before anything is sent: what it throws keeps the exchange back. */
+  readonly check?: () => void;
 }
 
 export interface ReadOptions extends Sent {
@@ -50,6 +52,10 @@ export interface DeviceHttpOptions {
    * They go out on one new connection, opened at once, and on no other before that has been answered 401 itself.
    */
   login?(refusal: Answer): Readonly<Record<string, string>>;
+  /** Milliseconds after which it is proven anew over a connection that is in use; without it, only over one that rested. */
+  readonly holdsFor?: number;
+  /** What a person can do when it does not answer, where that is not the usual. */
+  readonly silentHint?: string;
 }
 
 export class DeviceHttp {
@@ -80,11 +86,13 @@ export class DeviceHttp {
     try {
       const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
       kept = wire.used;
+      this.#check(wire, options);
       return await this.#carry(wire, exchange, within);
     } catch (error) {
       if (within.aborted || !(error instanceof HungUp)) throw error;
       if (!kept) await rest(retryAfter, within);
       const wire = await (options.proven ? this.#proven(within) : this.#open(within));
+      this.#check(wire, options);
       return this.#carry(wire, exchange, within);
     }
   }
@@ -95,7 +103,25 @@ export class DeviceHttp {
       sent.body === undefined
         ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
-    return this.#inTime(signal, async (within) => this.#carry(await this.#proven(within), exchange, within));
+    return this.#inTime(signal, async (within) => {
+      const wire = await this.#proven(within);
+      this.#check(wire, sent);
+      return this.#carry(wire, exchange, within);
+    });
+  }
+
+  /** Has the device prove anew who it is before the next command. */
+  mistrust(): void {
+    for (const wire of this.#idle) wire.proven = false;
+  }
+
+  #check(wire: Wire, { check }: Sent): void {
+    try {
+      check?.();
+    } catch (error) {
+      this.#keep(wire);
+      throw error;
+    }
   }
 
   /** Any exchange on a connection of its own, with no deadline but the signal's. */
@@ -119,10 +145,16 @@ export class DeviceHttp {
     const { prove } = this.#options;
     const kept = this.#take();
     if (!prove) return kept ?? this.#open(signal);
-    if (kept?.proven && this.#keepsThem && performance.now() - kept.idleSince < provenFor) return kept;
+    const now = performance.now();
+    const { holdsFor = Number.POSITIVE_INFINITY } = this.#options;
+    if (kept?.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor)
+      return kept;
     let wire = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
+        // A device that hangs up after each answer is asked the next over a connection of its own.
+        if (!wire.usable && wire !== kept) wire = await this.#open(signal);
+        const wasUsed = wire.used;
         const exchange = readOf(path, options);
         const ask = async () => {
           const said = await this.#exchange(wire, exchange, signal);
@@ -132,8 +164,8 @@ export class DeviceHttp {
         try {
           return await ask();
         } catch (error) {
-          // A kept connection that the device had closed already says nothing of the device.
-          if (wire !== kept || signal.aborted || !(error instanceof HungUp)) throw error;
+          // One that has carried an answer, and that the device had closed already, says nothing of the device.
+          if (!wasUsed || signal.aborted || !(error instanceof HungUp)) throw error;
           wire = await this.#open(signal);
           return ask();
         }
@@ -143,6 +175,7 @@ export class DeviceHttp {
       throw error;
     }
     wire.proven = true;
+    wire.provenAt = performance.now();
     // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
     if (!this.#keepsThem) this.#keepsThem = await staysOpen(wire, keepsAfter);
     return wire.usable ? wire : this.#open(signal);
@@ -209,7 +242,11 @@ export class DeviceHttp {
         hint: "Remove it with zapd forget, and add it with its own address",
       });
     }
-    return Wire.open(address, signal);
+    return Wire.open(address, signal).catch((error: unknown) => {
+      const { silentHint } = this.#options;
+      if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+      throw new ZapdError(error.code, error.message, { hint: silentHint, cause: error });
+    });
   }
 
   /** Runs something with the deadline of one answer, and leaves nothing of it behind: thousands of keys would pile up theirs. */
@@ -217,7 +254,7 @@ export class DeviceHttp {
     const ms = this.#options.surroundings.requestTimeout();
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
-    const timer = setTimeout(() => controller.abort(silent(ms)), ms);
+    const timer = setTimeout(() => controller.abort(silent(ms, this.#options.silentHint)), ms);
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
     try {
@@ -248,8 +285,8 @@ export function deadline(ms: number, signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, controller.signal]);
 }
 
-function silent(ms: number): ZapdError {
-  return new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint: asleepHint });
+function silent(ms: number, hint = asleepHint): ZapdError {
+  return new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint });
 }
 
 const asleepHint =

@@ -4,6 +4,7 @@
  */
 
 import type { Address, Finder, Lead, MdnsService } from "./finder.ts";
+import type { ServiceId } from "./services.ts";
 
 export type { Address, Finder, Lead, MdnsService, SsdpAnswer } from "./finder.ts";
 
@@ -118,10 +119,18 @@ export interface InstallResult {
   readonly messages: readonly string[];
 }
 
+/** What a console has said since a cursor. */
+export interface ConsoleLines {
+  readonly lines: string[];
+  readonly cursor: string;
+  /** How many lines came after the cursor and are not kept any more. */
+  readonly dropped?: number;
+}
+
 /** A live feed of a device's developer console. One per device, whoever asks. */
 export interface Console {
   /** Waits until what the device replays has arrived, then gives the lines after `cursor` (all that are kept, without one). */
-  read(cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }>;
+  read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines>;
   close(): void;
 }
 
@@ -239,6 +248,8 @@ export interface Platform {
   /** Words for ports beside the control port that may be set per device, with their usual numbers. */
   readonly ports: Ports;
   readonly finders: readonly Finder[];
+  /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
+  readonly services?: ReadonlyMap<string, ServiceId>;
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */

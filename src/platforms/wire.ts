@@ -31,6 +31,8 @@ export class Wire {
   proven = false;
   /** What the device wanted with every exchange on this connection before it let us in. */
   login: Readonly<Record<string, string>> | undefined;
+  /** When that was, on the monotonic clock. */
+  provenAt = Number.NEGATIVE_INFINITY;
   /** Whether another exchange may be sent. */
   usable = true;
   /** Whether an exchange has been carried before. */

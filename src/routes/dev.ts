@@ -42,8 +42,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
 
   route(app, "readLogs", async ({ id, query, signal }) => {
     const entry = control.find(id);
-    const { lines, cursor } = await actions.logs(entry, query.cursor ?? null, signal);
-    return { device: control.describe(entry), lines, cursor };
+    const { lines, cursor, dropped = 0 } = await actions.logs(entry, query.cursor ?? null, signal);
+    return { device: control.describe(entry), lines, cursor, ...(dropped > 0 && { dropped }) };
   });
 
   /** What can be refused before a byte of the package is read is refused then. */

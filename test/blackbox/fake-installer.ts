@@ -20,6 +20,10 @@ export class FakeInstaller {
   password = "secret-of-the-set";
   /** With `qop="auth"` as real sets, or the older form without. */
   qop = true;
+  /** Emulators have a realm of their own. */
+  realm = "rokudev";
+  /** What stands in `WWW-Authenticate` instead of a challenge of its own. */
+  asks: string | null = null;
   readonly uploads: Upload[] = [];
   /** What the set makes of a package instead of taking it. */
   outcome:
@@ -33,7 +37,7 @@ export class FakeInstaller {
     | "reset"
     | "hang" = "install";
   /** How the page tells: in the JSON of current firmware, the script of older, or hidden markup. */
-  page: "json" | "shell" | "font" = "json";
+  page: "json" | "shell" | "font" | "text" = "json";
   challenges = 0;
   readonly #set: FakeRoku;
   #nonce = String(1_700_000_000 + Math.floor(Math.random() * 1e6));
@@ -53,7 +57,8 @@ export class FakeInstaller {
     this.challenges++;
     this.#nonce = String(Number(this.#nonce) + 7);
     const qop = this.qop ? 'qop="auth", ' : "";
-    return { status: 401, headers: { "WWW-Authenticate": `Digest ${qop}realm="rokudev", nonce="${this.#nonce}"` } };
+    const challenge = this.asks ?? `Digest ${qop}realm="${this.realm}", nonce="${this.#nonce}"`;
+    return { status: 401, headers: { "WWW-Authenticate": challenge } };
   }
 
   #authorized(head: RawRequest): boolean {
@@ -61,7 +66,7 @@ export class FakeInstaller {
     if (!sent?.startsWith("Digest ")) return false;
     const part = (name: string): string => new RegExp(`[ ,]${name}="?([^",]*)"?`).exec(sent)?.[1] ?? "";
     if (part("username") !== "rokudev" || part("nonce") !== this.#nonce || part("uri") !== head.target) return false;
-    const ha1 = md5(`rokudev:rokudev:${this.password}`);
+    const ha1 = md5(`rokudev:${this.realm}:${this.password}`);
     const ha2 = md5(`${head.method}:${head.target}`);
     const middle = this.qop ? `${part("nonce")}:${part("nc")}:${part("cnonce")}:${part("qop")}` : part("nonce");
     return part("response") === md5(`${ha1}:${middle}:${ha2}`);
@@ -114,6 +119,12 @@ export class FakeInstaller {
 
   #says(...messages: (readonly [string, string])[]): Reply {
     const last = messages.at(-1) ?? ["", ""];
+    if (this.page === "text") {
+      const lines = messages.map(([, text]) => `<div class="message">${text}</div>`);
+      return page(
+        `<html><style>.x { }</style><script>var text = "Install Failure";</script>${lines.join("\n")}</html>`,
+      );
+    }
     if (this.page === "font")
       return page(`<html><div style="display:none"><font color="red">${last[1]}</font></div></html>`);
     if (this.page === "shell") {

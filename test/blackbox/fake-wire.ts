@@ -13,6 +13,8 @@ export class Wire {
   /** Takes over each new connection, before a byte is read. */
   fault: ((socket: net.Socket) => void) | null = null;
   connections = 0;
+  /** What is answered in the place of the usual: `POST /path` -> answer. */
+  readonly answers = new Map<string, Answer>();
   /** Every byte that came in, on all connections together. */
   bytesRead = 0;
   port = 0;
@@ -109,7 +111,7 @@ export class Wire {
 
   /** Whether the connection goes on. */
   async #reply(socket: net.Socket, request: RawRequest): Promise<boolean> {
-    const answer = await this.#answer(request);
+    const answer = this.answers.get(`${request.method} ${request.path}`) ?? (await this.#answer(request));
     if (answer === "hang") return false;
     if (answer === "close" || answer === "reset") {
       if (answer === "reset") socket.resetAndDestroy();

@@ -54,12 +54,9 @@ test("20 MB go over once, byte for byte, and without being held in memory", asyn
   expect(post?.body.subarray(0, 2_000).toString("latin1")).not.toContain("my package");
 });
 
-test("the challenge is met without a body, in both forms, on fresh connections", async () => {
+test("the challenge is met without a body, on fresh connections", async () => {
   const { set, id } = await start();
-  for (const qop of [true, false]) {
-    set.installer.qop = qop;
-    accepted("install", await install(daemon, id, sound(`qop ${qop}`)));
-  }
+  for (const what of ["first", "second"]) accepted("install", await install(daemon, id, sound(what)));
   expect(set.installer.challenges).toBe(2);
   const { requests } = set.installer.wire;
   expect(new Set(requests.map((request) => request.connection)).size).toBe(requests.length);
@@ -67,6 +64,34 @@ test("the challenge is met without a body, in both forms, on fresh connections",
   expect(set.installer.uploads.every((upload) => upload.submit === "Replace" || upload.submit === "Install")).toBe(
     true,
   );
+});
+
+test("a page in plain text is read as well: stored, installed, failed, and one that says nothing of it", async () => {
+  const { set, id } = await start();
+  set.installer.page = "text";
+  const { messages } = accepted("install", await install(daemon, id, sound("text")));
+  expect(messages).toEqual([expect.stringMatching(/^Application Received: \d+ bytes stored\.$/), "Install Success."]);
+  const html = (body: string) => ({ status: 200, headers: { "Content-Type": "text/html" }, body });
+  const said: readonly [string, string | null][] = [
+    ["<div>Application Received: 4711 bytes stored.</div><div>Install Success</div>", null],
+    ["<p>Application Received: 4711 bytes stored. Installation successful</p>", null],
+    ["<div>Application Received: 4711 bytes stored.</div>", "device_error"],
+    ["<div>Installation failed: out of &lt;space&gt; &amp; memory</div>", "package_rejected"],
+    ["<div>Install Success</div><div>Installation failed: no more</div>", "package_rejected"],
+    ["<script>var a = '<div>Install Success</div>';</script><div>Welcome</div>", "device_error"],
+    ["Install Success", "device_error"],
+    [`${"<div>".repeat(100_000)}`, "device_error"],
+  ];
+  for (const [body, code] of said) {
+    set.installer.wire.answers.set("POST /plugin_install", html(body));
+    const answered = await install(daemon, id, sound(body.slice(0, 200)));
+    expect([body.slice(0, 80), answered.status === 200 ? null : answered.body.error.code]).toEqual([
+      body.slice(0, 80),
+      code,
+    ]);
+    if (code === "package_rejected" && body.includes("space"))
+      expect(answered.body.error.message).toContain("Installation failed: out of <space> & memory");
+  }
 });
 
 test("the identical package is launched all the same", async () => {
@@ -87,7 +112,7 @@ test("a wrong password, an unset one, and the set's own refusals each have their
   expect(set.installer.uploads).toEqual([]);
   set.installer.password = "secret-of-the-set";
 
-  for (const page of ["json", "shell", "font"] as const) {
+  for (const page of ["json", "shell", "font", "text"] as const) {
     set.installer.page = page;
     set.installer.outcome = "compile-error";
     const compile = refused(await install(daemon, id, sound(`c ${page}`)), "package_rejected");

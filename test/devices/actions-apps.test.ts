@@ -54,7 +54,7 @@ describe("apps", () => {
     await house.actions.apps(tv, never);
     expect((await launch("4242")).app.platform_id).toBe("4242");
     expect(await failure(launch("hulu"))).toBe('app_not_found: TV has no app called "hulu"');
-    expect(await failure(launch("kids"))).toStartWith("ambiguous_app");
+    expect(await failure(launch("kids?"))).toStartWith("ambiguous_app");
     expect(house.set.done.filter((one) => one.startsWith("launch"))).toEqual(["launch 4242 {}"]);
   });
 

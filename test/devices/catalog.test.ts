@@ -153,9 +153,10 @@ describe("the app that is meant", () => {
 
   test("is ambiguous when several share what is left of the name, and the failure names them", () => {
     expect(find("Kids")).toBe("60");
-    expect(find("kids")).toBe("ambiguous_app");
+    expect(find("kids")).toBe("60");
+    expect(find("kids?")).toBe("ambiguous_app");
     try {
-      findApp("kids", apps, platform);
+      findApp("kids?", apps, platform);
     } catch (error) {
       expect((error as ZapdError).hint).toContain('kids-60 ("Kids", 60)');
       expect((error as ZapdError).hint).toContain('kids-61 ("KIDS!", 61)');
@@ -231,9 +232,11 @@ describe("the cache", () => {
     for (const id of ["tv", "constructor", "__proto__"]) expect(catalog.apps(id)).toBeNull();
   });
 
-  test("holds a thousand apps of a device at most, and each of them once", async () => {
-    const many = Array.from({ length: 1_500 }, (_, at) => app(`App ${at}`, { platformId: `p${at}` }));
-    expect((await catalog.refresh("tv", "fake", many)).apps.length).toBe(1_000);
+  test("holds thousands of apps of a device, each of them once, and refuses more than any device has", async () => {
+    const many = (length: number) => Array.from({ length }, (_, at) => app(`App ${at}`, { platformId: `p${at}` }));
+    expect((await catalog.refresh("tv", "fake", many(1_500))).apps.length).toBe(1_500);
+    await expect(catalog.refresh("tv", "fake", many(5_001))).rejects.toThrow("lists 5001 apps");
+    expect(catalog.apps("tv")?.length).toBe(1_500);
     expect((await catalog.refresh("box", "fake", [a, { ...a, name: "again" }])).apps.length).toBe(1);
   });
 });

@@ -133,6 +133,12 @@ describe("T8 a hostile document", () => {
     expect(outcome(`<r>${"<e/>".repeat(20_001)}</r>`)).toBe("device_error");
   });
 
+  test("that is cut short is refused, for what is missing would be taken for gone", () => {
+    const whole = '<?xml version="1.0"?>\n<apps><app id="1" x=">">One</app><app id="2">Two</app></apps>';
+    expect(outcome(whole)).toMatchObject({ name: "apps" });
+    for (let length = 0; length < whole.length; length++) expect(outcome(whole.slice(0, length))).toBe("device_error");
+  });
+
   test("in UTF-16, with NULs, cut short anywhere, or with tags that never end, is read or refused", () => {
     const good = '<?xml version="1.0"?><a b="c"><d>e &amp; f</d><![CDATA[g]]><!-- h --></a>';
     for (let length = 0; length <= good.length; length++) quickly(good.slice(0, length));

@@ -20,7 +20,7 @@ describe("apps", () => {
     const state = async () => /<state>(\w+)</.exec((await get(simulator, "/query/app-state/12")).body)?.[1];
     await post(simulator, "/launch/12");
     expect(await state()).toBe("active");
-    expect((await post(simulator, "/exit-app/12")).status).toBe(200);
+    expect((await post(simulator, "/exit-app/12")).body).toMatch(/<exit-app>\s*<status>OK<\/status>\s*<\/exit-app>/);
     expect(await state()).toBe("background");
     expect(simulator.state.activeApp).toBeNull();
     expect((await post(simulator, "/exit-app/12")).status).toBe(200);

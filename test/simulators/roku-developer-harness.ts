@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { ask, header, plugIn, type Reply } from "./roku-harness.ts";
 
-const PASSWORD = "open sesame";
+export const PASSWORD = "open sesame";
 const md5 = (text: string) => createHash("md5").update(text).digest("hex");
 
 export const developerSet = (options: Partial<RokuSimulatorOptions> = {}) =>

@@ -12,6 +12,7 @@ import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
 import { readSearchAnswer } from "./search.ts";
+import { rokuServices } from "./services.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
@@ -21,6 +22,7 @@ export const roku: Platform = {
   defaultPort: ecpPort,
   ports: { ...developerPorts, wake: 9 },
   finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
+  services: rokuServices,
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
     const http = new DeviceHttp({ address, surroundings });
@@ -40,14 +42,12 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
 };
 
 function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
-  const ecp = new Ecp(target, surroundings);
+  const needed = (key: Key) => rokuKeys[key]?.needs;
+  const has = (trait: string | undefined) =>
+    trait === undefined || target.traits[trait] === "yes" || target.kind === "unknown";
+  const ecp = new Ecp(target, surroundings, has(needed("power-on")));
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const names = new Set(
-    (Object.keys(rokuKeys) as Key[]).filter((key) => {
-      const needs = rokuKeys[key]?.needs;
-      return needs === undefined || target.traits[needs] === "yes" || target.kind === "unknown";
-    }),
-  );
+  const names = new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(needed(key))));
   const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, ecp, apps, surroundings);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
@@ -71,7 +71,11 @@ function connectRoku(target: Target, surroundings: DeviceSurroundings): Connecti
   return connection;
 }
 
+/** Keys about power itself: a set in standby takes them, and `power-off` must not turn it on. */
+const aboutPower: ReadonlySet<Key> = new Set(["power", "power-on", "power-off"]);
+
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
+  const check = aboutPower.has(key) ? undefined : ecp.mustBeOn;
   // One key toggles between playing and paused: it is left alone when the set is there already.
   if (
     (key === "play" || key === "pause") &&
@@ -79,13 +83,21 @@ async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
   )
     return;
   const word = rokuKeys[key]?.word ?? "";
-  if ((await ecp.command(paths.key(word), `press ${key}`, signal)) >= 400) {
-    throw new ZapdError("unsupported_key", `has no ${key} key`);
+  try {
+    if ((await ecp.command(paths.key(word), `press ${key}`, signal, check)) >= 400)
+      throw new ZapdError("unsupported_key", `has no ${key} key`);
+  } finally {
+    if (!check) ecp.powerChanges();
   }
 }
 
 async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | null> {
-  const text = await ecp.document(paths.mediaPlayer, "say what plays", signal).catch(() => null);
+  const text = await ecp
+    .document(paths.mediaPlayer, "say what plays", signal, { check: ecp.mustBeOn })
+    .catch((error: unknown) => {
+      if (ecp.inStandby) throw error;
+      return null;
+    });
   if (text === null) return null;
   const { readPlayback } = await import("./protocol.ts");
   return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
@@ -99,7 +111,8 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       if (sent > 0) await rest(characterEvery, signal);
       if (pulse.missed)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
-      if ((await ecp.command(paths.character(character), "take text", signal)) >= 400) {
+      const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
+      if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
         throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
       }
       sent++;
@@ -107,6 +120,11 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   } finally {
     pulse.end();
   }
+}
+
+/** Turned off in the midst of a text: turned on again, it would be typed twice. */
+function stillOn(ecp: Ecp, sent: number): void {
+  if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
 }
 
 /** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */

@@ -4,7 +4,7 @@ import { rest } from "../../rest.ts";
 import { deadline } from "../http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
-import { paths } from "./paths.ts";
+import { accessHint, paths } from "./paths.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -36,10 +36,10 @@ export class RokuApps {
     return readApps(text);
   }
 
-  /** The app that is shown, or `null` for the home screen. */
-  async active(signal: AbortSignal): Promise<PlatformApp | null> {
+  /** The app that is shown, `null` for the home screen, `undefined` where the set does not say. */
+  async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
-    if (text === null) return null;
+    if (text === null) return undefined;
     const { readActiveApp } = await import("./protocol.ts");
     return readActiveApp(text).app;
   }
@@ -48,10 +48,12 @@ export class RokuApps {
     const named = Object.fromEntries(
       Object.entries(params).map(([name, value]) => [linkNames.get(name) ?? name, value]),
     );
-    const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal);
+    const status = await this.#ecp.command(paths.launch(id, named), "launch the app", signal, this.#ecp.mustBeOn);
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
-        hint: "See what is installed: zapd refresh, then zapd apps",
+        hint: this.#ecp.listsApps
+          ? "See what is installed: zapd refresh, then zapd apps"
+          : `It says what is installed once this is set. ${accessHint}`,
       });
     }
     return this.#shows((app) => app?.platformId === id, seenWithin, signal);
@@ -60,7 +62,12 @@ export class RokuApps {
   /** Leaves the app that is shown, by `exit-app` where it is allowed and by Home otherwise, and waits until it is gone. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const app = await this.active(signal);
-    if (app === null) return null;
+    // In standby it shows nothing, whatever it says, and a key may turn it on.
+    if (app === null || this.#ecp.inStandby) return null;
+    if (app === undefined) {
+      await this.#pressHome(signal);
+      return null;
+    }
     if (app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
     await this.#home(signal);
     return app;
@@ -74,13 +81,15 @@ export class RokuApps {
         hint: "Install one: zapd install ./my-app",
       });
     }
+    this.#ecp.mustBeOn();
     if ((await this.active(signal))?.type === "dev") {
       await this.#exit(dev.platformId, signal);
       await this.#home(signal);
     }
     await this.start(dev.platformId, signal);
     await rest(settleAfterLaunch, signal);
-    if ((await this.active(signal))?.type !== "dev") {
+    const shown = await this.active(signal);
+    if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
         hint: "It may have crashed at its start: see zapd logs",
       });
@@ -108,10 +117,15 @@ export class RokuApps {
 
   async #home(signal: AbortSignal): Promise<void> {
     if ((await this.active(signal)) === null) return;
-    await this.#ecp.command(paths.key("Home"), "go home", signal);
+    await this.#pressHome(signal);
     if ((await this.#shows((app) => app === null, goneWithin, signal)) === false) {
       throw new ZapdError("device_error", "took the home key but still shows the app");
     }
+  }
+
+  async #pressHome(signal: AbortSignal): Promise<void> {
+    if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
+      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
   }
 
   /** Polls what is shown; `null` when the set does not say. */
@@ -119,7 +133,9 @@ export class RokuApps {
     const within = deadline(ms, signal);
     try {
       for (;;) {
-        if (wanted(await this.active(within))) return true;
+        const app = await this.active(within);
+        if (app === undefined) return null;
+        if (wanted(app)) return true;
         await rest(pollEvery, within);
       }
     } catch (error) {

@@ -5,10 +5,16 @@
 import type net from "node:net";
 import { systemCode, textOf, ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
-import type { Address, Console } from "../platform.ts";
+import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./paths.ts";
 
-const limits = { lines: 5_000, lineCharacters: 8_192, partial: 65_536 } as const;
+/** What is kept of a console, and so the most that one answer holds: of lines, and of bytes in both. */
+const limits = { lines: 5_000, bytes: 2 * 1024 * 1024, lineCharacters: 8_192, partial: 65_536 } as const;
+/**
+ * So much is read at once, such as what a set replays at the start, and so much after that. The rest waits at the set: an
+ * app that prints without end must not keep the daemon from its other work, nor fill its memory.
+ */
+const pace = { atOnce: 4 * 1024 * 1024, perMillisecond: 512 } as const;
 /** What the set replays on connecting is over when it has been silent this long (roku-debug, RTA). */
 const settleFor = 400;
 const settleAtMost = 3_000;
@@ -24,9 +30,7 @@ const inUse = /Console connection is already in use/i;
 export class RokuConsole implements Console {
   readonly #address: Address;
   readonly #epoch = crypto.randomUUID().slice(0, 8);
-  #lines: string[] = [];
-  /** How many lines have gone through the ring. */
-  #count = 0;
+  #ring = new Ring();
   readonly #prove: (signal: AbortSignal) => Promise<unknown>;
   #feed: Feed | undefined;
   #attaching: Promise<void> | undefined;
@@ -38,8 +42,8 @@ export class RokuConsole implements Console {
     this.#prove = prove;
   }
 
-  /** The lines after `cursor`; a cursor of another run of the daemon counts as none. */
-  async read(cursor: string | null, signal: AbortSignal): Promise<{ lines: string[]; cursor: string }> {
+  /** The lines after `cursor`, and how many of them are not kept any more; a cursor of another run of the daemon counts as none. */
+  async read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
     if (!this.#feed?.open) {
       this.#attaching ??= this.#attach(AbortSignal.timeout(attachTimeout)).finally(() => {
         this.#attaching = undefined;
@@ -52,13 +56,15 @@ export class RokuConsole implements Console {
     const [epoch, at] = cursor?.split(".") ?? [];
     const seen = epoch === this.#epoch && at ? Number.parseInt(at, 10) : 0;
     await this.#something(seen, signal);
-    const fresh = Math.min(this.#lines.length, Math.max(0, this.#count - seen));
-    return { lines: this.#lines.slice(this.#lines.length - fresh), cursor: `${this.#epoch}.${this.#count}` };
+    const { count } = this.#ring;
+    const wanted = Math.max(0, count - seen);
+    const lines = this.#ring.newest(wanted);
+    return { lines, cursor: `${this.#epoch}.${count}`, dropped: wanted - lines.length };
   }
 
   /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
   async #something(seen: number, signal: AbortSignal): Promise<void> {
-    for (let waited = 0; this.#count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
+    for (let waited = 0; this.#ring.count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
       await rest(pollEvery, signal);
     }
   }
@@ -70,14 +76,9 @@ export class RokuConsole implements Console {
   }
 
   async #attach(signal: AbortSignal): Promise<void> {
-    const replay: string[] = [];
+    const replay = new Ring();
     let settled = false;
-    const feed = new Feed((line) => {
-      if (settled) return this.#add([line]);
-      replay.push(line);
-      // What will not be kept is not collected either.
-      if (replay.length > 2 * limits.lines) replay.splice(0, limits.lines);
-    });
+    const feed = new Feed((bytes) => (settled ? this.#ring : replay).add(bytes));
     // From now on it is there to be closed, whoever waits for it.
     this.#feed = feed;
     await this.#prove(signal);
@@ -86,29 +87,114 @@ export class RokuConsole implements Console {
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
     while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost)
       await rest(pollEvery, signal);
-    if (replay.some((line) => inUse.test(line))) {
+    if (replay.newest(overlapping).some((line) => inUse.test(line))) {
       feed.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {
         hint: "Close the editor, telnet or log viewer that is connected to it, and ask again",
       });
     }
     settled = true;
-    this.#add(replay.slice(overlap(this.#lines, replay)));
-  }
-
-  #add(lines: readonly string[]): void {
-    this.#count += lines.length;
-    this.#lines.push(...lines);
-    if (this.#lines.length > limits.lines) this.#lines = this.#lines.slice(-limits.lines);
+    if (this.#ring.count === 0) {
+      this.#ring = replay;
+      return;
+    }
+    const replayed = replay.newest(replay.count);
+    const known = overlap(this.#ring.newest(overlapping), replayed);
+    // Where nothing of it is known, what fell out of the replay has been missed, too.
+    if (known === 0) this.#ring.miss(replay.count - replayed.length);
+    const fresh = replayed.slice(known).map((line) => `${line}\n`);
+    this.#ring.add(new TextEncoder().encode(fresh.join("")));
   }
 }
+
+const [newline, doubleQuote, backslash, tab] = [0x0a, 0x22, 0x5c, 0x09];
+/** What stands around each line of an answer: two quotes and a comma. */
+const separators = 3;
+
+/**
+ * The newest lines of a console, as the bytes that came: made into text when somebody reads them. A flood costs a copy.
+ */
+class Ring {
+  /** How many lines have gone through it. */
+  count = 0;
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** How many bytes have gone through it; they stand in `#bytes` at that number, taken round. */
+  #end = 0;
+
+  /** Takes whole lines. */
+  add(given: Uint8Array): void {
+    for (let at = given.indexOf(newline); at !== -1; at = given.indexOf(newline, at + 1)) this.count++;
+    const bytes = given.subarray(-limits.bytes);
+    if (bytes.length === 0) return;
+    this.#bytes ??= new Uint8Array(limits.bytes);
+    const start = this.#end % limits.bytes;
+    const first = bytes.subarray(0, limits.bytes - start);
+    this.#bytes.set(first, start);
+    this.#bytes.set(bytes.subarray(first.length), 0);
+    // What was left out in front moves nothing: only the order of what is kept counts.
+    this.#end += bytes.length;
+  }
+
+  /** Counts lines that went by unseen. */
+  miss(lines: number): void {
+    this.count += lines;
+  }
+
+  /** The newest lines, `most` of them or as many as are kept and fit an answer. */
+  newest(most: number): string[] {
+    const lines: string[] = [];
+    const ring = this.#bytes;
+    const oldest = Math.max(0, this.#end - limits.bytes);
+    const byteAt = (at: number) => ring?.[at % limits.bytes];
+    let left = limits.bytes;
+    for (let end = this.#end - 1; end >= oldest && lines.length < Math.min(most, limits.lines); ) {
+      let start = end;
+      let escapes = 0;
+      for (; start > oldest; start--) {
+        const byte = byteAt(start - 1);
+        if (byte === newline) break;
+        if (byte === doubleQuote || byte === backslash || byte === tab) escapes++;
+      }
+      // Its beginning has been written over.
+      if (start === oldest && oldest > 0) break;
+      const line = textOfLine(this.#slice(start, end));
+      left -= Buffer.byteLength(line) + escapes + separators;
+      if (left < 0) break;
+      lines.push(line);
+      end = start - 1;
+    }
+    return lines.reverse();
+  }
+
+  #slice(start: number, end: number): Uint8Array {
+    const cut = Math.min(end, start + 4 * limits.lineCharacters);
+    const [from, to] = [start % limits.bytes, cut % limits.bytes];
+    if (!this.#bytes || cut === start) return new Uint8Array(0);
+    if (from < to) return this.#bytes.subarray(from, to);
+    return Buffer.concat([this.#bytes.subarray(from), this.#bytes.subarray(0, to)]);
+  }
+}
+
+const utf8 = new TextDecoder();
+
+/** Colours and other terminal controls of an app's own output stay out: readers print this. */
+function textOfLine(bytes: Uint8Array): string {
+  return utf8
+    .decode(bytes)
+    .replace(/\x1b\[[0-9;]*[A-Za-z]/g, "")
+    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")
+    .slice(0, limits.lineCharacters);
+}
+
+/** So many of the last lines tell where a replay goes on. */
+const overlapping = 20;
 
 /**
  * How many lines at the start of a replay have been kept before. The set replays its buffer on each connection: what
  * stands there up to the last lines that we kept is not new.
  */
 export function overlap(kept: readonly string[], replay: readonly string[]): number {
-  const tail = kept.slice(-20);
+  const tail = kept.slice(-overlapping);
   for (let end = replay.length; end > 0 && tail.length > 0; end--) {
     const shared = Math.min(tail.length, end);
     if (tail.slice(-shared).every((line, at) => line === replay[end - shared + at])) return end;
@@ -116,18 +202,23 @@ export function overlap(kept: readonly string[], replay: readonly string[]): num
   return 0;
 }
 
-/** One TCP connection, cut into lines. */
+/** One TCP connection, cut behind the last whole line that has come. */
 class Feed {
   open = false;
   heardAt = 0;
-  readonly #onLine: (line: string) => void;
-  readonly #decoder = new TextDecoder();
+  readonly #onLines: (bytes: Uint8Array) => void;
   #socket: net.Socket | undefined;
-  #partial = "";
+  /** The beginning of a line whose end has not come. Of one that never ends, no more than this is kept. */
+  readonly #partial = new Uint8Array(limits.partial);
+  #partialBytes = 0;
   #skip = 0;
+  /** Bytes that may be read now, and when that was reckoned. */
+  #allowed: number = pace.atOnce;
+  #allowedAt = performance.now();
+  #resume: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine;
+  constructor(onLines: (bytes: Uint8Array) => void) {
+    this.#onLines = onLines;
   }
 
   async connect(address: Address, signal: AbortSignal): Promise<void> {
@@ -160,30 +251,54 @@ class Feed {
 
   close(): void {
     this.open = false;
+    clearTimeout(this.#resume);
     this.#socket?.destroy();
   }
 
   #ended(): void {
     this.open = false;
-    if (this.#partial !== "") this.#line(this.#partial);
-    this.#partial = "";
+    clearTimeout(this.#resume);
+    if (this.#partialBytes > 0) this.#endPartial(Uint8Array.of(newline));
   }
 
-  #received(bytes: Uint8Array): void {
+  #received(given: Uint8Array): void {
     this.heardAt = performance.now();
-    this.#partial += this.#decoder.decode(this.#withoutTelnet(bytes), { stream: true });
-    const lines = this.#partial.split(/\r?\n/);
-    this.#partial = (lines.pop() ?? "").slice(-limits.partial);
-    for (const line of lines) this.#line(line);
+    this.#slowDown(given.length);
+    const bytes = this.#withoutTelnet(given);
+    const end = bytes.lastIndexOf(newline);
+    if (end !== -1) {
+      const first = bytes.indexOf(newline);
+      this.#endPartial(bytes.subarray(0, first + 1));
+      this.#onLines(bytes.subarray(first + 1, end + 1));
+    }
+    this.#keepPartial(bytes.subarray(end + 1));
   }
 
-  #line(line: string): void {
-    // Colours and other terminal controls of an app's own output stay out: readers print this.
-    this.#onLine(
-      line
-        .replace(/\x1b\[[0-9;]*[A-Za-z]/g, "")
-        .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")
-        .slice(0, limits.lineCharacters),
+  #keepPartial(bytes: Uint8Array): void {
+    const kept = bytes.subarray(0, limits.partial - this.#partialBytes);
+    this.#partial.set(kept, this.#partialBytes);
+    this.#partialBytes += kept.length;
+  }
+
+  #endPartial(rest: Uint8Array): void {
+    if (this.#partialBytes > 0) this.#onLines(Uint8Array.from(this.#partial.subarray(0, this.#partialBytes)));
+    this.#partialBytes = 0;
+    this.#onLines(rest);
+  }
+
+  /** Lets the set wait once it has said more than is read in a while. */
+  #slowDown(bytes: number): void {
+    const now = performance.now();
+    this.#allowed = Math.min(pace.atOnce, this.#allowed + (now - this.#allowedAt) * pace.perMillisecond) - bytes;
+    this.#allowedAt = now;
+    if (this.#allowed > 0 || this.#resume) return;
+    this.#socket?.pause();
+    this.#resume = setTimeout(
+      () => {
+        this.#resume = undefined;
+        this.#socket?.resume();
+      },
+      -this.#allowed / pace.perMillisecond + 1,
     );
   }
 

@@ -2,7 +2,7 @@
 import { ZapdError } from "../../errors.ts";
 import { rest } from "../../rest.ts";
 import { DeviceHttp } from "../http.ts";
-import type { Developer, Surroundings, Target } from "../platform.ts";
+import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
@@ -23,10 +23,16 @@ export function connectDeveloper(
   target: Target,
   ecp: Ecp,
   apps: RokuApps,
-  surroundings: Surroundings,
+  surroundings: DeviceSurroundings,
 ): { dev: Developer; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
   const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
+  let realm = target.traits["dev_realm"];
+  const accepted = (by: string) => {
+    if (by === realm) return;
+    realm = by;
+    surroundings.learned({ traits: { dev_realm: by } });
+  };
   const feed = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
   const dev: Developer = {
     console: feed,
@@ -42,7 +48,9 @@ export function connectDeveloper(
           throw error;
         },
       );
-      const page = await upload(http, archive, { password, replace: present }, signal);
+      // A set in standby would take the package, and nobody would see it start. One that nobody may turn on takes it so.
+      if (ecp.listsApps) ecp.mustBeOn();
+      const page = await upload(http, archive, { password, replace: present, realm, accepted }, signal);
       if (page.outcome === "identical") await apps.start("dev", signal);
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: described, messages: page.messages };

@@ -5,26 +5,38 @@
 import { ZapdError } from "../../errors.ts";
 import { Elsewhere } from "../elsewhere.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
-import type { DeviceSurroundings, Facts, Power, Target } from "../platform.ts";
-import { accessHint, paths } from "./paths.ts";
+import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
+import type { Said } from "./identity.ts";
+import { accessHint, paths, remoteHint } from "./paths.ts";
 
 const appListBytes = 1024 * 1024;
 
+interface DocumentOptions {
+  readonly proven?: boolean;
+  readonly check?: () => void;
+}
+
 export type DeviceInfo = Facts & { readonly power: Power };
+
+/** How long a set's word on who it is and whether it is on holds: it may be turned off by another hand meanwhile. */
+const wordHolds = 2_000;
 
 /** The control port of one Roku. */
 export class Ecp {
   readonly http: DeviceHttp;
   readonly #target: Target;
   readonly #surroundings: DeviceSurroundings;
+  #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
 
-  constructor(target: Target, surroundings: DeviceSurroundings) {
+  constructor(target: Target, surroundings: DeviceSurroundings, hasPowerOn = true) {
     this.#target = target;
     this.#surroundings = surroundings;
     this.http = new DeviceHttp({
       address: target,
       surroundings,
       prove: async (read) => void (await this.#identity(read)),
+      holdsFor: wordHolds,
+      ...(!hasPowerOn && { silentHint: remoteHint }),
     });
   }
 
@@ -33,38 +45,86 @@ export class Ecp {
     return this.#identity((path) => this.http.read(path, signal));
   }
 
+  /** Whether the set has just said that it is in standby. A player does not know, for it is never off itself (1.3). */
+  get inStandby(): boolean {
+    const said = this.#said;
+    return said !== undefined && this.#target.kind !== "player" && (said.is === "standby" || said.is === "off");
+  }
+
+  /** Whether its settings let it say which apps it has. */
+  get listsApps(): boolean {
+    return this.#target.access !== "limited" && this.#target.access !== "disabled";
+  }
+
+  /** Its word is an old one: what was just sent may turn it on or off. */
+  powerChanges(): void {
+    this.#power = undefined;
+    this.http.mistrust();
+  }
+
+  get #said() {
+    return this.#power && performance.now() - this.#power.at < wordHolds + 500 ? this.#power : undefined;
+  }
+
+  /**
+   * Keeps back what a set in standby would take and lose. `device_unreachable` has it turned on first, and asked again;
+   * `device_refused` where its settings let nobody turn it on.
+   */
+  readonly mustBeOn = (): void => {
+    if (!this.inStandby) return;
+    const access = this.#said?.access;
+    if (access === "limited" || access === "disabled") {
+      const mode = access === "limited" ? "Limited" : "Disabled";
+      throw new ZapdError(
+        "device_refused",
+        `is in standby, and cannot be turned on: its network access is set to ${mode}`,
+        { hint: accessHint },
+      );
+    }
+    throw new ZapdError("device_unreachable", "is in standby", { hint: remoteHint });
+  };
+
   /**
    * One document; fails with `device_refused` when the set's settings withhold it, and gives `null` when it has none.
-   * `proven: false` takes it from whoever answers, for a caller that asks beside it who that is.
+   * `proven: false` takes it from whoever answers, for a caller that asks beside it who that is; `check` is called before
+   * it is asked for, when it is known who will answer.
    */
   async document(
     path: string,
     what: string,
     signal: AbortSignal,
-    { proven = true }: { proven?: boolean } = {},
+    options: DocumentOptions = {},
   ): Promise<string | null> {
-    const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven });
+    const { proven = true, check } = options;
+    const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven, ...(check && { check }) });
     if (answer.status === 404 || answer.status === 400) return null;
     await this.#accept(answer, what, signal);
-    return bodyText(answer);
+    const { documentText } = await import("../xml.ts");
+    return documentText(answer);
   }
 
-  /** One command. Any 2xx is accepted (202 for PowerOn and for an app that runs already); gives the status of a 400 or 404. */
-  async command(path: string, what: string, signal: AbortSignal): Promise<number> {
-    const answer = await this.http.command(path, signal);
+  /**
+   * One command. Any 2xx is accepted (202 for PowerOn and for an app that runs already); gives the status of a 400 or 404.
+   * `check` may keep it back, once the set has said who and how it is.
+   */
+  async command(path: string, what: string, signal: AbortSignal, check?: () => void): Promise<number> {
+    const answer = await this.http.command(path, signal, check && { check });
     if (answer.status !== 400 && answer.status !== 404) await this.#accept(answer, what, signal);
     return answer.status;
   }
 
   async #identity(read: Read): Promise<DeviceInfo | null> {
-    const info = await read(paths.deviceInfo);
-    const { readDescription, readDeviceInfo } = await import("./identity.ts");
-    const facts = isOk(info) ? readDeviceInfo(bodyText(info)) : null;
-    // In disabled mode only the description says who is there (1.3).
-    const found = facts ?? readDescription(bodyText(await read(paths.description)));
-    if (found.identity !== this.#target.identity) throw new Elsewhere(this.#target.host);
-    this.#surroundings.learned(facts ?? { ...found, access: refusedMode(info.status) });
-    return facts;
+    const who = await whoAnswers(read);
+    if (!who.ids.includes(this.#target.identity)) {
+      if (who.passing) throw new ZapdError("device_error", "did not say who it is");
+      throw new Elsewhere(this.#target.host);
+    }
+    this.#surroundings.learned(who);
+    const { power } = who;
+    if (power === null) return null;
+    this.#power = { is: power, access: who.access, at: performance.now() };
+    if (power !== "unknown") this.#surroundings.heard(power);
+    return { ...who, power };
   }
 
   async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
@@ -98,25 +158,55 @@ function refused(what: string, mode: string): ZapdError {
 }
 
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
-export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Facts> {
-  const info = await http.read(paths.deviceInfo, signal).catch((error: unknown) => {
-    if (error instanceof ZapdError && error.code === "device_unreachable") throw error;
-    return null; // a stick on 12.0.0 had no such document: the description still tells (1.3)
-  });
-  const { readDescription, readDeviceInfo } = await import("./identity.ts");
-  if (info && isOk(info)) {
-    const facts = attempt(() => readDeviceInfo(bodyText(info)));
-    if (facts) return facts;
-  }
-  const description = await http.read(paths.description, signal);
-  if (!isOk(description)) throw new ZapdError("device_error", "is not a Roku");
-  return { ...readDescription(bodyText(description)), access: info ? refusedMode(info.status) : null };
+export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Identified> {
+  const who = await whoAnswers((path) => http.read(path, signal));
+  const { ids, power: _now, passing, ...facts } = who;
+  if (ids.length === 0)
+    throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");
+  return { ...facts, ...(passing && { provisional: true }) };
 }
 
-function attempt<T>(work: () => T): T | null {
+interface Who extends Said {
+  /** `null` where the set did not say what it is. */
+  readonly power: Power | null;
+  /** Whether its serial number may stand in a document that could not be read now. */
+  readonly passing: boolean;
+}
+
+/**
+ * Who answers, read alike when it is found and when it is proven. The description is asked for only where device-info has
+ * no serial number: in disabled mode nothing else answers, and on some sets it alone says one (1.3).
+ */
+async function whoAnswers(read: Read): Promise<Who> {
+  const { readDescription, readDeviceInfo } = await import("./identity.ts");
+  const { documentText } = await import("../xml.ts");
+  const asked = await attempt(async () => {
+    const answer = await read(paths.deviceInfo);
+    return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };
+  });
+  const info = asked?.info;
+  if (info?.serial) return { ...info, passing: false };
+  const describe = async () => {
+    const answer = await read(paths.description);
+    if (!isOk(answer)) throw new ZapdError("device_error", "is not a Roku");
+    return readDescription(documentText(answer));
+  };
+  if (!info) {
+    const described = await describe();
+    const access = asked ? refusedMode(asked.answer.status) : null;
+    return { ...described, access, power: null, passing: described.serial === null && access === null };
+  }
+  const described = await attempt(describe);
+  const ids = [...(described?.ids ?? []), ...info.ids];
+  return { ...info, serial: described?.serial ?? null, ids, identity: ids[0] ?? "", passing: described === null };
+}
+
+/** What came of it, or `null` when the device failed at it. Nobody there, or no time left, is the end of the whole. */
+async function attempt<T>(work: () => T | Promise<T>): Promise<T | null> {
   try {
-    return work();
-  } catch {
-    return null;
+    return await work();
+  } catch (error) {
+    if (error instanceof ZapdError && error.code === "device_error") return null;
+    throw error;
   }
 }

@@ -7,15 +7,24 @@ import { child, childText, type Element, readXml } from "../xml.ts";
 /** What a Roku may have beyond the keys of every Roku. */
 export type Trait = "volume" | "power" | "inputs";
 
-/** `/query/device-info` (1.3): every element may be missing or empty. Without a serial it is no device to us. */
-export function readDeviceInfo(text: string): Facts & { power: Power } {
+/** What one document of a set says of it: the facts, and every word by which the set can be known again. */
+export interface Said extends Facts {
+  /** Its serial number first, where it says one, then the ids that stand for it; the first is its identity. */
+  readonly ids: readonly string[];
+}
+
+/** `/query/device-info` (1.3): every element may be missing or empty. */
+export function readDeviceInfo(text: string): Said & { readonly power: Power } {
   const info = readXml(text);
   const says = (name: string) => childText(info, name);
   const serial = says("serial-number");
-  if (!serial) throw new ZapdError("device_error", "did not say its serial number");
+  // Whatever the root is called: one with a serial number is meant.
+  if (!serial && info.name !== "device-info") throw new ZapdError("device_error", "is not a Roku");
   const kind = kindOf(info);
+  const ids = idsOf(serial, says("udn"), says("device-id"));
   return {
-    identity: serial,
+    ids,
+    identity: ids[0] ?? "",
     serial,
     name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
     kind,
@@ -30,17 +39,18 @@ export function readDeviceInfo(text: string): Facts & { power: Power } {
 }
 
 /** `GET /` (1.1): what remains when the set refuses everything else. Its manufacturer is the brand, never `Roku`. */
-export function readDescription(text: string): Facts {
-  const device = child(readXml(text), "device");
+export function readDescription(text: string): Said {
+  const device = child(readXml(text, "root"), "device");
   const says = (name: string) => childText(device, name);
-  const serial = says("serialNumber");
-  if (!says("deviceType")?.startsWith("urn:roku-com:device:player") || !serial)
+  if (!says("deviceType")?.startsWith("urn:roku-com:device:player"))
     throw new ZapdError("device_error", "is not a Roku");
-  const name = says("friendlyName");
+  const serial = says("serialNumber");
+  const ids = idsOf(serial, says("UDN"), null);
   return {
-    identity: serial,
+    ids,
+    identity: ids[0] ?? "",
     serial,
-    name,
+    name: says("friendlyName"),
     kind: "unknown",
     manufacturer: says("manufacturer"),
     model: says("modelName") ?? says("modelNumber"),
@@ -49,6 +59,11 @@ export function readDescription(text: string): Facts {
     access: null,
     traits: {},
   };
+}
+
+/** The `udn` stands in both documents, with `uuid:` before it in one. */
+function idsOf(serial: string | null, udn: string | null, deviceId: string | null): string[] {
+  return [serial, udn?.replace(/^uuid:/i, "").toLowerCase() || null, deviceId].filter((id) => id !== null);
 }
 
 function modelName(info: Element): string | null {

@@ -1,6 +1,6 @@
 /**
  * The page a Roku's installer answers with: always 200, whether it worked or not. What it says stands in one of three
- * places (protocols/roku.md 2.1). Pure.
+ * places (protocols/roku.md 2.1), or in plain sight where a page has none of them. Pure.
  */
 
 export type Outcome = "installed" | "identical" | "rejected" | "update-required" | "unknown";
@@ -19,14 +19,19 @@ const received = /^application received: \d/i;
 
 /** Reads the page; anything that is not recognised is `unknown`, and so not installed. */
 export function readInstallPage(html: string): InstallPage {
-  const messages = unique([...fromParams(html), ...fromShell(html), ...fromFont(html)]);
+  const marked = unique([...fromParams(html), ...fromShell(html), ...fromFont(html)]);
+  const messages = marked.length > 0 ? marked : unique(fromText(html));
   const texts = messages.map((message) => message.text);
   const says = (pattern: RegExp) => texts.some((text) => pattern.test(text));
   if (/failed to check for software update/i.test(html)) return { outcome: "update-required", messages: texts };
   if (says(/identical to previous version/i)) return { outcome: "identical", messages: texts };
   if (messages.some(isFailure)) return { outcome: "rejected", messages: texts };
   // That the bytes have come says nothing of the installation.
-  if (messages.some(({ text, type }) => /install success/i.test(text) || (type === "success" && !received.test(text))))
+  if (
+    messages.some(
+      ({ text, type }) => /\binstall(ation)? succe/i.test(text) || (type === "success" && !received.test(text)),
+    )
+  )
     return { outcome: "installed", messages: texts };
   return { outcome: "unknown", messages: texts };
 }
@@ -66,6 +71,30 @@ function fromFont(html: string): Message[] {
     const end = part.search(/<\/font>/i);
     return end === -1 ? [] : [{ text: clean(part.slice(0, end)), type: "" }];
   });
+}
+
+/** What an installer says of a package, as distinct from what a page says of itself. */
+const verdict =
+  /\bapplication received:|\binstall(ation)? (succe|fail)|\bidentical to previous version|\bcompilation failed|\bno manifest\b/i;
+
+/** The texts between the tags that tell of a package; scripts and styles are none. */
+function fromText(html: string): Message[] {
+  const found: Message[] = [];
+  let silent: string | undefined;
+  for (const part of html.split("<").slice(1)) {
+    const name = /^\/?[a-z]+/i.exec(part)?.[0].toLowerCase();
+    if (silent !== undefined && name !== `/${silent}`) continue;
+    silent = name === "script" || name === "style" ? name : undefined;
+    const text = part.slice(part.indexOf(">") + 1, 4_000);
+    if (silent === undefined && verdict.test(text)) found.push({ text: decoded(clean(text)), type: "" });
+  }
+  return found;
+}
+
+const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
+
+function decoded(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39);/gi, (entity) => entities[entity.toLowerCase()] ?? entity);
 }
 
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };

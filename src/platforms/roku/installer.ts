@@ -14,6 +14,15 @@ const pageBytes = 1024 * 1024;
 /** One piece of a package after the other is read into the same memory. */
 const pieceBytes = 256 * 1024;
 
+export interface UploadOptions {
+  readonly password: string;
+  readonly replace: boolean;
+  /** The realm under which the set has accepted its password before; `undefined` at a first meeting. */
+  readonly realm: string | undefined;
+  /** Told the realm under which it accepts it now. */
+  accepted(realm: string): void;
+}
+
 /**
  * Sends a package: a challenge without a body first, since the set answers 401 without reading and hangs up, then the
  * package once. Every call has a fresh connection. Fails with `dev_auth_failed`, `dev_update_required` or `device_error`.
@@ -21,10 +30,11 @@ const pieceBytes = 256 * 1024;
 export async function upload(
   http: DeviceHttp,
   archive: Archive,
-  options: { password: string; replace: boolean },
+  options: UploadOptions,
   signal: AbortSignal,
 ): Promise<InstallPage> {
   const challenge = await askChallenge(http, signal);
+  if (challenge) checkRealm(challenge, options.realm);
   const body = formOf(archive, options.replace ? "Replace" : "Install");
   const authorization = challenge && authorize(challenge, "POST", options.password);
   const exchange: Exchange = {
@@ -40,8 +50,9 @@ export async function upload(
   };
   const answer = await http
     .alone(exchange, signal)
-    .catch((error: unknown) => explainBreak(http, options.password, error, signal));
+    .catch((error: unknown) => explainBreak(http, options, error, signal));
   if (answer.status === 401) throw wrongPassword();
+  if (challenge) options.accepted(challenge.realm);
   // 577: the set wants to phone home before it takes packages (roku-deploy#180).
   if (answer.status === 577) throw updateRequired();
   if (answer.status < 200 || answer.status > 299)
@@ -63,7 +74,10 @@ async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Chal
       });
     });
   if (answer.status >= 200 && answer.status <= 299) return null;
-  const challenge = answer.status === 401 ? readChallenge(answer.headers.get("www-authenticate") ?? "") : null;
+  const asked = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
+  const challenge = readChallenge(asked);
+  if (!challenge && asked !== "")
+    throw notGiven("in another way than sets do, which would show it to whoever listens", strangerHint);
   if (!challenge)
     throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
   return challenge;
@@ -73,7 +87,12 @@ async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Chal
  * The connection broke in mid-upload. Either the password is wrong (the set hangs up behind its 401), or the set wants a
  * software update (roku-deploy#182): a check of the password without a body tells which.
  */
-async function explainBreak(http: DeviceHttp, password: string, error: unknown, signal: AbortSignal): Promise<never> {
+async function explainBreak(
+  http: DeviceHttp,
+  { password, realm }: UploadOptions,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<never> {
   if (
     signal.aborted ||
     !(error instanceof ZapdError) ||
@@ -83,12 +102,47 @@ async function explainBreak(http: DeviceHttp, password: string, error: unknown, 
     throw error;
   const challenge = await askChallenge(http, signal);
   if (!challenge) throw error;
+  checkRealm(challenge, realm);
   const headers = { Authorization: authorize(challenge, "GET", password) };
   const answer = await http.alone(
     { method: "GET", path, headers, wanted: "head", maxBytes: pageBytes },
     http.within(signal),
   );
   throw answer.status === 401 ? wrongPassword() : updateRequired(error);
+}
+
+/** What every set calls the realm of its installer (2.1); emulators have names of their own. */
+const usualRealm = "rokudev";
+
+const strangerHint = "Check with zapd devices that this address is that of your set";
+
+/**
+ * A digest is work for whoever wants to guess the password, so it goes to whom it is meant for alone: the realm that has
+ * accepted it before, or, at a first meeting, the one of every set. And never without `qop`: what is asked for so could be
+ * looked up in tables (SECURITY.md 2.4).
+ */
+function checkRealm({ realm, qop }: Challenge, known: string | undefined): void {
+  const said = JSON.stringify(realm.slice(0, 64));
+  if (realm !== (known ?? usualRealm)) {
+    if (known === undefined)
+      throw notGiven(
+        `for the realm ${said}, and the password for all sets is given only to the realm "${usualRealm}"`,
+        emulatorHint,
+      );
+    throw notGiven(
+      `for the realm ${said}, and has accepted it as ${JSON.stringify(known)} before`,
+      `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget, then zapd add`,
+    );
+  }
+  if (qop !== "auth") throw notGiven("in the old way, without qop", oldWayHint);
+}
+
+const emulatorHint = `${strangerHint}. An emulator asks for a realm of its own: zapd cannot be given a password for one set alone yet, so give the emulator the realm "${usualRealm}", or install with its own tools`;
+const oldWayHint = `${strangerHint}. On the Roku: Settings > System > Software update > Check now, since current software asks with qop`;
+
+/** The password was asked for by someone, or in a way, that does not get it. */
+function notGiven(how: string, hint: string): ZapdError {
+  return new ZapdError("dev_auth_failed", `asks for the developer password ${how}: nothing was sent`, { hint });
 }
 
 function authorize(challenge: Challenge, method: string, password: string): string {

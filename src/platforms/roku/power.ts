@@ -26,7 +26,8 @@ export async function powerOn(
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {
-  if (silent || !(await answers(ecp, firstAsk, signal))) {
+  // One that has just said that it is in standby is not silent: it needs no call.
+  if ((silent && !ecp.inStandby) || !(await answers(ecp, firstAsk, signal))) {
     const call = { target, surroundings, withinMs, hint: sleepHint, answers: (ms: number) => answers(ecp, ms, signal) };
     await callUntilAwake(call, signal);
     if ((await ecp.info(signal))?.power === "on") return;
@@ -49,9 +50,9 @@ export async function powerOn(
 }
 
 async function press(ecp: Ecp, signal: AbortSignal): Promise<void> {
-  if ((await ecp.command(paths.key("PowerOn"), "turn on", signal)) >= 400) {
+  if ((await ecp.command(paths.key("PowerOn"), "turn on", signal)) >= 400)
     throw new ZapdError("unsupported_key", "has no power-on key");
-  }
+  ecp.powerChanges();
 }
 
 /** Whether the set answers; another set at its address is an error, not an answer. */

@@ -9,21 +9,22 @@ import { rokuServices } from "./services.ts";
 
 /** `/query/apps` (1.4). Menus and screensavers are not apps. */
 export function readApps(text: string): PlatformApp[] {
-  const root = readXml(text);
+  const root = readXml(text, "apps");
   return childrenOf(root, "app").flatMap((element) => {
-    const { id, type } = element.attributes;
+    const { attributes } = element;
+    const { id, type } = attributes;
     if (!id || type === "menu" || type === "ssvr") return [];
-    return [appOf(element, id)];
+    return [appOf(element, attributes, id)];
   });
 }
 
-function appOf(element: Element, platformId: string): PlatformApp {
+function appOf(element: Element, attributes: Element["attributes"], platformId: string): PlatformApp {
   const input = inputOf(platformId);
   const name = (element.text || platformId).slice(0, 256);
-  const common = { platformId: platformId.slice(0, 128), name, version: element.attributes["version"] || null };
+  const common = { platformId: platformId.slice(0, 128), name, version: attributes["version"] || null };
   if (platformId === "dev") return { ...common, type: "dev", id: "dev" };
   if (input !== null) return { ...common, type: input === "tuner" ? "tuner" : "input", id: input };
-  if (element.attributes["type"] === "tvin") return { ...common, type: "input" };
+  if (attributes["type"] === "tvin") return { ...common, type: "input" };
   const service = rokuServices.get(platformId);
   return { ...common, type: "app", ...(service !== undefined && { id: service }) };
 }
@@ -33,12 +34,13 @@ const dynamicMenu = "562859";
 
 /** `/query/active-app` (1.5): home is `null`, in whichever of its spellings. */
 export function readActiveApp(text: string): { app: PlatformApp | null; screensaver: boolean } {
-  const root = readXml(text);
+  const root = readXml(text, "active-app");
   const element = childrenOf(root, "app")[0];
-  const { id, type } = element?.attributes ?? {};
+  const attributes = element?.attributes ?? {};
+  const { id, type } = attributes;
   const home = !id || id === dynamicMenu || id === "home" || type === "home" || type === "menu";
   return {
-    app: home || !element || !id ? null : appOf(element, id),
+    app: home || !element || !id ? null : appOf(element, attributes, id),
     screensaver: child(root, "screensaver") !== undefined || type === "ssvr",
   };
 }
@@ -59,7 +61,7 @@ const playing: ReadonlyMap<string, Playback["status"]> = new Map([
  * remembers the app before: its position is trusted only for the app that is shown.
  */
 export function readPlayback(text: string, active: string | null | undefined): Playback | null {
-  const player = readXml(text);
+  const player = readXml(text, "player");
   const status = playing.get(player.attributes["state"]?.toLowerCase() ?? "");
   const plugin = child(player, "plugin")?.attributes["id"];
   const foreign = plugin !== undefined && active !== undefined && plugin !== active;
@@ -83,7 +85,8 @@ function milliseconds(text: string | null): number | null {
 
 /** `/query/audio-device` (1.7): the only place where a volume can be read. */
 export function readVolume(text: string): PlatformState["volume"] {
-  const global = child(readXml(text), "global") ?? readXml(text);
+  const root = readXml(text, "audio-device");
+  const global = child(root, "global") ?? root;
   const level = Number.parseInt(childText(global, "volume") ?? "", 10);
   const muted = childText(global, "muted");
   if (Number.isNaN(level) && muted === null) return null;

@@ -2,7 +2,7 @@ import { createHash, randomInt } from "node:crypto";
 import type { Request } from "../http.ts";
 
 const USER = "rokudev";
-const REALM = "rokudev";
+const USUAL_REALM = "rokudev";
 const KEPT_NONCES = 256;
 
 export interface Gate {
@@ -11,7 +11,7 @@ export interface Gate {
   admits(request: Request): boolean;
 }
 
-export function createGate(password: string): Gate {
+export function createGate(password: string, realm = USUAL_REALM): Gate {
   const nonces = new Set<string>();
   return {
     challenge() {
@@ -20,15 +20,15 @@ export function createGate(password: string): Gate {
       for (const oldest of nonces) {
         if (nonces.size > KEPT_NONCES) nonces.delete(oldest);
       }
-      return ["WWW-Authenticate", `Digest qop="auth", realm="${REALM}", nonce="${nonce}"`];
+      return ["WWW-Authenticate", `Digest qop="auth", realm="${realm}", nonce="${nonce}"`];
     },
     admits(request) {
       const words = parse(request.headers.authorization ?? "");
-      if (words === null || words.username !== USER || words.realm !== REALM) return false;
+      if (words === null || words.username !== USER || words.realm !== realm) return false;
       if (words.nonce === undefined || !nonces.has(words.nonce)) return false;
       // The uri must be the request line's, query and all (2.1).
       if (words.uri !== request.target) return false;
-      const expected = expectedResponse(words, request.method, password);
+      const expected = expectedResponse(words, { method: request.method, realm, password });
       return expected !== null && words.response?.toLowerCase() === expected;
     },
   };
@@ -36,9 +36,12 @@ export function createGate(password: string): Gate {
 
 type Words = Readonly<Record<string, string | undefined>>;
 
-function expectedResponse(words: Words, method: string, password: string): string | null {
+function expectedResponse(
+  words: Words,
+  { method, realm, password }: { method: string; realm: string; password: string },
+): string | null {
   const { nonce, uri, qop, nc, cnonce } = words;
-  const secret = md5(`${USER}:${REALM}:${password}`);
+  const secret = md5(`${USER}:${realm}:${password}`);
   const subject = md5(`${method}:${uri}`);
   if (qop === undefined) return md5(`${secret}:${nonce}:${subject}`);
   if (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc ?? "")) return null;

@@ -133,6 +133,26 @@ export function developerDocument(model: Model, word: string): string {
   );
 }
 
+/** `/query/registry/dev`, with nothing an app would have kept in it. */
+export function registry({ identity }: Model): string {
+  return xmlDocument(
+    element("plugin-registry", {}, [
+      element("registry", {}, [
+        element("dev-id", {}, identity.seed.slice(0, 40)),
+        element("plugins", {}, "dev"),
+        element("space-available", {}, "32768"),
+        element("sections", {}, []),
+      ]),
+      element("status", {}, "OK"),
+    ]),
+  );
+}
+
+/** What `/exit-app` answers for an app that was running (1.8). */
+export function exited(): string {
+  return xmlDocument(element("exit-app", {}, [element("status", {}, "OK")]));
+}
+
 export function appState(model: Model, app: SimulatedApp): string {
   return xmlDocument(
     element("app-state", {}, [

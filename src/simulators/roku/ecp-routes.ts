@@ -93,7 +93,10 @@ function developerOnly(act: Act): Act {
 }
 
 function developerQuery(word: string): Act {
-  return developerOnly((model) => (model.active === null ? EMPTY(202) : xml(documents.developerDocument(model, word))));
+  return developerOnly((model) => {
+    if (model.active === null) return EMPTY(202);
+    return xml(word === "registry" ? documents.registry(model) : documents.developerDocument(model, word));
+  });
 }
 
 function unknownKey(_model: Model, [word = ""]: string[]): Answer | null {
@@ -133,6 +136,7 @@ function input(model: Model, _words: string[], params: Params): Answer {
   return EMPTY(200);
 }
 
+// Roku's documentation has a status, clients read a document beside it (1.8).
 function exit(model: Model, [id = "", force]: string[]): Answer {
-  return EMPTY(exitApp(model, id, force === "true") === "not-running" ? 404 : 200);
+  return exitApp(model, id, force === "true") === "not-running" ? EMPTY(404) : xml(documents.exited());
 }

@@ -19,7 +19,7 @@ export interface Form {
 
 /** The development application installer (2.1). */
 export function installer(model: Model, password: string, record: (request: RecordedRequest) => void): HttpOptions {
-  const gate = createGate(password);
+  const gate = createGate(password, model.identity.developer?.realm);
   return {
     headers: [],
     record,
@@ -75,7 +75,7 @@ function submit(model: Model, mysubmit: string, form: Form): Message[] {
   }
   if (/^convert to (squashfs|cramfs)$/i.test(mysubmit)) return convertPackage(model);
   if (!/^delete(all)?$/i.test(mysubmit)) return [];
-  const mayLack = model.identity.developer?.archiveOptional ?? false;
+  const mayLack = model.identity.developer?.archiveOptional ?? true;
   return form.hasArchiveField || mayLack ? deletePackage(model) : [missingArchive()];
 }
 

@@ -78,8 +78,10 @@ export interface DeveloperOptions {
   password: string;
   installerPort?: number;
   consolePort?: number;
-  /** Take a Delete form without an `archive` field. Default false: the form must carry it, empty (2.1). */
+  /** Take a Delete form without an `archive` field. Default true, as the usual deploy tool sends it; false is as 2.1 has it. */
   archiveOptional?: boolean;
+  /** What the installer calls its realm; emulators have names of their own. Default `rokudev`. */
+  realm?: string;
 }
 
 /** Everything about a set that never changes while it exists. */

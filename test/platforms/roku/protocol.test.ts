@@ -23,7 +23,9 @@ describe.skipIf(noCaptures !== null)(
   `the captures of a TCL set${noCaptures === null ? "" : ` (skipped: ${noCaptures})`}`,
   () => {
     test("device-info", () => {
-      expect(readDeviceInfo(capture("device-info"))).toEqual({
+      const { ids, ...said } = readDeviceInfo(capture("device-info"));
+      expect(ids[0]).toBe("X02000EM0025");
+      expect(said).toEqual({
         identity: "X02000EM0025",
         serial: "X02000EM0025",
         name: "TCL Roku TV 32S357",
@@ -39,7 +41,9 @@ describe.skipIf(noCaptures !== null)(
     });
 
     test("the description: its manufacturer is the brand, and it says nothing of access", () => {
-      expect(readDescription(capture("device-description"))).toEqual({
+      const { ids, ...said } = readDescription(capture("device-description"));
+      expect(ids[0]).toBe("X02000EM0025");
+      expect(said).toEqual({
         identity: "X02000EM0025",
         serial: "X02000EM0025",
         name: "TCL Roku TV 32S357",
@@ -58,6 +62,7 @@ describe.skipIf(noCaptures !== null)(
 describe("device-info", () => {
   test("with a serial alone is a device of which nothing else is known", () => {
     expect(facts({})).toEqual({
+      ids: ["X1"],
       identity: "X1",
       serial: "X1",
       name: null,
@@ -72,10 +77,13 @@ describe("device-info", () => {
     });
   });
 
-  test("without a serial is no device", () => {
-    expect(failure(() => readDeviceInfo(info({ "user-device-name": "x" }, "")))).toBe("device_error");
-    expect(failure(() => readDeviceInfo(info({}, "<serial-number/>")))).toBe("device_error");
-    expect(failure(() => readDeviceInfo("Not found"))).toBe("device_error");
+  test("without a serial is known by its udn or its device id, and by nothing where it says neither", () => {
+    const without = (facts: Record<string, string>) => readDeviceInfo(info(facts, "<serial-number/>"));
+    expect(without({ "user-device-name": "x" }).ids).toEqual([]);
+    expect(without({ udn: "UUID:29-A", "device-id": "S7" }).ids).toEqual(["29-a", "S7"]);
+    expect(without({ "device-id": "S7" }).identity).toBe("S7");
+    for (const text of ["Not found", "<html><body>Not found</body></html>"])
+      expect(failure(() => readDeviceInfo(text))).toBe("device_error");
   });
 
   test("is read whatever its root is called", () => {
@@ -180,12 +188,10 @@ describe("the description", () => {
   const description = (device: string) => `<root><device>${device}</device></root>`;
   const type = "<deviceType>urn:roku-com:device:player:1-0</deviceType>";
 
-  test("of another device, or without a serial, is refused", () => {
+  test("of another device is refused", () => {
     for (const device of [
       "<deviceType>urn:schemas-upnp-org:device:Basic:1</deviceType><serialNumber>1</serialNumber><manufacturer>Roku</manufacturer>",
       "<serialNumber>1</serialNumber>",
-      type,
-      `${type}<serialNumber/>`,
       "",
     ])
       expect(failure(() => readDescription(description(device)))).toBe("device_error");

@@ -1,0 +1,244 @@
+/** Who a Roku is, read alike when it is added and when it is commanded, however little it says and in whichever charset. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, refuse, succeed } from "./checked.ts";
+import { app, appsDocument, description } from "./fake-documents.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { Reply } from "./fake-wire.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(options: FakeOptions = {}): Promise<FakeRoku> {
+  const set = await FakeRoku.start(options);
+  fakes.push(set);
+  return set;
+}
+
+const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'): Reply => ({
+  status: 200,
+  headers: { "Content-Type": type },
+  body,
+});
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+/** What every set that was added must do afterwards. */
+async function obeys(set: FakeRoku, id: string): Promise<void> {
+  set.forget();
+  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "sequence", { id, body: { keys: ["up", "down"], delay_ms: 0 } });
+  await succeed(daemon, "launch", { id, body: { app: "12" } });
+  await succeed(daemon, "getState", { id });
+  expect(set.commands).toEqual(["/keypress/Home", "/keypress/Up", "/keypress/Down", "/launch/12"]);
+}
+
+const poor: Readonly<Record<string, (set: FakeRoku) => void>> = {
+  "an empty device-info": (set) => set.broken.set("/query/device-info", page("")),
+  "a device-info that is no document": (set) => set.broken.set("/query/device-info", page("busy")),
+  "a device-info of a web page": (set) => set.broken.set("/query/device-info", page("<html><body>hi</body></html>")),
+  "a device-info without anything in it": (set) => set.broken.set("/query/device-info", page("<device-info/>")),
+  "no device-info": (set) => set.broken.set("/query/device-info", { status: 404 }),
+  "a device-info that fails": (set) => set.broken.set("/query/device-info", { status: 500 }),
+  "a device-info that hangs up": (set) => set.broken.set("/query/device-info", "close"),
+};
+
+for (const [what, spoil] of Object.entries(poor)) {
+  for (const close of [undefined, "said", "rude"] as const) {
+    const how = close ? `, and a connection that it closes (${close})` : "";
+    test.concurrent(`${what}, but a serial in the description${how}: added, and commanded`, async () => {
+      const set = await start(close ? { style: { close } } : {});
+      spoil(set);
+      const { id, serial } = await add(daemon, set);
+      expect(serial).toBe(set.serial);
+      await obeys(set, id);
+    });
+  }
+}
+
+test.concurrent("a device-info without a serial gets it from the description, and all else from itself", async () => {
+  const set = await start({ name: "Attic" });
+  const told = description(set.facts);
+  set.facts.delete("serial-number");
+  set.broken.set("/", page(told));
+  const device = await add(daemon, set);
+  expect(device).toMatchObject({ serial: set.serial, name: "Attic", kind: "tv", model: "55N7" });
+  await obeys(set, device.id);
+});
+
+test.concurrent("a set that says no serial anywhere is known by its udn, and one without that by its device id", async () => {
+  for (const gone of [["serial-number"], ["serial-number", "udn"]]) {
+    const set = await start();
+    for (const name of gone) set.facts.delete(name);
+    if (gone.length > 1) set.broken.set("/", page(description(set.facts).replace(/<UDN>.*<\/UDN>/, "")));
+    const device = await add(daemon, set);
+    expect(device.serial).toBeNull();
+    await obeys(set, device.id);
+    // Found again, it is the same one.
+    expect((await add(daemon, set)).id).toBe(device.id);
+    // Another in its place is not.
+    set.facts.set("udn", "0000-other");
+    set.facts.set("device-id", "S-other");
+    set.broken.delete("/");
+    await Bun.sleep(2_100);
+    set.forget();
+    await refuse(daemon, "key", { id: device.id, body: { key: "home" } }, "device_unreachable");
+    expect(set.commands).toEqual([]);
+  }
+});
+
+test.concurrent("a set that says nothing to know it by is told to be that, and a web server is no set", async () => {
+  const set = await start();
+  for (const name of ["serial-number", "udn", "device-id"]) set.facts.delete(name);
+  set.broken.set("/", page(description(set.facts).replace(/<(UDN|serialNumber)>.*?<\/\1>/g, "")));
+  const error = await refuse(daemon, "addDevice", { body: set.address }, "device_error");
+  expect(error.message).toContain("no serial number");
+  set.broken.set("/", page("<html><body>It works</body></html>", "text/html"));
+  set.broken.set("/query/device-info", { status: 404 });
+  await refuse(daemon, "addDevice", { body: set.address }, "device_error");
+});
+
+test.concurrent("a web page in the place of a list is an error, and no app is marked as gone for it", async () => {
+  const set = await start();
+  const { id } = await add(daemon, set);
+  const { apps } = await succeed(daemon, "refresh", { id });
+  expect(apps.length).toBeGreaterThan(5);
+  const pages = [
+    "<html><body>Please wait</body></html>",
+    "<!DOCTYPE html><html></html>",
+    "<device-info></device-info>",
+    "<error>busy</error>",
+    "",
+    appsDocument(set.apps).slice(0, 300),
+  ];
+  for (const body of pages) {
+    set.broken.set("/query/apps", page(body));
+    expect([body, (await refuse(daemon, "refresh", { id }, "device_error")).code]).toEqual([body, "device_error"]);
+    expect((await succeed(daemon, "listApps", { id })).apps.filter((one) => !one.installed)).toEqual([]);
+  }
+  set.broken.set("/query/apps", page("<apps/>"));
+  expect((await succeed(daemon, "refresh", { id })).removed.length).toBe(apps.length);
+  // Nor is a page in the place of what is shown the home screen.
+  set.broken.set("/query/active-app", page("<html><body>Please wait</body></html>"));
+  set.broken.delete("/query/apps");
+  const { confirmed } = await succeed(daemon, "launch", { id, body: { app: "12" } });
+  expect(confirmed).toBeNull();
+});
+
+test.concurrent("the charset that the header, the declaration or the first bytes name is used", async () => {
+  const set = await start();
+  const { id } = await add(daemon, set);
+  const name = "Größe für Café";
+  const document = (encoding: string) =>
+    `<?xml version="1.0" encoding="${encoding}" ?>\n<apps>\n<app id="4711" type="appl" version="1">${name}</app>\n</apps>`;
+  const told: Readonly<Record<string, Reply>> = {
+    "UTF-8": page(document("UTF-8")),
+    "ISO-8859-1 by its header": page(Buffer.from(document("x"), "latin1"), 'text/xml; charset="ISO-8859-1"'),
+    "windows-1252 by its header": page(Buffer.from(document("x"), "latin1"), "text/xml;charset=windows-1252"),
+    "ISO-8859-1 by its declaration": page(Buffer.from(document("ISO-8859-1"), "latin1"), "text/xml"),
+    "ISO-8859-1 by its declaration, whatever the header says": page(Buffer.from(document("iso-8859-1"), "latin1")),
+    "a charset that nobody knows": page(document("klingon"), "text/xml; charset=klingon"),
+    "UTF-8 that is said to be UTF-16": page(document("UTF-16"), "text/xml"),
+    "UTF-16 with its mark": page(Buffer.from(`\ufeff${document("UTF-16")}`, "utf16le"), "text/xml"),
+    "UTF-8 with its mark": page(`\ufeff${document("UTF-8")}`, "text/xml"),
+  };
+  for (const [what, reply] of Object.entries(told)) {
+    set.broken.set("/query/apps", reply);
+    const { apps } = await succeed(daemon, "refresh", { id });
+    expect([what, apps.find((one) => one.platform_id === "4711")?.name]).toEqual([what, name]);
+  }
+});
+
+test.concurrent("more apps than a thousand are kept, every one of them", async () => {
+  const set = await start({
+    apps: Array.from({ length: 2_500 }, (_, at) => app(String(100_000 + at), `Channel ${at}`)),
+  });
+  const { id } = await add(daemon, set);
+  const { apps } = await succeed(daemon, "refresh", { id });
+  expect(apps.filter((one) => one.installed).length).toBe(2_500);
+  expect((await succeed(daemon, "launch", { id, body: { app: "Channel 2499" } })).app.platform_id).toBe("102499");
+  // More than anyone has is told, and nothing is lost for it.
+  set.apps = Array.from({ length: 6_000 }, (_, at) => app(String(at + 1), "x", null, null));
+  expect((await refuse(daemon, "refresh", { id }, "device_error")).message).toContain("6000 apps");
+  expect((await succeed(daemon, "listApps", { id })).apps.filter((one) => one.installed).length).toBe(2_500);
+});
+
+test.concurrent("names: exact, then without case, then & and + as words, and only then without punctuation", async () => {
+  const set = await start({
+    apps: [
+      app("1", "AMC"),
+      app("2", "AMC+"),
+      app("3", "Tom & Jerry"),
+      app("4", "Disney+"),
+      app("5", "7plus"),
+      app("6", "News (US)"),
+      app("7", "NEWS us"),
+      app("8", "news us"),
+    ],
+  });
+  const { id } = await add(daemon, set);
+  const wanted: [string, string][] = [
+    ["amc+", "2"],
+    ["AMC+", "2"],
+    ["amc", "1"],
+    ["amc plus", "2"],
+    ["tom and jerry", "3"],
+    ["Tom & Jerry", "3"],
+    ["tom jerry", "3"],
+    ["disney", "4"],
+    ["disney plus", "4"],
+    ["7+", "5"],
+    ["NEWS us", "7"],
+    ["news (us)", "6"],
+  ];
+  for (const [said, meant] of wanted) {
+    const { app: launched } = await succeed(daemon, "launch", { id, body: { app: said } });
+    expect([said, launched.platform_id]).toEqual([said, meant]);
+  }
+  for (const said of ["News Us", "news-us!"])
+    await refuse(daemon, "launch", { id, body: { app: said } }, "ambiguous_app");
+});
+
+test.concurrent("a set that does not say what it shows: a launch is unconfirmed at once, and stop presses Home", async () => {
+  const set = await start();
+  const { id } = await add(daemon, set);
+  set.broken.set("/query/active-app", { status: 404 });
+  const started = performance.now();
+  expect((await succeed(daemon, "launch", { id, body: { app: "12" } })).confirmed).toBeNull();
+  expect(performance.now() - started).toBeLessThan(1_500);
+  set.forget();
+  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  expect(set.commands).toEqual(["/keypress/Home"]);
+});
+
+test.concurrent("in Limited mode a service is launched by its name, and what is withheld names the setting", async () => {
+  const set = await start({ mode: "limited" });
+  set.limitedLaunch = true;
+  const { id } = await add(daemon, set);
+  for (const [said, meant] of [
+    ["netflix", "12"],
+    ["Prime Video", "13"],
+    ["837", "837"],
+  ] as const) {
+    set.forget();
+    const { app: launched } = await succeed(daemon, "launch", { id, body: { app: said } });
+    expect([said, launched.platform_id, set.commands]).toEqual([said, meant, [`/launch/${meant}`]]);
+  }
+  for (const key of ["literal:hello", "home"]) {
+    const error = await refuse(daemon, "key", { id, body: { key } }, "device_refused");
+    expect(`${error.message} ${error.hint}`).toMatch(/Limited.*Network access: Enabled/);
+  }
+  const unknown = await refuse(daemon, "launch", { id, body: { app: "My own channel" } }, "device_refused");
+  expect(unknown.hint).toContain("Network access");
+  const missing = await refuse(daemon, "launch", { id, body: { app: "hulu" } }, "app_not_found");
+  // What the list is for cannot be asked of it.
+  expect(missing.hint).not.toContain("zapd refresh");
+  expect(missing.hint).toContain("Network access");
+});

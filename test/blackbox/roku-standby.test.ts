@@ -1,0 +1,174 @@
+/** A Roku TV in standby answers, and takes keys that nobody sees: it is turned on first, or an error says that it cannot be. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { add, type Call, type Name, refuse, succeed } from "./checked.ts";
+import { app } from "./fake-documents.ts";
+import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { install, sound } from "./packages.ts";
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
+  const set = await FakeRoku.start(options);
+  fakes.push(set);
+  const { id } = await add(daemon, set);
+  set.forget();
+  return { set, id };
+}
+
+const inStandby = (options: FakeOptions = {}) =>
+  start({ ...options, facts: { "power-mode": "Ready", ...options.facts } });
+const power = (set: FakeRoku) => set.facts.get("power-mode");
+const key = (id: string, name: string) => succeed(daemon, "key", { id, body: { key: name } });
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({
+    config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
+  });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+const commands: Readonly<Record<string, readonly [Name, Call, readonly string[]]>> = {
+  "a key": ["key", { body: { key: "home" } }, ["/keypress/Home"]],
+  "a key that looks at the player": ["key", { body: { key: "pause" } }, ["/keypress/Play"]],
+  "the volume": ["key", { body: { key: "volume-up" } }, ["/keypress/VolumeUp"]],
+  text: ["key", { body: { key: "literal:ab" } }, ["/keypress/Lit_a", "/keypress/Lit_b"]],
+  "a launch": ["launch", { body: { app: "12" } }, ["/launch/12"]],
+  "a launch by name": ["launch", { body: { app: "netflix" } }, ["/launch/12"]],
+  "a sequence": ["sequence", { body: { keys: ["up", "select"], delay_ms: 0 } }, ["/keypress/Up", "/keypress/Select"]],
+};
+
+for (const [what, [name, call, sent]] of Object.entries(commands)) {
+  for (const facts of [{}, { "wifi-mac": null, "ethernet-mac": null }]) {
+    const known = "wifi-mac" in facts ? ", though no network address of its hardware is known" : "";
+    test.concurrent(`${what} turns it on first${known}, and is sent once`, async () => {
+      const { set, id } = await inStandby({ facts });
+      await succeed(daemon, name, { id, ...call });
+      expect(power(set)).toBe("PowerOn");
+      expect(set.commands).toEqual(["/keypress/PowerOn", ...sent]);
+      expect(set.wakes).toBe(0);
+      expect((await succeed(daemon, "getDevice", { id })).power).toBe("on");
+    });
+  }
+}
+
+test.concurrent("an installation and a reload turn it on first", async () => {
+  const { set, id } = await inStandby();
+  expect((await install(daemon, id, sound("standby"))).status).toBe(200);
+  expect(set.commands[0]).toBe("/keypress/PowerOn");
+  set.facts.set("power-mode", "Ready");
+  set.active = null;
+  await Bun.sleep(2_100);
+  set.forget();
+  await succeed(daemon, "reload", { id });
+  expect(set.commands[0]).toBe("/keypress/PowerOn");
+  expect(set.active).toMatchObject({ id: "dev" });
+});
+
+test.concurrent("power-off and stop leave it as it is, and power-on and power turn it on", async () => {
+  const { set, id } = await inStandby();
+  await key(id, "power-off");
+  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  // Even with an app that it says it shows.
+  set.active = app("12", "Netflix");
+  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  expect(power(set)).toBe("Ready");
+  expect(set.commands.filter((command) => command !== "/keypress/PowerOff")).toEqual([]);
+  await key(id, "power-on");
+  expect(power(set)).toBe("PowerOn");
+  set.facts.set("power-mode", "Ready");
+  set.forget();
+  await key(id, "power");
+  expect(set.commands).toEqual(["/keypress/Power"]);
+  expect(power(set)).toBe("PowerOn");
+});
+
+test.concurrent("a set that is on costs no call more: one for a key over a warm connection, and its word is renewed every two seconds", async () => {
+  const { set, id } = await start();
+  await key(id, "home");
+  await key(id, "home");
+  await Bun.sleep(100);
+  await key(id, "home");
+  set.forget();
+  for (let times = 0; times < 5; times++) await key(id, "up");
+  expect(set.wire.requests.map((request) => request.target)).toEqual(Array(5).fill("/keypress/Up"));
+});
+
+test.concurrent("a set that is turned off by another hand while keys are pressed is turned on again within two seconds", async () => {
+  const { set, id } = await start();
+  await key(id, "home");
+  set.facts.set("power-mode", "Ready");
+  set.forget();
+  const began = performance.now();
+  while (power(set) === "Ready" && performance.now() - began < 5_000) {
+    await key(id, "up");
+    await Bun.sleep(100);
+  }
+  expect(power(set)).toBe("PowerOn");
+  expect(performance.now() - began).toBeLessThan(3_500);
+});
+
+test.concurrent("turned off by zapd itself, the very next key turns it on", async () => {
+  const { set, id } = await start();
+  await key(id, "home");
+  await key(id, "power-off");
+  expect(power(set)).toBe("Ready");
+  set.forget();
+  await key(id, "up");
+  expect(set.commands).toEqual(["/keypress/PowerOn", "/keypress/Up"]);
+});
+
+test.concurrent("where its settings let nobody turn it on, an error says so, and nothing is sent", async () => {
+  const { set, id } = await inStandby({ mode: "limited" });
+  set.limitedLaunch = true;
+  for (const [name, call] of [
+    ["launch", { body: { app: "12" } }],
+    ["key", { body: { key: "home" } }],
+    ["key", { body: { key: "literal:a" } }],
+  ] as const) {
+    const error = await refuse(daemon, name, { id, ...call }, "device_refused");
+    expect(`${error.message} ${error.hint}`).toMatch(/standby.*Limited.*Network access/);
+  }
+  expect(set.commands).toEqual([]);
+  expect(power(set)).toBe("Ready");
+});
+
+test.concurrent("one that takes the key and stays in standby is told to do so, and the command is not sent", async () => {
+  const { set, id } = await inStandby();
+  set.broken.set("/keypress/PowerOn", { status: 202 });
+  const error = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_error");
+  expect(error.message).toContain("off");
+  expect(set.commands.filter((command) => command !== "/keypress/PowerOn")).toEqual([]);
+}, 30_000);
+
+test.concurrent("one that falls from standby into deep sleep is called by magic packets, then turned on", async () => {
+  const { set, id } = await inStandby();
+  expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
+  await set.sleep();
+  await key(id, "home");
+  expect(set.wakes).toBeGreaterThan(0);
+  expect(set.commands.slice(-2)).toEqual(["/keypress/PowerOn", "/keypress/Home"]);
+});
+
+test.concurrent("a player, which knows no power of its own, takes its keys as ever", async () => {
+  for (const mode of ["PowerOn", "Headless", "Ready"]) {
+    const { set, id } = await start({ kind: "stick", facts: { "power-mode": mode } });
+    await key(id, "home");
+    expect([mode, set.commands]).toEqual([mode, ["/keypress/Home"]]);
+  }
+});
+
+test.concurrent("a set that cannot be turned on by zapd is not told to be turned on by it", async () => {
+  const set = await FakeRoku.start({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
+  fakes.push(set);
+  const { id } = await add(daemon, set);
+  await set.sleep();
+  const error = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+  expect(error.hint ?? "").not.toContain("power-on");
+  expect(error.hint ?? "").not.toBe("");
+});

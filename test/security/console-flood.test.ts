@@ -1,0 +1,130 @@
+/** A set whose console never stops (SECURITY.md T34): what it costs the daemon, and what its readers are told. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { add, succeed } from "../blackbox/checked.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+
+const mebibyte = 1024 * 1024;
+const answerAtMost = 2 * mebibyte + 16 * 1024;
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+const floods: ChildProcess[] = [];
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" } } });
+});
+
+afterAll(async () => {
+  for (const flood of floods) flood.kill("SIGKILL");
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+/** A set whose console is a process of its own, which prints the same piece for ever, as fast as it is read. */
+async function flooding(piece: string): Promise<string> {
+  const fake = await FakeRoku.start();
+  fakes.push(fake);
+  const program = `
+    const piece = Buffer.from(${JSON.stringify(piece)}.repeat(${Math.ceil(mebibyte / Buffer.byteLength(piece))}));
+    const server = require("node:net").createServer((socket) => {
+      socket.on("error", () => {});
+      const more = () => { while (!socket.destroyed && socket.write(piece)); };
+      socket.on("drain", more);
+      more();
+    }).listen(0, "${fake.host}", () => process.stdout.write(String(server.address().port)));`;
+  const flood = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  floods.push(flood);
+  const port = await new Promise<number>((resolve) =>
+    flood.stdout?.once("data", (said: Buffer) => resolve(Number(said))),
+  );
+  const { host, port: control, ports } = fake.address;
+  const { id } = await succeed(daemon, "addDevice", {
+    body: { host, port: control, ports: { ...ports, console: port } },
+  });
+  return id;
+}
+
+const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
+const field = (name: string) =>
+  Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(proc("status"), "utf8"))?.[1]) / 1024;
+
+/** One answer of the console, with the bytes that it took. */
+async function read(id: string, cursor?: string) {
+  const query = cursor === undefined ? "" : `?cursor=${encodeURIComponent(cursor)}`;
+  const response = await fetch(`${daemon.url}/devices/${id}/dev/logs${query}`);
+  const text = await response.text();
+  expect([response.status, text.slice(0, 10)]).toEqual([200, '{"ok":true']);
+  const { data } = JSON.parse(text) as { data: { lines: string[]; cursor: string; dropped?: number } };
+  return { ...data, bytes: Buffer.byteLength(text) };
+}
+
+test("T34 a console that floods costs 16 MiB at most, its answers 2 MiB, and what was dropped is counted", async () => {
+  // The first long answer of all loads code, and takes its memory, whoever gives it.
+  const quiet = await FakeRoku.start();
+  fakes.push(quiet);
+  quiet.console.print(...Array.from({ length: 2_500 }, (_, at) => `${at} `.padEnd(1_000, "y")));
+  await read((await add(daemon, quiet)).id);
+  const id = await flooding(`${'a line that says "something" \\\\ é'.padEnd(1_000, "x")}\r\n`);
+  writeFileSync(proc("clear_refs"), "5");
+  const before = field("VmRSS");
+  let slowest = 0;
+  const first = await read(id);
+  let last = first;
+  for (const until = performance.now() + 4_000; performance.now() < until; ) {
+    const start = performance.now();
+    await daemon.api("GET", "/health");
+    slowest = Math.max(slowest, performance.now() - start);
+    last = await read(id, last.cursor);
+    expect(last.bytes).toBeLessThan(answerAtMost);
+    await Bun.sleep(50);
+  }
+  const grown = field("VmHWM") - before;
+  measured("T34", "a console that floods", `${grown.toFixed(1)} MiB, health within ${slowest.toFixed(0)} ms`);
+  expect(grown).toBeLessThan(16);
+  expect(slowest).toBeLessThan(200);
+  expect(first.bytes).toBeLessThan(answerAtMost);
+  expect(first.lines.length).toBeGreaterThan(1_000);
+
+  // Every line is told or counted, whoever reads from wherever.
+  const place = (cursor: string) => Number(cursor.split(".")[1]);
+  const behind = await read(id, first.cursor);
+  expect(behind.dropped).toBeGreaterThan(0);
+  expect(behind.lines.length + (behind.dropped ?? 0)).toBe(place(behind.cursor) - place(first.cursor));
+  expect(behind.bytes).toBeLessThan(answerAtMost);
+}, 60_000);
+
+test("T34 a line that never ends, and lines of nothing, cost no more", async () => {
+  writeFileSync(proc("clear_refs"), "5");
+  const before = field("VmRSS");
+  for (const piece of [
+    "x",
+    "\r\n",
+    "\u0001",
+    "\u00ff\u00ff\u0000",
+    '"'.repeat(8_000) + "\n",
+    "📺".repeat(3_000) + "\n",
+  ]) {
+    const id = await flooding(piece);
+    for (let times = 0; times < 3; times++) expect((await read(id)).bytes).toBeLessThan(answerAtMost);
+    await succeed(daemon, "removeDevice", { id });
+    floods.pop()?.kill("SIGKILL");
+  }
+  const grown = field("VmHWM") - before;
+  measured("T34", "six odd floods one after the other", `${grown.toFixed(1)} MiB`);
+  expect(grown).toBeLessThan(16);
+}, 60_000);
+
+test("a console that says little drops nothing, and says nothing of it", async () => {
+  const fake = await FakeRoku.start();
+  fakes.push(fake);
+  const { id } = await add(daemon, fake);
+  fake.console.print("one", "two");
+  const { lines, cursor } = await read(id);
+  expect(lines).toEqual(["one", "two"]);
+  fake.console.print("three");
+  for (const at of [undefined, cursor, "nonsense"]) expect("dropped" in (await read(id, at))).toBe(false);
+});

@@ -1,0 +1,143 @@
+/** What one document of a set may cost the daemon, whatever shape it has (SECURITY.md T8, T34). */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { add, ask, refuse, succeed } from "../blackbox/checked.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+
+const mebibyte = 1024 * 1024;
+const filled = (part: string, head = "<apps>", tail = "</apps>") =>
+  head + part.repeat(Math.floor((mebibyte - head.length - tail.length - 64) / part.length)) + tail;
+const numbered = (part: (at: number) => string) => {
+  let text = "<apps>";
+  for (let at = 0; text.length < mebibyte - 256; at++) text += part(at);
+  return `${text}</apps>`;
+};
+
+/** A mebibyte each, of what a parser finds hard. */
+const shapes: Readonly<Record<string, string>> = {
+  "text and elements in turn": filled("x<a/>"),
+  elements: filled("<a></a>"),
+  "elements with attributes": filled('<a b="c" d="e"/>'),
+  "one element of many attributes": `<apps ${numbered((at) => `a${at}="1" `).slice(6, -7)}/>`,
+  "attributes without values": filled("a ", "<apps ", "/>"),
+  "a long name": filled("a", "<apps ", "/>"),
+  "a long attribute": filled("a", '<apps a="', '"/>'),
+  "a long text": filled("x"),
+  "wide characters": filled("📺").slice(0, mebibyte / 2),
+  references: filled("&amp;"),
+  "character references": filled("&#x41;"),
+  comments: filled("<!---->"),
+  "sections of literal text": filled("<![CDATA[x]]>"),
+  instructions: filled("<?a?>"),
+  depth: filled("<a>"),
+  "ends without beginnings": filled("</a>"),
+  "tags that never end": filled("<a "),
+  "comments that never end": filled("<!--"),
+  "quotes that never end": filled("<a b='"),
+  brackets: filled("<"),
+  blanks: filled(" \r\n\t", "<apps", "/>"),
+  "apps of no name": filled('<app id="1"/>'),
+};
+
+let daemon: TestDaemon;
+const fakes: FakeRoku[] = [];
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" } } });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(fakes.map((fake) => fake.stop()));
+});
+
+async function set(): Promise<{ fake: FakeRoku; id: string }> {
+  const fake = await FakeRoku.start();
+  fakes.push(fake);
+  return { fake, id: (await add(daemon, fake)).id };
+}
+
+const page = (body: string) => ({ status: 200, headers: { "Content-Type": "text/xml" }, body });
+const proc = (file: string) => `/proc/${daemon.process.pid}/${file}`;
+
+/** Milliseconds of processor time that the daemon has used, all its threads together. */
+function used(): number {
+  const fields = readFileSync(proc("stat"), "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** Mebibytes in memory now, and at most since the mark was set. */
+function memory(): { now: number; most: number } {
+  const field = (name: string) =>
+    Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(proc("status"), "utf8"))?.[1]) / 1024;
+  return { now: field("VmRSS"), most: field("VmHWM") };
+}
+
+test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape", async () => {
+  const { fake, id } = await set();
+  const worst = { ms: 0, mebibytes: 0 };
+  // The first of all load code, and take the memory that the runtime keeps for the next.
+  for (const body of Object.values(shapes)) {
+    fake.broken.set("/query/apps", page(body));
+    await ask(daemon, "refresh", { id });
+  }
+  for (const [what, body] of Object.entries(shapes)) {
+    fake.broken.set("/query/apps", page(body));
+    await ask(daemon, "refresh", { id });
+    // What else the process does, and its collector of garbage, only ever add: the least of three is what it costs.
+    const costs = { ms: [] as number[], mebibytes: [] as number[] };
+    for (let tries = 0; tries < 3; tries++) {
+      writeFileSync(proc("clear_refs"), "5");
+      const before = memory().now;
+      const start = used();
+      for (let times = 0; times < 5; times++) await ask(daemon, "refresh", { id });
+      costs.ms.push((used() - start) / 5);
+      costs.mebibytes.push(memory().most - before);
+    }
+    expect(Math.min(...costs.ms), what).toBeLessThanOrEqual(20);
+    expect(Math.min(...costs.mebibytes), what).toBeLessThanOrEqual(8);
+    worst.ms = Math.max(worst.ms, ...costs.ms);
+    worst.mebibytes = Math.max(worst.mebibytes, Math.min(...costs.mebibytes));
+  }
+  measured("T34", "a document of 1 MiB", `${worst.ms} ms of processor time, ${worst.mebibytes.toFixed(1)} MiB at most`);
+}, 120_000);
+
+test("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
+  const bad = await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      const fake = await FakeRoku.start();
+      fakes.push(fake);
+      // As large as a description may be.
+      const body = filled("x<a/>").slice(0, 250 * 1024);
+      fake.broken.set("/query/device-info", page(body));
+      fake.broken.set("/", page(body));
+      return fake;
+    }),
+  );
+  const good = await set();
+  let over = false;
+  const scans = Promise.all(
+    bad.map(async (fake) => {
+      for (let times = 0; times < 2; times++) await refuse(daemon, "addDevice", { body: fake.address }, "device_error");
+    }),
+  ).finally(() => {
+    over = true;
+  });
+  const took: number[] = [];
+  while (!over) {
+    const start = performance.now();
+    await daemon.api("GET", "/health");
+    took.push(performance.now() - start);
+  }
+  await scans;
+  took.sort((one, other) => one - other);
+  const median = took[Math.floor(took.length / 2)] ?? 0;
+  measured("T34", "health while 16 sets flood", `p50 ${median.toFixed(1)} ms, most ${took.at(-1)?.toFixed(0)} ms`);
+  expect(took.length).toBeGreaterThan(5);
+  expect(median).toBeLessThan(20);
+  // One set after the other may be read between two answers, never all of them.
+  expect(took.at(-1)).toBeLessThan(300);
+  await succeed(daemon, "key", { id: good.id, body: { key: "home" } });
+});
