@@ -1,6 +1,7 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import { join } from "node:path";
 import { createApp, isOfNoDevice } from "./app.ts";
+import { SleepWatch } from "./clock.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -45,12 +46,25 @@ export interface ZapdOptions {
   readonly hosts?: readonly string[];
   /** The path below which it is mounted in another server, such as `/tv`. */
   readonly prefix?: string;
+  /**
+   * Requests without a `Host` are let in: the program makes them itself, or vouches for whoever hands them on. Servers, too,
+   * hand on requests without one; those that have one are judged by it as ever.
+   */
+  readonly trusted?: boolean;
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
 export interface Zapd {
-  /** Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on. */
+  /**
+   * Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on, and
+   * a request without a `Host` is refused.
+   */
   fetch(request: Request, call?: Call): Response | Promise<Response>;
+  /**
+   * Asks zapd from the program that holds it: `zapd.request("/v1/devices")`. A path needs no host before it. What else the
+   * guard judges (a `Host` that is there, an `Origin`) it judges here too.
+   */
+  request(asked: string | URL | Request, init?: RequestInit): Promise<Response>;
   readonly registry: Registry;
   /** Begins to look for devices; ends when the first scan has. */
   start(): Promise<void>;
@@ -63,7 +77,7 @@ const laterMs = 10;
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "" } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -105,8 +119,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
+  const sleep = new SleepWatch();
   const control = new Control({
-    ...{ registry, catalog, credentials, platforms, surroundings, log },
+    ...{ registry, catalog, credentials, platforms, surroundings, log, sleep },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
   });
@@ -119,17 +134,23 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
+    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, uploads, version, hosts },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings],
   });
   let stopped = false;
+  const answer = (request: Request, call: Call) => {
+    if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
+    return filled().then(() => app.fetch(request, call));
+  };
   return {
     registry,
-    fetch(given, call = { door: "tcp", unhurried() {} }) {
-      const request = below(prefix, given);
-      if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
-      return filled().then(() => app.fetch(request, call));
+    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) => answer(below(prefix, given), call),
+    async request(asked, init) {
+      const own =
+        asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
+      const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
+      return answer(isBelow ? below(prefix, own) : own, { door: "tcp", ownProgram: true, unhurried() {} });
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
@@ -143,6 +164,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopped = true;
       await discovery.stop();
       control.close();
+      sleep.end();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled()]);
     },

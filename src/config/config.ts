@@ -129,7 +129,8 @@ export class ConfigFile {
       }
       const last = made.at(-1);
       if (!last) return;
-      if (last.text !== text) {
+      // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
+      if (last.text !== text || made.some(({ patch }) => isSecret(patch))) {
         this.#wroteAt = performance.now();
         makeFolder(dirname(this.path));
         await writeWhole(targetOf(this.path), last.text);
@@ -163,6 +164,10 @@ export class ConfigFile {
       restart_required: restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key)),
     };
   }
+}
+
+function isSecret({ values }: Patch): boolean {
+  return typeof values.get("dev.vendor_password") === "string";
 }
 
 /** The file behind a symlink, which stays one. */

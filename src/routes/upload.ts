@@ -9,6 +9,8 @@ import { checkLength, chunksOf } from "./body.ts";
 
 const archiveBytes = 100 * 1024 * 1024;
 const archiveMs = 180_000;
+/** Two uploads are taken at a time, and one that drips would hold its place for all of these minutes: 16 KiB a second, at least. */
+const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 /** What the form around the archive may take. */
 const formBytes = 64 * 1024;
 const field = "archive";
@@ -71,7 +73,7 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     });
   });
   try {
-    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs)) {
+    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs, pace)) {
       if (problem) break;
       const taken = form.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       if (!taken) await drained(form, () => problem !== undefined);
