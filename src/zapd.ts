@@ -14,10 +14,11 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
-import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
+import { makeFolder } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
+import { examineState, sweepState, uploadsIn } from "./state-folder.ts";
 import { version } from "./version.ts";
 
 export { type AppDependencies, createApp } from "./app.ts";
@@ -35,6 +36,8 @@ export interface ZapdOptions {
   readonly config: string | ConfigFile;
   /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
   readonly state: string;
+  /** What was found when the folder was looked at, by who has done so already. */
+  readonly examined?: readonly string[];
   /** Why nothing can be written there: it goes on without a memory, and warns of it. */
   readonly unwritable?: string | undefined;
   readonly log?: Log;
@@ -89,12 +92,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings.push(problem);
   };
   for (const warning of config.warnings) log.warn(warning);
+  config.mend((closed) => log.warn(closed));
+  for (const told of options.examined ?? examineState(state)) damaged(told);
 
   if (options.unwritable === undefined) makeFolder(state);
   else damaged(options.unwritable);
-  const uploads = join(state, "uploads");
-  sweepTemporaries(state);
-  emptyFolder(uploads);
+  const uploads = uploadsIn(state);
+  sweepState(state);
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 

@@ -1,10 +1,9 @@
 /** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
 import { open, rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { textOf, ZapdError } from "../errors.ts";
-import { makeFolder } from "../files.ts";
 import type { Archive } from "../platforms/platform.ts";
+import { newUpload } from "../state-folder.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveBytes = 100 * 1024 * 1024;
@@ -28,8 +27,7 @@ export async function withArchive<T>(
       hint: `Such as: curl -F ${field}=@my-app.zip`,
     });
   }
-  makeFolder(folder);
-  const path = join(folder, `upload-${crypto.randomUUID()}.zip`);
+  const path = newUpload(folder);
   try {
     const bytes = await receive(request, type, path);
     return await use({ path, bytes });
