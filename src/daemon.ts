@@ -86,8 +86,9 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
       for (const one of listening) if (one.port !== null) one.close();
       await serving.drained(graceMs);
       await zapd.stop();
-      if (socket !== null) releaseSocket(socket);
-      await end();
+      const freed = socket === null || releaseSocket(socket);
+      // Who ends a listener at a path removes what is there: a file of the user's as well.
+      await Promise.all(listening.filter((one) => freed || one.port !== null).map((one) => one.end()));
     },
   };
 }

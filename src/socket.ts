@@ -92,10 +92,13 @@ async function answersSoon(socket: string): Promise<boolean> {
   return false;
 }
 
-/** Removes the socket at the end, if it is still there. */
-export function releaseSocket(path: string): void {
+/** Removes the socket at the end, if it is still there; false when something else has taken its place, which stays. */
+export function releaseSocket(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found?.isSocket() && !isStrange(found)) rmSync(path, { force: true });
+  if (found === undefined) return true;
+  if (!found.isSocket() || isStrange(found)) return false;
+  rmSync(path, { force: true });
+  return true;
 }
 
 /** Whether anyone listens on the socket. */

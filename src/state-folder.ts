@@ -18,6 +18,16 @@ const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$
  * remembers; closes secrets that others could read. Gives what a person should know of.
  */
 export function examineState(folder: string): string[] {
+  try {
+    return examined(folder);
+  } catch (error) {
+    if (error instanceof ZapdError) throw error;
+    // What cannot be looked at cannot be used either: who tries to says why.
+    return [];
+  }
+}
+
+function examined(folder: string): string[] {
   const { path, found } = followLinks(folder);
   checkAbove(path);
   if (!found?.isDirectory()) return [];

@@ -5,7 +5,7 @@
 import { basename, dirname } from "node:path";
 import { ZapdError } from "../errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
-import { closeSecret, followLinks } from "../owners.ts";
+import { closeSecret } from "../owners.ts";
 import { readChanges } from "./changes.ts";
 import { checkGroups, checkSecret, parseToml, readConfig, type Source, sourceAt } from "./read.ts";
 import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";
@@ -46,14 +46,16 @@ export class ConfigFile {
   /** What was closed to others, and why. */
   readonly #closed: string[] = [];
   #tell: ((closed: string) => void) | undefined;
-  #source: Source | undefined;
+  /** The file as it was found at the start. */
+  readonly #source: Source;
   #listeners: ((config: Config) => void)[] = [];
   #taking: Promise<unknown> = Promise.resolve();
   #patches: Patch[] = [];
   #wroteAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(path: string, config: Config, warnings: string[]) {
+  private constructor(path: string, source: Source, config: Config, warnings: string[]) {
     this.path = path;
+    this.#source = source;
     this.#running = config;
     this.#atStart = config;
     this.#warnings = warnings;
@@ -63,20 +65,18 @@ export class ConfigFile {
   static async open(path: string): Promise<ConfigFile> {
     const source = sourceAt(path);
     const { config, warnings } = await readConfig(source.text, path);
-    const file = new ConfigFile(path, config, [...warnings, ...checkSecret(source, config).warnings]);
-    file.#source = source;
-    return file;
+    return new ConfigFile(path, source, config, [...warnings, ...checkSecret(source, config).warnings]);
   }
 
   /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
   mend(tell: (closed: string) => void): void {
     this.#tell = tell;
-    if (this.#source) this.#close(this.#source, this.#running);
+    this.#close(this.#source, this.#running);
   }
 
   /** Removes what a daemon left that was killed while it wrote. */
   sweep(): void {
-    const { path } = followLinks(this.path);
+    const { path } = this.#source;
     sweepTemporaries(dirname(path), basename(path), true);
   }
 

@@ -23,10 +23,10 @@ export interface Source {
 
 /** Reads the file, which is ours or root's, and which not everyone may write. Fails with `config_invalid`. */
 export function sourceAt(given: string): Source {
-  const { path } = followLinks(given);
-  checkAbove(path);
   let found: Stats | null = null;
   try {
+    const { path } = followLinks(given);
+    checkAbove(path);
     const check = (stats: Stats) => {
       checkOwned(path, stats);
       found = stats;
@@ -35,7 +35,7 @@ export function sourceAt(given: string): Source {
   } catch (cause) {
     if (cause instanceof ZapdError) throw cause;
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
+    throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { cause });
   }
 }
 
