@@ -1,6 +1,7 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
 import type { Hono } from "hono";
 import { HonoBase } from "hono/hono-base";
+import type { SleepWatch } from "./clock.ts";
 import type { ConfigFile } from "./config/config.ts";
 import type { Actions } from "./devices/actions.ts";
 import type { Arrivals } from "./devices/arrivals.ts";
@@ -30,6 +31,8 @@ export interface AppDependencies {
   readonly arrivals: Arrivals;
   readonly config: ConfigFile;
   readonly log: Log;
+  /** Commands that were sent before this machine woke are not carried out. */
+  readonly sleep?: SleepWatch;
   /** Where uploads wait, a folder of our own. */
   readonly uploads: string;
   readonly version: string;
@@ -45,7 +48,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   const app: Hono<Env> = new HonoBase<Env>({ router: new RememberingRouter() });
   app.use(
     "*",
-    guard(() => deps.config.running.daemon, deps.hosts),
+    guard(() => deps.config.running.daemon, deps.hosts, deps.sleep),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c));

@@ -1,6 +1,7 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import { join } from "node:path";
 import { createApp, isOfNoDevice } from "./app.ts";
+import { SleepWatch } from "./clock.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -14,11 +15,12 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
-import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
+import { makeFolder } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
 import { type Neighbours, neighboursOf } from "./neighbours.ts";
 import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
+import { examineState, sweepState, uploadsIn } from "./state-folder.ts";
 import { version } from "./version.ts";
 
 export { type AppDependencies, createApp } from "./app.ts";
@@ -36,6 +38,8 @@ export interface ZapdOptions {
   readonly config: string | ConfigFile;
   /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
   readonly state: string;
+  /** What was found when the folder was looked at, by who has done so already. */
+  readonly examined?: readonly string[];
   /** Why nothing can be written there: it goes on without a memory, and warns of it. */
   readonly unwritable?: string | undefined;
   readonly log?: Log;
@@ -51,12 +55,25 @@ export interface ZapdOptions {
   readonly neighbours?: Neighbours;
   /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
   readonly now?: () => number;
+  /**
+   * Requests without a `Host` are let in: the program makes them itself, or vouches for whoever hands them on. Servers, too,
+   * hand on requests without one; those that have one are judged by it as ever.
+   */
+  readonly trusted?: boolean;
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
 export interface Zapd {
-  /** Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on. */
+  /**
+   * Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on, and
+   * a request without a `Host` is refused.
+   */
   fetch(request: Request, call?: Call): Response | Promise<Response>;
+  /**
+   * Asks zapd from the program that holds it: `zapd.request("/v1/devices")`. A path needs no host before it. What else the
+   * guard judges (a `Host` that is there, an `Origin`) it judges here too.
+   */
+  request(asked: string | URL | Request, init?: RequestInit): Promise<Response>;
   readonly registry: Registry;
   /** Begins to look for devices; ends when the first scan has. */
   start(): Promise<void>;
@@ -69,7 +86,7 @@ const laterMs = 10;
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "" } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -81,12 +98,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings.push(problem);
   };
   for (const warning of config.warnings) log.warn(warning);
+  config.mend((closed) => log.warn(closed));
+  for (const told of options.examined ?? examineState(state)) damaged(told);
 
   if (options.unwritable === undefined) makeFolder(state);
   else damaged(options.unwritable);
-  const uploads = join(state, "uploads");
-  sweepTemporaries(state);
-  emptyFolder(uploads);
+  const uploads = uploadsIn(state);
+  sweepState(state);
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
@@ -122,8 +140,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
+  const sleep = new SleepWatch();
   const control = new Control({
-    ...{ registry, catalog, credentials, trust, platforms, surroundings, log },
+    ...{ registry, catalog, credentials, trust, platforms, surroundings, log, sleep },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
     seek: (entry, what, withinMs, signal) => arrivals.seek(entry, what, withinMs, signal),
@@ -145,17 +164,23 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
+    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, uploads, version, hosts },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;
+  const answer = (request: Request, call: Call) => {
+    if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
+    return filled().then(() => app.fetch(request, call));
+  };
   return {
     registry,
-    fetch(given, call = { door: "tcp", unhurried() {} }) {
-      const request = below(prefix, given);
-      if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
-      return filled().then(() => app.fetch(request, call));
+    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) => answer(below(prefix, given), call),
+    async request(asked, init) {
+      const own =
+        asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
+      const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
+      return answer(isBelow ? below(prefix, own) : own, { door: "tcp", ownProgram: true, unhurried() {} });
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
@@ -169,6 +194,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopped = true;
       await discovery.stop();
       control.close();
+      sleep.end();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled()]);
     },

@@ -20,7 +20,7 @@ const layers: readonly Layer[] = [
     ...{
       name: "words",
       files:
-        /^src\/((errors|clock|nearest|log|files|version|socket|serving|ip|shape|rest|neighbours)|runtime\/\w+)\.ts$/,
+        /^src\/((errors|clock|nearest|log|files|owners|state-folder|version|socket|serving|ip|shape|rest|neighbours)|runtime\/\w+)\.ts$/,
       uses: [],
     },
     why: "errors, logs, files and the runtime know nothing of televisions",

@@ -5,7 +5,7 @@ import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding } from "../discovery/intake.ts";
 import type { Seats } from "../discovery/seats.ts";
 import { textOf, ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Log, redacted } from "../log.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 import { checkName, inCommand } from "./names.ts";
@@ -286,7 +286,10 @@ export class Arrivals {
       .probe(host, port, platform)
       .catch((error: unknown) => {
         throw error instanceof ZapdError && /^[a-z]/.test(error.message)
-          ? new ZapdError(error.code, `${host} ${error.message}`, { hint, cause: error })
+          ? new ZapdError(error.code, `${host} ${redacted(error, this.#deps.log, [host]).message}`, {
+              hint,
+              cause: error,
+            })
           : error;
       });
   }

@@ -1,6 +1,6 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
 import { ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Log, redacted } from "../log.ts";
 import { Ended } from "../platforms/ended.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
@@ -20,6 +20,8 @@ export interface Task<T> {
   readonly doing: string;
   /** Milliseconds from its turn to its end. */
   readonly within: number;
+  /** Words of the caller's that the device is given, and may repeat. */
+  readonly given?: readonly string[];
   work(connection: Connection, signal: AbortSignal): Promise<T>;
   /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
   readonly over?: Connection;
@@ -65,7 +67,8 @@ export class Attempts {
       this.#deps.log.debug(`${entry.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
       if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(entry, error);
-      throw named(error, entry, task.doing);
+      // What a device says may hold a secret; what the caller said is the caller's.
+      throw named(error instanceof ZapdError ? redacted(error, this.#deps.log, task.given) : error, entry, task.doing);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", leave);

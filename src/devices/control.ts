@@ -3,6 +3,7 @@
  * place in the queue, its deadline and an error that says whose it is. Knows no platform by name.
  */
 import type { Device, State } from "../api.ts";
+import type { SleepWatch } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/intake.ts";
 import { textOf, ZapdError } from "../errors.ts";
@@ -23,12 +24,19 @@ import { Waker } from "./waking.ts";
 export interface ControlDependencies extends LinksDependencies, AttemptDependencies {
   readonly catalog: Catalog;
   readonly credentials: Credentials;
+  /** What waits for its turn while the machine sleeps is not sent. */
+  readonly sleep?: SleepWatch;
   config(): Config;
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.
    */
   seek(entry: Entry, what: "read" | "command", withinMs: number, signal: AbortSignal): Promise<boolean>;
+}
+
+/** What a caller said to be let in. */
+function wordsOf(given: PairingAnswer): string[] {
+  return Object.values(given).filter((word) => typeof word === "string");
 }
 
 /** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
@@ -153,7 +161,7 @@ export class Control {
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
   async command<T>(entry: Entry, task: Task<T>, turn: Turn): Promise<T> {
     this.#use(entry);
-    const queue = this.#queues.get(entry.id) ?? new Queue();
+    const queue = this.#queues.get(entry.id) ?? new Queue(this.#deps.sleep);
     this.#queues.set(entry.id, queue);
     let begun = false;
     try {
@@ -187,7 +195,7 @@ export class Control {
       if (at || trust.doubt(entry)) await this.#pairAnew(entry, given, until, at);
       else {
         const work: Task<void>["work"] = (connection, within) => method(connection.pair, "pair")(given, within);
-        await this.#attempts.make(entry, { doing: "pairing", within: pairsWithin, work }, until);
+        await this.#attempts.make(entry, { doing: "pairing", within: pairsWithin, given: wordsOf(given), work }, until);
         if (registry.get(entry.id)?.standing?.former) await trust.trust(entry);
       }
       // What it said when it let us in is to be seen by who asks next.
@@ -210,7 +218,7 @@ export class Control {
       if (pair || !at) {
         const work: Task<void>["work"] = (connection, within) =>
           method(connection.pair, "pair")({ ...given, fresh: true }, within);
-        const task = { doing: "pairing", within: pairsWithin, over: fresh.connection, work };
+        const task = { doing: "pairing", within: pairsWithin, given: wordsOf(given), over: fresh.connection, work };
         await this.#attempts.make(now, task, signal);
       }
       signal.throwIfAborted();
