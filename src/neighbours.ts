@@ -8,6 +8,8 @@ export interface Neighbours {
 
 /** How long what was read holds, in milliseconds: a burst of calls reads it once. */
 const holds = 1_000;
+/** One that is not in it may just have come: it is looked for again after this. */
+const holdsWithout = 20;
 
 /**
  * Reads the table where it can be: on Linux, under runtimes that let it be read. Elsewhere it says nothing of anybody.
@@ -19,7 +21,8 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
   let readable = true;
   return {
     macOf(host) {
-      if (readable && now() - readAt >= holds) {
+      const age = now() - readAt;
+      if (readable && age >= (table.has(host) ? holds : holdsWithout)) {
         readAt = now();
         try {
           table = readNeighbours(read());

@@ -86,12 +86,14 @@ export class Arrivals {
    */
   found(finding: Finding, seats?: Seats): Promise<Entry> {
     return this.#inTurn(finding, async () => {
-      const { registry, log } = this.#deps;
+      const { registry, trust, log } = this.#deps;
       const before = registry.find(finding.platform, finding.facts, finding.address);
+      if (before) registry.meet(before.id);
       if (before) return (await this.#follow(before, finding, await this.#meet(before, finding, oldAddressMs))).entry;
       const seat = seats?.take(finding.address.host);
       if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
-      const merged = await registry.merge({ ...finding, by: "scan", instead: seat?.instead });
+      const mac = trust.macOf(finding.address.host);
+      const merged = await registry.merge({ ...finding, by: "scan", mac, instead: seat?.instead });
       seats?.took(finding.address.host, merged.entry.id);
       await this.#dropGone(merged);
       const { entry } = merged;
@@ -113,10 +115,11 @@ export class Arrivals {
     this.#checkPorts(finding.platform, addition.ports);
     const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
     return this.#inTurn(finding, async () => {
-      const { registry } = this.#deps;
+      const { registry, trust } = this.#deps;
       const before = registry.find(finding.platform, finding.facts, finding.address);
       if (!before) {
-        const merged = await registry.merge({ ...finding, ...given });
+        const mac = trust.macOf(finding.address.host);
+        const merged = await registry.merge({ ...finding, ...given, mac });
         await this.#dropGone(merged);
         this.#heard(merged.entry, finding.facts);
         return merged.entry;

@@ -12,7 +12,7 @@ import { type AttemptDependencies, Attempts, type Task } from "./attempts.ts";
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";
 import type { Credentials } from "./credentials.ts";
-import { type Entry, isUsed } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
 import { Links, type LinksDependencies } from "./links.ts";
 import { noneKnown, resolveName } from "./names.ts";
@@ -102,7 +102,7 @@ export class Control {
       status,
       access,
       capabilities: [...this.#links.capabilities(entry)],
-      used: isUsed(entry),
+      used: this.#deps.registry.isUsed(entry),
       is_default: defaultId === id,
       added_at,
       last_seen,
@@ -152,22 +152,20 @@ export class Control {
 
   /** A read, shared by all who ask for it at the same time. */
   async shared<T>(entry: Entry, what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
-    this.#use(entry);
     const key = `${entry.id} ${what} ${this.#epochs.get(entry.id) ?? 0}`;
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? this.#startReading(key, entry, task);
-    return Promise.race([reading, aborted(signal)]);
+    return this.#using(entry, Promise.race([reading, aborted(signal)]));
   }
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
   async command<T>(entry: Entry, task: Task<T>, turn: Turn): Promise<T> {
-    this.#use(entry);
     const queue = this.#queues.get(entry.id) ?? new Queue(this.#deps.sleep);
     this.#queues.set(entry.id, queue);
     let begun = false;
     try {
       return await queue.run(turn, () => {
         begun = true;
-        return this.#waker.run(entry, task, turn.signal);
+        return this.#using(entry, this.#waker.run(entry, task, turn.signal));
       });
     } catch (error) {
       throw begun ? error : named(error, entry, task.doing);
@@ -186,16 +184,16 @@ export class Control {
       const problem = "is being paired already: its user is asked once";
       throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), entry, "pairing");
     }
-    this.#use(entry);
     const forgotten = new AbortController();
     this.#pairing.set(entry.id, forgotten);
     const until = AbortSignal.any([signal, forgotten.signal]);
     try {
       const { registry, trust } = this.#deps;
-      if (at || trust.doubt(entry)) await this.#pairAnew(entry, given, until, at);
+      if (at || trust.doubt(entry)) await this.#using(entry, this.#pairAnew(entry, given, until, at));
       else {
         const work: Task<void>["work"] = (connection, within) => method(connection.pair, "pair")(given, within);
-        await this.#attempts.make(entry, { doing: "pairing", within: pairsWithin, given: wordsOf(given), work }, until);
+        const task = { doing: "pairing", within: pairsWithin, given: wordsOf(given), work };
+        await this.#using(entry, this.#attempts.make(entry, task, until));
         if (registry.get(entry.id)?.standing?.former) await trust.trust(entry);
       }
       // What it said when it let us in is to be seen by who asks next.
@@ -300,6 +298,18 @@ export class Control {
       if (!isGone || saysOff(registry.contact(entry.id).power)) throw error;
       if (!(await seek(entry, "read", this.timeout, nobody))) throw error;
       return this.#attempts.make(entry, task, nobody);
+    }
+  }
+
+  /** Whoever was asked for something that it could have done is used, though it failed at it. */
+  async #using<T>(entry: Entry, work: Promise<T>): Promise<T> {
+    try {
+      const result = await work;
+      this.#use(entry);
+      return result;
+    } catch (error) {
+      if (error instanceof ZapdError && error.status === 500) this.#use(entry);
+      throw error;
     }
   }
 

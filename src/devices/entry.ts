@@ -15,7 +15,7 @@ import {
 } from "../platforms/platform.ts";
 import { instant, listOf, object, oneOf, orMissing, orNull, port, recordOf, text, truth, uuid } from "../shape.ts";
 import { inventName, type Named } from "./names.ts";
-import { isStanding, type Place, type Standing } from "./standing.ts";
+import { firstMet, isStanding, type Place, type Standing } from "./standing.ts";
 
 export const maxDevices = 1_000;
 const maxText = 512;
@@ -80,6 +80,8 @@ export interface Sighting {
   readonly name?: string | undefined;
   /** Who brings it: what the user adds never gives way. */
   readonly by?: Entry["added_by"];
+  /** The hardware's address that the neighbour table shows for a new device. */
+  readonly mac?: string | null | undefined;
   /** A device that gives way to it, if nobody has used it. */
   readonly instead?: string | null | undefined;
   /** What was decided of a known device's place, and what it was decided from: what has changed meanwhile stays. */
@@ -153,6 +155,7 @@ export function newEntry(named: readonly Named[], id: string, sighting: Sighting
     last_seen: now,
     used: false,
     added_by: sighting.by ?? "user",
+    ...(sighting.mac && { standing: { ...firstMet, macs: [sighting.mac] } }),
   };
 }
 

@@ -69,6 +69,9 @@ export class Registry {
   #default:
     | { readonly of: Content; readonly wanted: string | undefined; readonly entry: Entry | undefined }
     | undefined;
+  /** When a search last met each device, as a count: who was met longest ago gives way first. */
+  readonly #met = new Map<string, number>();
+  #meetings = 0;
   /** Devices whose use is being written down. */
   readonly #using = new Set<string>();
 
@@ -80,10 +83,12 @@ export class Registry {
   static async open(options: RegistryOptions): Promise<Registry> {
     const { path, damaged } = options;
     let bad: readonly unknown[] = [];
+    let found: readonly Entry[] = [];
     const parse = (content: unknown): Content => {
       const read = readContent(content);
       bad = read.bad;
-      return read.content;
+      found = bad.length > 0 ? spareFor(path, read) : [];
+      return found.length > 0 ? { ...read.content, devices: [...read.content.devices, ...found] } : read.content;
     };
     const store = await Store.open<Content>({
       path,
@@ -93,9 +98,11 @@ export class Registry {
       maxBytes,
       empty: { devices: [] },
     });
-    const registry = new Registry(store);
-    if (bad.length > 0) await registry.#mend(options, bad);
-    return registry;
+    if (bad.length > 0) {
+      const aside = await store.keepAside().catch(() => null);
+      damaged(damageOf(path, bad, found.length === bad.length, aside));
+    }
+    return new Registry(store);
   }
 
   /** Every device, in the order of adding. */
@@ -148,10 +155,16 @@ export class Registry {
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
   async merge(sighting: Sighting): Promise<Merged> {
-    const result = await this.#update((content) => mergeInto(content, sighting));
-    for (const { id } of result.gone) this.#contacts.delete(id);
+    const result = await this.#update((content) => mergeInto(content, sighting, (id) => this.#met.get(id) ?? 0));
+    for (const { id } of result.gone) this.#drop(id);
+    this.meet(result.entry.id);
     this.noteContact(result.entry.id, true);
     return result;
+  }
+
+  /** A search has met a device that is known: it does not give way to others that the same one brings. */
+  meet(id: string): void {
+    this.#met.set(id, ++this.#meetings);
   }
 
   /** Brings facts up to date that a device told on the way; the address stays. */
@@ -191,6 +204,11 @@ export class Registry {
       const result = placed(entry, place);
       return { next: replace(content, entry, result), result };
     });
+  }
+
+  /** Whether anybody ever drove a device, be it just now. */
+  isUsed(entry: Entry): boolean {
+    return isUsed(entry) || this.#using.has(entry.id);
   }
 
   /** Somebody drives a device: it never gives way any more. Written once. */
@@ -243,7 +261,7 @@ export class Registry {
       const result = known(content, id);
       return { next: { ...content, devices: content.devices.filter((entry) => entry.id !== id) }, result };
     });
-    this.#contacts.delete(id);
+    this.#drop(id);
     return removed;
   }
 
@@ -254,7 +272,7 @@ export class Registry {
       if (result.length === 0) return { next: content, result };
       return { next: { ...content, devices: content.devices.filter((entry) => !givesWay(entry)) }, result };
     });
-    for (const { id } of removed) this.#contacts.delete(id);
+    for (const { id } of removed) this.#drop(id);
     return removed;
   }
 
@@ -273,35 +291,17 @@ export class Registry {
     });
   }
 
+  #drop(id: string): void {
+    this.#contacts.delete(id);
+    this.#met.delete(id);
+  }
+
   /** A change, after which the name of the default device is looked up where that has not been done. */
   #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
     return this.#store.update((content) => {
       const { next, result } = change(withDefault(content, this.#wanted));
       return { next: withDefault(next, this.#wanted), result };
     });
-  }
-
-  /** Keeps a file with damaged entries aside, takes those entries from the backup where they are sound there, and goes on. */
-  async #mend({ path, damaged }: RegistryOptions, bad: readonly unknown[]): Promise<void> {
-    const spare = backupOf(path);
-    const found = bad.flatMap((one) => spare.filter((entry) => isObject(one) && one["id"] === entry.id));
-    const lost = bad.length - found.length;
-    const lines = bad.map((one) =>
-      isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name",
-    );
-    const aside = await this.#store.keepAside().catch(() => null);
-    await this.#update((content) => {
-      const missing = found.filter((entry) => content.devices.every((one) => one.id !== entry.id));
-      return {
-        next: missing.length > 0 ? { ...content, devices: [...content.devices, ...missing] } : content,
-        result: undefined,
-      };
-    }).catch(() => {});
-    const kept = aside ? `The file is kept as ${aside}` : "The file could not be kept aside";
-    const instead = lost === 0 ? "zapd goes on with what it held of them before" : "the others are as they were";
-    damaged(
-      `${path} holds ${bad.length === 1 ? "a device that is" : `${bad.length} devices that are`} damaged: ${lines.slice(0, 8).join(", ")}. ${kept}; ${instead}`,
-    );
   }
 }
 
@@ -323,12 +323,34 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
   return { content: isChosen(chosen) ? { devices: sound, default: chosen } : { devices: sound }, bad };
 }
 
-function backupOf(path: string): readonly Entry[] {
+/** What the backup of a file knows of the entries that are damaged in it. */
+function spareFor(path: string, { content, bad }: ReturnType<typeof readContent>): readonly Entry[] {
+  let spare: readonly Entry[];
   try {
-    return readContent(JSON.parse(readRegular(`${path}.bak`, maxBytes) ?? "")).content.devices;
+    spare = readContent(JSON.parse(readRegular(`${path}.bak`, maxBytes) ?? "")).content.devices;
   } catch {
     return [];
   }
+  const isMissing = ({ id }: Entry) => content.devices.every((one) => one.id !== id);
+  const found = bad.flatMap((one) => spare.find((entry) => isMissing(entry) && isOf(one, entry)) ?? []);
+  return [...new Set(found)];
+}
+
+/** Whether what is damaged is of the device: one of the words that tell it from others is whole. */
+function isOf(damaged: unknown, entry: Entry): boolean {
+  if (!isObject(damaged)) return false;
+  const isSame = (...keys: readonly (keyof Entry)[]) => keys.every((key) => damaged[key] === entry[key]);
+  return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
+}
+
+/** What was damaged, where it is kept, and what zapd goes on with, in words. */
+function damageOf(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
+  const named = (one: unknown) =>
+    isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";
+  const what = bad.length === 1 ? "a device that is damaged" : `${bad.length} devices that are damaged`;
+  const kept = aside ? `The file is kept as ${aside}` : "The file could not be kept aside";
+  const instead = isMended ? "with what it knew of them before" : "with the others";
+  return `${path} holds ${what}: ${bad.slice(0, 8).map(named).join(", ")}. ${kept}; zapd goes on ${instead}`;
 }
 
 /** The device that a name or an id means, or none. */
@@ -399,7 +421,7 @@ function contradicts(entry: Entry, { serial, macs }: Identified): boolean {
   return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
 }
 
-function mergeInto(content: Content, sighting: Sighting): Change<Content, Merged> {
+function mergeInto(content: Content, sighting: Sighting, metAt: (id: string) => number): Change<Content, Merged> {
   const { platform, facts, place } = sighting;
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
@@ -407,7 +429,9 @@ function mergeInto(content: Content, sighting: Sighting): Change<Content, Merged
   const id = before?.id ?? idOf(platform, facts.identity);
   const others = content.devices.filter((device) => device.id !== id);
   const given = sighting.name === undefined ? null : checkName(sighting.name, others);
-  const { rest, gone } = before ? { rest: content.devices, gone: [] } : seated(content.devices, sighting.instead);
+  const { rest, gone } = before
+    ? { rest: content.devices, gone: [] }
+    : seated(content.devices, sighting.instead, metAt);
   const names = namesIn({ ...content, devices: rest });
   // What was decided of its place holds only where nothing else has been decided meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
@@ -428,16 +452,22 @@ function isSamePlace(one: Entry, other: Entry): boolean {
   return shown(one) === shown(other);
 }
 
-/** Room for one more device: a scan's find that nobody has used gives way, the oldest first, or the one that is named. */
+/** Room for one more device: a scan's find that nobody has used gives way, the one met longest ago, or the one that is named. */
 function seated(
   devices: readonly Entry[],
   instead: string | null | undefined,
+  metAt: (id: string) => number,
 ): { rest: readonly Entry[]; gone: readonly Entry[] } {
   const named = devices.find((entry) => entry.id === instead && givesWay(entry));
-  const oldest = devices.length >= maxDevices ? devices.find(givesWay) : undefined;
+  const isFull = devices.length >= maxDevices;
+  const oldest = isFull
+    ? devices
+        .filter(givesWay)
+        .reduce<Entry | undefined>((first, one) => (first && metAt(first.id) <= metAt(one.id) ? first : one), undefined)
+    : undefined;
   const gone = named ?? oldest;
   if (gone) return { rest: devices.filter((entry) => entry !== gone), gone: [gone] };
-  if (devices.length < maxDevices) return { rest: devices, gone: [] };
+  if (!isFull) return { rest: devices, gone: [] };
   throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
     hint: "Remove devices that you do not use: zapd forget NAME",
   });

@@ -97,6 +97,11 @@ export class Trust {
     return settled(entry.standing ?? firstMet, this.#deps.now()).former;
   }
 
+  /** What the neighbour table shows for a host. */
+  macOf(host: string): string | null {
+    return this.#deps.neighbours.macOf(host);
+  }
+
   hasSecrets(entry: Entry): boolean {
     return this.#deps.credentials.has(entry.id);
   }

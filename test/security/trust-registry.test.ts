@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import dgram from "node:dgram";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../blackbox/checked.ts";
 import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
 import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
 import type { TestDaemon } from "../support/daemon.ts";
@@ -144,9 +145,9 @@ test("T30 that a device is used is known for good, and written once", async () =
   const { id } = await named(daemon, fake.serial);
   expect((await named(daemon, fake.serial)).used).toBe(false);
   expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBe(200);
-  for (let round = 0; round < 50 && !(await named(daemon, fake.serial)).used; round++) await Bun.sleep(20);
   expect((await named(daemon, fake.serial)).used).toBe(true);
   const file = join(daemon.stateFolder, "devices.json");
+  await until("it is on disk", () => readFileSync(file, "utf8").includes('"used": true'));
   const written = readFileSync(file, "utf8");
   const inode = (await Bun.file(file).stat()).ino;
   for (let round = 0; round < 20; round++) await press(daemon, id, "up");

@@ -1,0 +1,157 @@
+/** Where a device stands, with a clock and a neighbour table of the test. */
+import { describe, expect, test } from "bun:test";
+import {
+  firstMet,
+  isStanding,
+  othersToAsk,
+  type Place,
+  placeAfter,
+  probationAt,
+  repaired,
+  type Seen,
+  settled,
+  settlesAfter,
+  trusted,
+} from "../../src/devices/standing.ts";
+import type { Address } from "../../src/platforms/platform.ts";
+
+const home = { host: "192.0.2.1", port: 9 };
+const away = { host: "192.0.2.2", port: 9 };
+const third = { host: "192.0.2.3", port: 9 };
+const start = Date.parse("2026-01-01T00:00:00.000Z");
+const atHome: Place = { ...home, standing: firstMet };
+const hour = 3_600_000;
+
+function after(
+  before: Place,
+  at: Address | null,
+  answering: readonly Address[],
+  more: Partial<Seen> & { now?: number } = {},
+) {
+  const { now = start, ...seen } = more;
+  const place = placeAfter(before, { at, answering, secrets: true, told: [], macOf: () => null, ...seen }, now);
+  expect(isStanding(JSON.parse(JSON.stringify(place.standing)))).toBe(true);
+  return place;
+}
+const reason = ({ standing }: Place, now = start) => probationAt(standing, now)?.reason;
+const where = ({ host, port }: Place) => ({ host, port });
+
+describe("T29 a device that is met elsewhere, while its home", () => {
+  test("is silent, has moved: on probation with secrets, followed as ever without", () => {
+    const moved = after(atHome, away, [away]);
+    expect([where(moved), reason(moved)]).toEqual([away, "moved"]);
+    const followed = after(atHome, away, [away], { secrets: false });
+    expect([where(followed), reason(followed)]).toEqual([away, undefined]);
+    expect(othersToAsk(followed.standing, start)).toEqual([home]);
+  });
+
+  test("answers, stays there, and two answer for it, also without secrets", () => {
+    for (const secrets of [true, false]) {
+      const met = after(atHome, away, [home, away], { secrets });
+      expect([where(met), reason(met)]).toEqual([home, "rival"]);
+      expect(met.standing.rivals).toMatchObject([away]);
+    }
+  });
+});
+
+describe("T29 the former address wins when it answers again", () => {
+  for (const secrets of [true, false])
+    for (const [by, seen] of [
+      ["it is met there", { at: home, answering: [home, away] }],
+      ["it is asked there when it is met where it moved to", { at: away, answering: [away, home] }],
+      ["it is asked there when it is met at a third", { at: third, answering: [third, home] }],
+    ] as const)
+      test(`and ${by}, ${secrets ? "with" : "without"} secrets`, () => {
+        const moved = after(atHome, away, [away], { secrets });
+        const back = after(moved, seen.at, seen.answering, { secrets, now: start + hour });
+        expect([where(back), reason(back, start + hour)]).toEqual([home, "rival"]);
+        expect(back.standing.former).toBeUndefined();
+      });
+
+  test("alone: it is back, plausible, and off probation", () => {
+    const back = after(after(atHome, away, [away]), home, [home]);
+    expect(back).toEqual(atHome);
+  });
+
+  test("however often it has moved since", () => {
+    const moved = after(after(atHome, away, [away]), third, [third]);
+    expect(where(moved)).toEqual(third);
+    expect(where(after(moved, home, [home, third]))).toEqual(home);
+  });
+
+  test("but not when a day has made the new one plausible: then it is a rival", () => {
+    const moved = after(atHome, away, [away]);
+    const late = start + settlesAfter;
+    expect(reason(moved, late - 1)).toBe("moved");
+    expect(reason(moved, late)).toBeUndefined();
+    expect(othersToAsk(moved.standing, late)).toEqual([]);
+    const met = after(moved, home, [home, away], { now: late });
+    expect([where(met), reason(met, late)]).toEqual([away, "rival"]);
+  });
+});
+
+describe("probation", () => {
+  test("lasts for a day from the last sight of a rival, and a clock that was set back does not end it", () => {
+    let place = after(atHome, away, [home, away]);
+    place = after(place, away, [home, away], { now: start + 20 * hour });
+    expect(reason(place, start + 30 * hour)).toBe("rival");
+    expect(reason(place, start + 43 * hour)).toBe("rival");
+    expect(reason(place, start + 44 * hour)).toBeUndefined();
+    expect(reason(place, start - 1_000 * hour)).toBe("rival");
+    expect(settled(place.standing, start + 44 * hour)).toEqual(firstMet);
+  });
+
+  test("ends with trust; a rival that was dismissed is none while the trusted address answers, another one is", () => {
+    const doubted = after(atHome, away, [home, away]);
+    const believed = { ...home, standing: trusted(doubted, null) };
+    expect(reason(believed)).toBeUndefined();
+    expect(after(believed, away, [home, away])).toEqual(believed);
+    expect(reason(after(believed, third, [home, third]))).toBe("rival");
+    // Where the trusted address is silent, the dismissed one is no more than anybody.
+    const moved = after(believed, away, [away]);
+    expect([where(moved), reason(moved)]).toEqual([away, "moved"]);
+    expect(after(moved, home, [home, away])).toEqual(believed);
+  });
+
+  test("ends with pairing anew elsewhere, which dismisses the address that was left", () => {
+    const doubted = after(atHome, away, [home, away]);
+    const standing = repaired(doubted, away, start);
+    expect(probationAt(standing, start)).toBeDefined();
+    const believed = { ...away, standing: trusted({ ...away, standing }, null) };
+    expect(after(believed, home, [home, away])).toEqual(believed);
+  });
+
+  test("keeps a bounded list of rivals, however many answer", () => {
+    let place = atHome;
+    for (let port = 10; port < 60; port++) place = after(place, { ...home, port }, [home, { ...home, port }]);
+    expect(place.standing.rivals).toHaveLength(4);
+    expect(where(place)).toEqual(home);
+  });
+});
+
+describe("the neighbour table", () => {
+  const shows = (mac: string | null) => ({ macOf: () => mac });
+  const [own, other] = ["0a:00:00:00:00:01", "0a:00:00:00:00:02"];
+
+  test("with other hardware than every known one puts a device on probation, no more", () => {
+    const met = after(atHome, home, [home], { told: [own], secrets: false, ...shows(other) });
+    expect([where(met), reason(met)]).toEqual([home, "hardware"]);
+    expect(reason(after(atHome, home, [home], { told: [own], ...shows(own) }))).toBeUndefined();
+  });
+
+  test("with nothing to say, or of a device of which no hardware is known, is no reason", () => {
+    expect(after(atHome, home, [home], { told: [own] })).toEqual(atHome);
+    const learned = after(atHome, home, [home], shows(own));
+    expect(reason(learned)).toBeUndefined();
+    expect(reason(after(learned, home, [home], shows(other)))).toBe("hardware");
+  });
+
+  test("is known from then on by trust, or by a day", () => {
+    const doubted = after(atHome, home, [home], { told: [own], ...shows(other) });
+    const believed = { ...home, standing: trusted(doubted, other) };
+    expect(reason(after(believed, home, [home], { told: [own], ...shows(other) }))).toBeUndefined();
+    const late = start + settlesAfter;
+    const later = after(doubted, home, [home], { told: [own], now: late, ...shows(other) });
+    expect(reason(later, late)).toBeUndefined();
+  });
+});
