@@ -1,0 +1,410 @@
+/**
+ * Ten kinds of change that sets go through in a house, played on each platform: afterwards the right set is driven, or an
+ * error says why it is not. Never another one, and never nobody with a yes.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { Ears } from "../../security/rogue/ear.ts";
+import { reasons, Scene, startHouse, type Tried } from "../../security/rogue/house.ts";
+import { freeAddress, type PlatformName, plugIn, type RealOptions, type RealSet } from "../../security/rogue/sets.ts";
+import { type Shout, shoutMdns, shoutSsdp } from "../../security/rogue/shout.ts";
+import type { TestDaemon } from "../../support/daemon.ts";
+import { until } from "../../support/http-device.ts";
+
+const told = ({ what, outcome, message, hint }: Tried) => `${what}: ${outcome}: ${message} (${hint})`;
+
+/** What its user can mend, with a command that the hint names. */
+const mendable: ReadonlySet<string> = new Set(["device_unproven", "device_elsewhere", "pairing_required"]);
+
+export function changesOn(platform: PlatformName): void {
+  const password = `dev-${randomBytes(8).toString("hex")}`;
+  let daemon: TestDaemon;
+  beforeAll(async () => {
+    daemon = await startHouse(platform === "roku" ? { config: { dev: { vendor_password: password } } } : {});
+  });
+  afterAll(() => daemon.dispose());
+
+  const plug = (options: RealOptions = {}) => plugIn(platform, { password, ...options });
+  /** Plays with some sets, each known and confided in, and ends with all unplugged and forgotten. */
+  const withSets = async (options: readonly RealOptions[], play: (...scenes: Scene[]) => Promise<void>) => {
+    const scenes: Scene[] = [];
+    try {
+      for (const one of options) {
+        const scene = new Scene(daemon, await plug(one));
+        scenes.push(scene);
+        await scene.know();
+      }
+      await play(...scenes);
+      for (const scene of scenes) expect(scene.leaks()).toEqual([]);
+    } finally {
+      for (const scene of scenes) await scene.end();
+    }
+  };
+  const drives = async (scene: Scene, ...whats: Tried["what"][]) => {
+    for (const what of whats) {
+      const tried = await scene.driven(what);
+      expect(tried.outcome, told(tried)).toBe("real");
+    }
+  };
+  /** The right set, or an error of which a person knows what to do. */
+  const drivesOrSays = async (scene: Scene, ...whats: Tried["what"][]) => {
+    for (const what of whats) {
+      const tried = await scene.try(what);
+      expect(["real", ...reasons], told(tried)).toContain(tried.outcome);
+      if (tried.outcome !== "real") expect(tried.message, told(tried)).not.toBe("");
+      if (mendable.has(tried.outcome)) expect(tried.hint, told(tried)).toContain("zapd ");
+    }
+  };
+  /** A set that has moved is on probation where zapd has a secret of it: its user's word ends that. */
+  const vouch = async (scene: Scene) => {
+    const { status, body } = await scene.api("POST", `/devices/${scene.id}/trust`);
+    expect([status, body.error]).toEqual([200, undefined]);
+  };
+  const nameOf = async (scene: Scene): Promise<string> => (await scene.device()).name;
+
+  describe.concurrent(`what changes in a house: ${platform}`, () => {
+    test(
+      "the address: a set that moved is found by a scan and driven, its text once its user has vouched for it",
+      () =>
+        withSets([{}], async (scene) => {
+          const { real } = scene;
+          await real.off();
+          await real.on(freeAddress());
+          await scene.scan();
+          expect((await scene.device()).host).toBe(real.host);
+          await drives(scene, "key");
+          await drivesOrSays(scene, "text");
+          await vouch(scene);
+          await drives(scene, "key", "text", "state");
+          // And back again.
+          await real.off();
+          await real.on(freeAddress());
+          await scene.scan();
+          await drives(scene, "key");
+        }),
+      30_000,
+    );
+
+    test(
+      "the address, and nobody has looked: the command that meets nobody finds it, or says how to",
+      () =>
+        withSets([{}], async (scene) => {
+          await drives(scene, "key");
+          await scene.real.off();
+          await scene.real.on(freeAddress());
+          await drivesOrSays(scene, "key");
+          await scene.scan();
+          await drives(scene, "key");
+        }),
+      30_000,
+    );
+
+    test(
+      "the name: given at the set it is taken over, given by the user it stays; the set is the same",
+      () =>
+        withSets([{}], async (scene) => {
+          const { real, id } = scene;
+          const before = real.name;
+          await scene.api("DELETE", `/devices/${id}`);
+          await scene.scan();
+          // The daemon's own word for it, as a set is called by itself.
+          await real.off();
+          real.rename(`${before} new`);
+          await real.on();
+          await scene.scan();
+          await until("the name has come", async () => (await nameOf(scene)) === `${before} new`);
+          await scene.confide();
+          await drives(scene, "key");
+          await scene.api("PATCH", `/devices/${id}`, { name: `${before} mine` });
+          await real.off();
+          real.rename(`${before} newer`);
+          await real.on();
+          await scene.scan();
+          expect(await nameOf(scene)).toBe(`${before} mine`);
+          await drives(scene, "key");
+          const byName = await scene.api("POST", `/devices/${encodeURIComponent(`${before} mine`)}/remote/key`, {
+            key: "up",
+          });
+          expect(byName.status).toBe(200);
+        }),
+      30_000,
+    );
+
+    test(
+      "a swap: two sets at each other's address are each driven under their own name, or not at all",
+      () =>
+        withSets([{}, {}], async (one, other) => {
+          await drives(one, "key");
+          await drives(other, "key");
+          const [left, right] = [one.real.host, other.real.host];
+          await Promise.all([one.real.off(), other.real.off()]);
+          await Promise.all([one.real.on(right), other.real.on(left)]);
+          const taken = () => [one.real.presses, other.real.presses];
+          for (const [at, scene] of [one, other].entries()) {
+            const before = taken();
+            await drivesOrSays(scene, "key", "text");
+            // What the one was told, the other has not heard.
+            expect(taken()[1 - at]).toBe(before[1 - at] ?? -1);
+          }
+          await one.scan();
+          for (const scene of [one, other]) {
+            const before = taken();
+            await drivesOrSays(scene, "key");
+            await vouch(scene);
+            await drives(scene, "key", "text");
+            const at = scene === one ? 1 : 0;
+            expect(taken()[at]).toBe(before[at] ?? -1);
+          }
+        }),
+      40_000,
+    );
+
+    test(
+      "two interfaces: one set that answers at two addresses is one device, driven by either when the other goes",
+      () =>
+        withSets([], async () => {
+          const real = await plug({ announces: false });
+          const scene = new Scene(daemon, real);
+          // The address for its buttons, which an LG set gives, is not that of the way to it.
+          if (platform === "webos") scene.key = "volume-up";
+          const [wired, wireless] = [await reachAt(real, freeAddress()), await reachAt(real, freeAddress())];
+          try {
+            await scene.scan();
+            await scene.scan();
+            const { body } = await scene.api("GET", "/devices");
+            const own = body.data.filter((one: { host: string }) => [wired.host, wireless.host].includes(one.host));
+            expect(own).toHaveLength(1);
+            scene.id = own[0].id;
+            // Where two answer, what is secret goes where its user says.
+            const given = { host: own[0].host, ...real.login };
+            if (platform === "roku") await scene.api("PATCH", `/devices/${scene.id}`, { ports: real.place.ports });
+            else expect((await scene.api("POST", `/devices/${scene.id}/pair`, given)).status).toBe(200);
+            await drives(scene, "key");
+            await drivesOrSays(scene, "text");
+            for (let round = 0; round < 2; round++) {
+              await scene.scan();
+              await drives(scene, "key");
+            }
+            const [used, left] = own[0].host === wired.host ? [wired, wireless] : [wireless, wired];
+            await used.stop();
+            await scene.scan();
+            expect((await scene.device()).host).toBe(left.host);
+            // It has moved, as far as can be told from here: its user's word lets the rest go there, too.
+            await drivesOrSays(scene, "key", "text");
+            await vouch(scene);
+            await drives(scene, "key", "text");
+          } finally {
+            await Promise.all([wired.stop(), wireless.stop()]);
+            await scene.end();
+          }
+        }),
+      40_000,
+    );
+
+    test(
+      "sleep: a set that sleeps is told off or woken, and no key is lost with a yes",
+      () =>
+        withSets([{}], async (scene) => {
+          const { real, id } = scene;
+          await drives(scene, "key", "state");
+          const off = await scene.api("POST", `/devices/${id}/remote/key`, { key: "power-off" });
+          if (off.status !== 200) await real.sleep();
+          await until("it says that it is off", async () => {
+            const { status, body } = await scene.api("GET", `/devices/${id}/state`);
+            return status !== 200 || body.data.state.power !== "on";
+          });
+          await drivesOrSays(scene, "key");
+          await real.wake();
+          await until("it is driven again", async () => (await scene.try("key")).outcome === "real");
+          await drives(scene, "text");
+        }),
+      60_000,
+    );
+
+    test(
+      "a restart: a set that goes and comes at its address is driven at once, with what was open before dead",
+      () =>
+        withSets([{}], async (scene) => {
+          for (let round = 0; round < 3; round++) {
+            await drives(scene, "key", "state");
+            await scene.real.off();
+            await scene.real.on();
+          }
+          await drives(scene, "key", "text");
+        }),
+      30_000,
+    );
+
+    test("a second instance on one machine: two sets, each with its own ports, name and state", () => {
+      const host = freeAddress();
+      return withSets([{ host }, { host, portsBy: 10 }], async (one, other) => {
+        expect(one.id).not.toBe(other.id);
+        for (const scene of [one, other, one, other]) {
+          const before = [one.real.presses, other.real.presses];
+          await drives(scene, "key", "text");
+          expect([one.real.presses, other.real.presses]).toEqual(
+            before.map((count, at) => count + ([one, other][at] === scene ? 1 : 0)),
+          );
+        }
+        // A search leads to the usual port of an LG set alone.
+        if (platform !== "webos") {
+          await one.scan();
+          for (const scene of [one, other]) {
+            const { host: at, port, name } = await scene.device();
+            expect([at, port, name]).toEqual([host, scene.real.place.port, scene.real.name]);
+            await drives(scene, "key", "text", "state");
+          }
+        }
+        // One ends: the other is not taken for it.
+        await one.real.off();
+        const before = other.real.presses;
+        const start = performance.now();
+        await drivesOrSays(one, "key");
+        expect(other.real.presses).toBe(before);
+        // Its machine refuses the connection: nobody there is asleep, to be called for half a minute.
+        expect(performance.now() - start).toBeLessThan(12_000);
+        await drives(other, "key", "text");
+        await one.real.on();
+        await drives(one, "key");
+      });
+    }, 60_000);
+
+    test("the same name: two sets of one name are two devices with two names, and keep them apart when they move", async () => {
+      const name = `Twin ${randomBytes(3).toString("hex")}`;
+      const sets = [await plug({ name }), await plug({ name })];
+      const scenes = sets.map((real) => new Scene(daemon, real));
+      try {
+        await scenes[0]?.scan();
+        const { body } = await daemon.api("GET", "/devices");
+        for (const scene of scenes) {
+          const found = body.data.find((one: { host: string }) => one.host === scene.real.host);
+          // Two announcements of one name are one where names are what is announced: the other is added by its address.
+          scene.id = found?.id ?? (await scene.add(scene.real.place));
+          await scene.confide();
+        }
+        const names = await Promise.all(scenes.map(nameOf));
+        expect(new Set(names).size).toBe(2);
+        for (const scene of scenes) await drives(scene, "key");
+        for (const { real } of scenes) await real.off();
+        const hosts = sets.map((real) => real.host).reverse();
+        for (const [at, { real }] of scenes.entries()) await real.on(hosts[at]);
+        await scenes[0]?.scan();
+        for (const scene of scenes) await drivesOrSays(scene, "key", "text");
+        // Nobody has got the other's name.
+        const after = await Promise.all(scenes.map(nameOf));
+        expect([new Set(after).size, after[0] === names[1], after[1] === names[0]]).toEqual([2, false, false]);
+      } finally {
+        for (const scene of scenes) await scene.end();
+      }
+    }, 40_000);
+
+    test(
+      "T32 a renamed default stays the default, and a stranger of its former name does not become it",
+      () =>
+        withSets([], async () => {
+          const real = await plug();
+          const scene = new Scene(daemon, real);
+          const stranger = await plug();
+          const other = new Scene(daemon, stranger);
+          try {
+            await scene.scan();
+            const { body } = await scene.api("GET", "/devices");
+            const found = body.data.find((one: { host: string }) => one.host === real.host);
+            scene.id = found.id;
+            await scene.confide();
+            await scene.api("PATCH", "/config", { "daemon.default_device": found.name });
+            await drives(scene, "key");
+            const former = found.name;
+            await real.off();
+            real.rename(`${former} renamed`);
+            await real.on();
+            await scene.scan();
+            await stranger.off();
+            stranger.rename(former);
+            await stranger.on();
+            await scene.scan();
+            const list = (await scene.api("GET", "/devices")).body.data;
+            other.id = list.find((one: { host: string }) => one.host === stranger.host)?.id ?? "";
+            expect(list.filter((one: { is_default: boolean }) => one.is_default)).toEqual([
+              expect.objectContaining({ id: scene.id }),
+            ]);
+            const before = [real.presses, stranger.presses];
+            const pressed = await scene.api("POST", "/devices/default/remote/key", { key: "left" });
+            expect([pressed.status, pressed.body.error]).toEqual([200, undefined]);
+            await until("it came", () => real.presses > (before[0] ?? 0));
+            expect(stranger.presses).toBe(before[1] ?? -1);
+            // Renamed by the user, too; and through a restart of nothing but the set.
+            await scene.api("PATCH", `/devices/${scene.id}`, { name: `${former} again` });
+            expect((await scene.device()).is_default).toBe(true);
+          } finally {
+            await scene.api("PATCH", "/config", { "daemon.default_device": "" });
+            await scene.end();
+            await other.end();
+          }
+        }),
+      40_000,
+    );
+
+    test(
+      "removed and added: it is the same device, and zapd has to be let in anew",
+      () =>
+        withSets([{}], async (scene) => {
+          const { id, real } = scene;
+          await drives(scene, "key");
+          await scene.api("DELETE", `/devices/${id}`);
+          // A scan for somebody else may have found it again meanwhile.
+          const gone = (await scene.try("key")).outcome;
+          expect(["device_not_found", platform === "roku" ? "real" : "pairing_required"]).toContain(gone);
+          await scene.know({ secrets: false });
+          expect(scene.id).toBe(id);
+          if (platform !== "roku") {
+            const tried = await scene.try("key");
+            expect(tried.outcome, told(tried)).toBe("pairing_required");
+            expect(tried.hint).toContain("zapd pair");
+          }
+          await scene.confide();
+          await drives(scene, "key", "text");
+          // The same by a scan that finds what was removed.
+          await scene.api("DELETE", `/devices/${id}`);
+          await scene.scan();
+          expect((await scene.device()).host).toBe(real.host);
+          await scene.confide();
+          await drives(scene, "key");
+        }),
+      30_000,
+    );
+  });
+}
+
+/** A second way to a set: another address that leads to it, and answers searches for it. */
+async function reachAt(real: RealSet, host: string): Promise<{ host: string; stop(): Promise<void> }> {
+  const ears = new Ears();
+  const shouts: Shout[] = [];
+  const { port, ports } = real.place;
+  const lead = (at: number) => ears.tcp({ host, port: at, to: { host: real.host, port: at } });
+  for (const at of [port, ...Object.entries(ports).flatMap(([word, one]) => (word === "wake" ? [] : [one]))])
+    await lead(at);
+  if (real.platform === "kodi")
+    shouts.push(
+      await shoutMdns({
+        ...{ host, name: `${real.name} ${host}`, txt: { txtvers: "1", uuid: real.identity } },
+        services: [
+          { type: "_xbmc-jsonrpc-h._tcp", port },
+          { type: "_xbmc-jsonrpc._tcp", port: ports["websocket"] ?? 0 },
+        ],
+      }),
+    );
+  else if (real.platform === "roku") {
+    const usn = `uuid:roku:ecp:${real.identity}`;
+    shouts.push(await shoutSsdp({ host, target: "roku:ecp", usn, location: `http://${host}:${port}/` }));
+  } else {
+    const target = "urn:lge-com:service:webos-second-screen:1";
+    shouts.push(await shoutSsdp({ host, target, usn: `uuid:x::${target}`, location: `http://${host}:${port + 40}/` }));
+  }
+  return {
+    host,
+    async stop() {
+      await Promise.all([ears.stop(), ...shouts.splice(0).map((shout) => shout.stop())]);
+    },
+  };
+}

@@ -1,0 +1,182 @@
+/**
+ * What strangers hear: every byte that reaches one of their ports is kept, over TCP, TLS (in clear, as they read it) and
+ * UDP, and searched for what they must never get.
+ */
+import dgram from "node:dgram";
+import net from "node:net";
+import tls from "node:tls";
+
+/** Where the bytes go on to, so that somebody answers; without it they are taken and nothing is said. */
+export interface Onward {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface EarOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly to?: Onward | null;
+  /** With a certificate it is a TLS port, which the stranger reads in clear. */
+  readonly certificate?: { readonly key: string; readonly cert: string };
+}
+
+interface Line {
+  readonly at: string;
+  readonly bytes: Buffer[];
+}
+
+/** All that one stranger has heard at all of its ports. */
+export class Ears {
+  readonly #lines: Line[] = [];
+  readonly #stops: (() => Promise<void>)[] = [];
+
+  /** Listens at a TCP port, and leads on to who answers there. */
+  async tcp({ host, port, to = null, certificate }: EarOptions): Promise<void> {
+    const sockets = new Set<net.Socket>();
+    const keep = (socket: net.Socket, other?: net.Socket) => {
+      sockets.add(socket);
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other?.destroy();
+      });
+    };
+    const take = (client: net.Socket) => {
+      const line: Line = { at: `${host}:${port}`, bytes: [] };
+      this.#lines.push(line);
+      const behind = to === null ? undefined : net.connect({ host: to.host, port: to.port, noDelay: true });
+      keep(client, behind);
+      if (behind) keep(behind, client);
+      client.on("data", (bytes: Buffer) => {
+        line.bytes.push(Buffer.from(bytes));
+        behind?.write(bytes);
+      });
+      behind?.on("data", (bytes: Buffer) => client.write(bytes));
+      behind?.on("end", () => client.end());
+    };
+    const server = certificate ? tls.createServer({ ...certificate }, take) : net.createServer(take);
+    // A client that does not like the certificate hangs up in the handshake.
+    server.on("tlsClientError", () => {});
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => resolve());
+    });
+    this.#stops.push(async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    });
+  }
+
+  /** Listens at a UDP port. */
+  async udp(host: string, port: number): Promise<void> {
+    const socket = dgram.createSocket({ type: "udp4", reuseAddr: true });
+    const line: Line = { at: `${host}:${port}/udp`, bytes: [] };
+    this.#lines.push(line);
+    socket.on("message", (bytes) => line.bytes.push(Buffer.from(bytes)));
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      socket.bind(port, host, () => resolve());
+    });
+    this.#stops.push(() => new Promise((resolve) => socket.close(() => resolve())));
+  }
+
+  /** Hung up everywhere; what was heard stays. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#stops.splice(0).map((stop) => stop()));
+  }
+
+  /** Connections, and UDP ports that heard something. */
+  get taken(): number {
+    return this.#lines.filter(({ at, bytes }) => !at.endsWith("/udp") || bytes.length > 0).length;
+  }
+
+  /** All that was heard: the bytes as they came, and behind them what they say where they are masked. */
+  get heard(): string {
+    return this.#lines
+      .map(({ at, bytes }) => {
+        const all = Buffer.concat(bytes);
+        return `<<${at}>>\n${all.toString("latin1")}\n${unmasked(all)}`;
+      })
+      .join("\n");
+  }
+}
+
+/** The payloads of the WebSocket frames after an upgrade: a client masks them. */
+function unmasked(bytes: Buffer): string {
+  const end = bytes.indexOf("\r\n\r\n");
+  if (end === -1 || !/^upgrade: *websocket/im.test(bytes.subarray(0, end).toString("latin1"))) return "";
+  const said: Buffer[] = [];
+  for (let at = end + 4; at + 2 <= bytes.length; ) {
+    const short = (bytes[at + 1] ?? 0) & 0x7f;
+    const masked = ((bytes[at + 1] ?? 0) & 0x80) !== 0;
+    const extended = short === 126 ? 2 : short === 127 ? 8 : 0;
+    const start = at + 2 + extended + (masked ? 4 : 0);
+    if (start > bytes.length) break;
+    const length =
+      extended === 2 ? bytes.readUInt16BE(at + 2) : extended === 8 ? Number(bytes.readBigUInt64BE(at + 2)) : short;
+    const mask = bytes.subarray(start - 4, start);
+    const payload = Buffer.from(bytes.subarray(start, start + length));
+    if (masked)
+      for (let one = 0; one < payload.length; one++) payload[one] = (payload[one] ?? 0) ^ (mask[one % 4] ?? 0);
+    said.push(payload);
+    at = start + length;
+  }
+  return Buffer.concat(said).toString("utf8");
+}
+
+/** What a stranger must not get. */
+export interface Secrets {
+  /** Keys and passwords, each as it is. */
+  readonly words: readonly string[];
+  /** Logins, of which a stranger may get no form either. */
+  readonly logins?: readonly { readonly user: string; readonly password: string }[];
+  /** What was typed. */
+  readonly typed: readonly string[];
+}
+
+/** Each secret that stands in what was heard, in whatever form, with the words before it. Any login is one. */
+export function leaksIn(heard: string, { words, logins = [], typed }: Secrets): string[] {
+  const found: string[] = [];
+  const note = (what: string, at: number) =>
+    found.push(`${what}: …${JSON.stringify(heard.slice(Math.max(0, at - 160), at + 60))}`);
+  const look = (what: string, form: string) => {
+    const at = form.length < 4 ? -1 : heard.toLowerCase().indexOf(form.toLowerCase());
+    if (at !== -1) note(what, at);
+  };
+  const all = [
+    ...words.map((word) => ["a key or password", word] as const),
+    ...logins.flatMap(({ user, password }) => [
+      ["a password", password] as const,
+      ["a login", `${user}:${password}`] as const,
+    ]),
+    ...typed.map((text) => ["typed text", text] as const),
+  ];
+  for (const [what, word] of all) {
+    const bytes = Buffer.from(word, "utf8");
+    // Without its end, which depends on what follows.
+    const base = (text: Buffer) => text.toString("base64").replace(/.?=*$/, "");
+    for (const form of [
+      word,
+      JSON.stringify(word).slice(1, -1),
+      encodeURIComponent(word),
+      bytes.toString("hex"),
+      base(bytes),
+    ])
+      look(what, form);
+  }
+  // One character each: nobody but the tests types here, and each test into its own sets.
+  const letters = [...heard.matchAll(/\/key(?:press|down)\/Lit_(\S*)/g)].map(([, one = ""]) => safely(one)).join("");
+  for (const text of typed) if (letters.includes(text.slice(0, 3))) note("typed text", heard.indexOf("Lit_"));
+  const login = heard.search(/^(?:proxy-)?authorization:/im);
+  if (login !== -1) note("a login or digest", login + 100);
+  return [...new Set(found)];
+}
+
+function safely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,83 @@
+/** The instrument itself: real sets are found and driven, and strangers hear what they are sent. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import net from "node:net";
+import WebSocket from "ws";
+import type { TestDaemon } from "../../support/daemon.ts";
+import { until } from "../../support/http-device.ts";
+import { leaksIn } from "./ear.ts";
+import { Scene, startHouse } from "./house.ts";
+import { freeAddress, platforms, plugIn } from "./sets.ts";
+import { manners, putUp } from "./strangers.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startHouse({ config: { dev: { vendor_password: "of all sets" } } });
+});
+afterAll(() => daemon.dispose());
+
+for (const platform of platforms) {
+  test(`a real ${platform} set is found by a scan, takes keys and text, and is itself when it comes back`, async () => {
+    const real = await plugIn(platform, { password: "of all sets" });
+    const scene = new Scene(daemon, real);
+    try {
+      await scene.scan();
+      const { body } = await scene.api("GET", "/devices");
+      expect(body.data.find((one: { host: string }) => one.host === real.host)).toMatchObject({ platform });
+      await scene.know();
+      expect([await scene.try("key"), await scene.try("text")].map(({ outcome }) => outcome)).toEqual(["real", "real"]);
+      await real.off();
+      await real.on();
+      expect((await scene.try("key")).outcome).toBe("real");
+      expect(scene.leaks()).toEqual([]);
+    } finally {
+      await scene.end();
+    }
+  });
+
+  test(`each stranger of ${platform} hears what it is sent, and a scan asks those who shout`, async () => {
+    const real = await plugIn(platform);
+    const all = await Promise.all(
+      Object.keys(manners[platform]).map((manner) => putUp({ of: real, host: freeAddress(), manner })),
+    );
+    try {
+      await real.off();
+      await daemon.api("POST", "/devices/discover");
+      for (const stranger of all) {
+        expect([stranger.manner, stranger.ears.taken > 0]).toEqual([stranger.manner, true]);
+        await stranger.off();
+      }
+    } finally {
+      await Promise.all(all.map((one) => one.off()));
+    }
+  });
+}
+
+test("what is said over TCP, TLS and a masked WebSocket is found again, in each form of it", async () => {
+  const real = await plugIn("webos");
+  const host = freeAddress();
+  const stranger = await putUp({ of: real, host, manner: "empty-id", announces: false });
+  try {
+    for (const url of [`wss://${host}:3001`, `ws://${host}:3000`]) {
+      const socket = new WebSocket(url, { rejectUnauthorized: false });
+      await new Promise((resolve) => socket.on("open", resolve));
+      socket.send(`{"client-key":"the-key-${new URL(url).protocol}"}`);
+      await until("it was heard", () => stranger.ears.heard.includes(`the-key-${new URL(url).protocol}`));
+      socket.terminate();
+    }
+    const line = net.connect(18_044, host);
+    line.end(
+      "GET / HTTP/1.1\r\nAuthorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n/keypress/Lit_H\n/keypress/Lit_e\n/keypress/Lit_y\n",
+    );
+    line.resume();
+    await until("it was heard", () => stranger.ears.heard.includes("Lit_y"));
+  } finally {
+    await Promise.all([real.off(), stranger.off()]);
+  }
+  const { heard } = stranger.ears;
+  const nothing = { words: [], logins: [], typed: [] };
+  expect(leaksIn(heard, { ...nothing, words: ["the-key-wss:"] })[0]).toStartWith("a key or password");
+  expect(leaksIn(heard, { ...nothing, logins: [{ user: "user", password: "secret" }] }).join()).toContain("a login:");
+  expect(leaksIn(heard, { ...nothing, typed: ["Hey you"] })[0]).toStartWith("typed text");
+  expect(leaksIn(heard, nothing)).toHaveLength(1);
+  expect(leaksIn("", { ...nothing, words: ["the-key"] })).toEqual([]);
+});

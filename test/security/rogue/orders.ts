@@ -1,0 +1,601 @@
+/**
+ * The orders of events of SECURITY.md 2.4, as data: what becomes of the real set, when and where a stranger comes, and how
+ * zapd gets to see it. Each is played on each platform, with each manner of stranger for which it makes a difference.
+ */
+import { expect } from "bun:test";
+import { reasons, type Scene, type Tried } from "./house.ts";
+import { freeAddress, type PlatformName } from "./sets.ts";
+import { manners, putUp, type Stranger } from "./strangers.ts";
+
+export interface Order {
+  /** What it is called in the table; unique. */
+  readonly title: string;
+  /** What becomes of the real set. */
+  readonly real: "up" | "off" | "returning" | "moved" | "replaced" | "removed";
+  /** When the stranger comes. */
+  readonly stranger: "before" | "during" | "after" | "none";
+  readonly seenBy: "scan" | "add" | "announcement" | "address" | "nobody";
+  readonly where: "same address" | "other address" | "both" | "none";
+  readonly secrets: boolean;
+  /** With every manner, or with the one that shows all of the public identity. */
+  readonly manners: "all" | "copy" | "none";
+  readonly platforms?: readonly PlatformName[];
+  /** What stays possible, by SECURITY.md 2.4, with these manners; the number is that of the list in the README. */
+  readonly accepted?: (platform: PlatformName, manner: string) => Accepted | null;
+  play(cast: Cast): Promise<void>;
+}
+
+/** What stays possible. */
+export interface Accepted {
+  readonly reason: keyof typeof acceptedReasons;
+  /** Beginnings of what `leaksIn` says. */
+  readonly leaks: readonly string[];
+}
+
+/** What SECURITY.md 2.4 says stays possible, as the orders meet it. */
+export const acceptedReasons = {
+  1: "A stranger who holds the address at which the set was paired and shows its whole public identity (on LG the certificate too, whose key is on every set; on Kodi its realm): it gets keys, typed text, and what proves zapd to the set. Only its hardware address would tell, and loopback has none.",
+  2: "A set that zapd has no secrets of, which is silent, and a stranger elsewhere who shows its whole identity: it is followed as a set that has moved, with keys and typed text, and on Roku a digest for the realm and qop that were kept.",
+} as const;
+
+/** What an order is played with. */
+export class Cast {
+  readonly scene: Scene;
+  readonly manner: string;
+  readonly home: string;
+
+  constructor(scene: Scene, manner: string) {
+    this.scene = scene;
+    this.manner = manner;
+    this.home = scene.real.host;
+  }
+
+  get platform(): PlatformName {
+    return this.scene.real.platform;
+  }
+
+  /** A stranger comes: where the real set was, or elsewhere. */
+  async stranger(where: "same" | "other", more: { manner?: string; announces?: boolean } = {}): Promise<Stranger> {
+    const { real, strangers } = this.scene;
+    const host = where === "same" ? this.home : freeAddress();
+    const one = await putUp({ of: real, host, manner: more.manner ?? this.manner, announces: more.announces ?? true });
+    strangers.push(one);
+    return one;
+  }
+
+  scan(): Promise<unknown> {
+    return this.scene.scan();
+  }
+
+  /** Another user of this machine says that the device is there. */
+  async addedAt(stranger: Stranger): Promise<{ status: number; code: string; id: string; hint: string }> {
+    const { status, body } = await this.scene.api("POST", "/devices", stranger.place);
+    return { status, code: body.error?.code ?? "", id: body.data?.id ?? "", hint: body.error?.hint ?? "" };
+  }
+
+  /** Whether the set lets zapd in at all: an LG set that was never paired does not. */
+  get isOpen(): boolean {
+    return this.platform !== "webos" || this.scene.real.secrets.length > 0;
+  }
+
+  /** The real set, and nobody else, is driven. */
+  async drives(...whats: Tried["what"][]): Promise<void> {
+    for (const what of whats) {
+      let tried = await this.scene.driven(what);
+      // A login that was refused a moment ago, by whoever had the address then, is not sent again for a second.
+      if (tried.outcome === "pairing_required" && this.manner === "kodi-realm") {
+        await Bun.sleep(1_100);
+        tried = await this.scene.driven(what);
+      }
+      const wanted = this.isOpen || what === "install" ? ["real"] : ["pairing_required"];
+      expect(wanted, told(tried)).toContain(tried.outcome);
+    }
+  }
+
+  /** The real set is driven, or an error says why not. */
+  async holds(...whats: Tried["what"][]): Promise<Tried[]> {
+    const all: Tried[] = [];
+    for (const what of whats) {
+      const tried = await this.scene.try(what);
+      expect(["real", ...reasons], told(tried)).toContain(tried.outcome);
+      if (tried.outcome !== "real") expect(tried.message, told(tried)).not.toBe("");
+      all.push(tried);
+    }
+    return all;
+  }
+
+  /** As `holds`, but a stranger may take it: SECURITY.md 2.4 says so. */
+  async mayStray(...whats: Tried["what"][]): Promise<void> {
+    for (const what of whats) {
+      const tried = await this.scene.try(what);
+      expect(["real", "stranger", ...reasons], told(tried)).toContain(tried.outcome);
+    }
+  }
+
+  /** All that can be tried of a device without a rival. */
+  get all(): Tried["what"][] {
+    return this.platform === "roku" ? ["key", "text", "install"] : ["key", "text"];
+  }
+
+  /** The answer to somebody who asks what is wrong: the rival is told of by name. */
+  async isTold(): Promise<void> {
+    const warnings = await this.scene.health();
+    expect(warnings.filter((one) => one.includes(this.scene.real.name))).not.toEqual([]);
+  }
+}
+
+function told({ what, outcome, message, hint }: Tried): string {
+  return `${what}: ${outcome}: ${message} (${hint})`;
+}
+
+/** Manners that claim to be the set, and can be told from it only by more than what it says. */
+const claims = (platform: PlatformName, manner: string) =>
+  manner === "copy" ||
+  (platform === "roku" && manner !== "other-serial") ||
+  (platform === "kodi" && manner === "open-copy");
+
+/** At the address of the set. */
+const sameAddress = (platform: PlatformName, manner: string): Accepted | null => {
+  if (!claims(platform, manner) && manner !== "kodi-realm") return null;
+  if (manner === "copy" || manner === "kodi-realm")
+    return { reason: 1, leaks: ["a key", "a login", "a password", "typed text"] };
+  return { reason: 1, leaks: ["typed text"] };
+};
+
+/** Elsewhere, while the set itself is silent and zapd has no secrets of it. */
+const followed = (platform: PlatformName, manner: string): Accepted | null => {
+  if (!claims(platform, manner)) return null;
+  const digest = platform === "roku" && manner === "copy" ? ["a login"] : [];
+  return { reason: 2, leaks: ["typed text", ...digest] };
+};
+/** zapd has no secrets of a Roku: the developer password is one for all. */
+const withSecrets = (platform: PlatformName, manner: string) =>
+  platform === "roku" ? followed(platform, manner) : null;
+
+export const orders: readonly Order[] = [
+  {
+    title: "up; a stranger answers the same scan elsewhere",
+    ...{ real: "up", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "all" },
+    async play(cast) {
+      await cast.scene.know();
+      await cast.stranger("other");
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+      await cast.drives("state");
+    },
+  },
+  {
+    title: "up; a stranger is added by its address",
+    ...{ real: "up", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "all" },
+    async play(cast) {
+      await cast.scene.know();
+      const stranger = await cast.stranger("other", { announces: cast.platform === "kodi" });
+      const added = await cast.addedAt(stranger);
+      // Whoever claims to be the set is refused, with both addresses; whoever does not is a device of its own, or none.
+      if (added.status === 200) expect(added.id).not.toBe(cast.scene.id);
+      if (added.code === "device_elsewhere") {
+        expect(added.hint).toContain(cast.home);
+        expect(added.hint).toContain(stranger.host);
+      }
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+      if (added.status === 200) await cast.scene.api("DELETE", `/devices/${added.id}`);
+    },
+  },
+  {
+    title: "up; a stranger announces itself unasked, during scans and between",
+    ...{
+      real: "up",
+      stranger: "during",
+      seenBy: "announcement",
+      where: "other address",
+      secrets: true,
+      manners: "copy",
+    },
+    async play(cast) {
+      await cast.scene.know();
+      const stranger = await cast.stranger("other");
+      await stranger.announce();
+      const scanning = cast.scan();
+      for (let at = 0; at < 5; at++) {
+        await stranger.announce();
+        await Bun.sleep(60);
+      }
+      await scanning;
+      await stranger.announce();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "off; a stranger at its address, and nobody looks",
+    ...{ real: "off", stranger: "during", seenBy: "address", where: "same address", secrets: true, manners: "all" },
+    accepted: sameAddress,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.drives("key");
+      await cast.scene.real.off();
+      const stranger = await cast.stranger("same", { announces: false });
+      if (sameAddress(cast.platform, cast.manner)) await cast.mayStray(...cast.all, "state");
+      else await cast.holds(...cast.all);
+      await stranger.off();
+      await cast.scene.real.on();
+      await cast.drives(...cast.all);
+    },
+  },
+  {
+    title: "off; a stranger at its address, scanned; the set comes back elsewhere",
+    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "same address", secrets: true, manners: "all" },
+    accepted: sameAddress,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.scene.real.off();
+      await cast.stranger("same");
+      await cast.scan();
+      if (sameAddress(cast.platform, cast.manner)) await cast.mayStray("key", "text");
+      else await cast.holds("key", "text");
+      await cast.scene.real.on(freeAddress());
+      await cast.scan();
+      if (sameAddress(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
+      else await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "off; a stranger elsewhere, scanned; the set returns to its address, scanned",
+    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "all" },
+    accepted: withSecrets,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.scene.real.off();
+      await cast.stranger("other");
+      await cast.scan();
+      if (claims(cast.platform, cast.manner) || cast.platform === "webos") await cast.mayStray("key");
+      if (withSecrets(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
+      else if (claims(cast.platform, cast.manner)) await cast.holds("text");
+      await cast.scene.real.on();
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "off; a stranger elsewhere, scanned; the set returns to its address and answers no search",
+    ...{
+      real: "returning",
+      stranger: "during",
+      seenBy: "scan",
+      where: "other address",
+      secrets: true,
+      manners: "copy",
+    },
+    accepted: withSecrets,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.scene.real.off();
+      await cast.stranger("other");
+      await cast.scan();
+      await cast.mayStray("key");
+      // Only who asks at its former address finds it.
+      cast.scene.real.hush();
+      await cast.scene.real.on();
+      await cast.scan();
+      // A Kodi that wants a login says its id to nobody who asks: unless it announces itself, it shows nothing.
+      await cast.isTold();
+      if (cast.platform === "kodi") await cast.mayStray("key");
+      else await cast.drives("key");
+      await cast.holds(...cast.all.filter((what) => cast.platform !== "kodi" || what !== "key"));
+    },
+  },
+  {
+    title: "off, without secrets; a stranger elsewhere is followed; the set returns to its address, scanned",
+    ...{
+      real: "returning",
+      stranger: "during",
+      seenBy: "scan",
+      where: "other address",
+      secrets: false,
+      manners: "all",
+    },
+    accepted: followed,
+    async play(cast) {
+      await cast.scene.know({ secrets: false });
+      await cast.scene.real.off();
+      await cast.stranger("other");
+      await cast.scan();
+      if (claims(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
+      await cast.scene.real.on();
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "off; a stranger elsewhere is added by its address; the set returns",
+    ...{ real: "returning", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "all" },
+    accepted: withSecrets,
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      const stranger = await cast.stranger("other");
+      const added = await cast.addedAt(stranger);
+      const claimed = claims(cast.platform, cast.manner);
+      // A silent one that has secrets is not moved: it is forgotten, or paired anew. Where a scan for somebody else has met
+      // the stranger before, it is on probation there already, and stays so.
+      if (claimed && cast.platform !== "roku" && added.code !== "device_elsewhere")
+        expect((await scene.try("text")).outcome).toBe("device_unproven");
+      if (added.id === scene.id && cast.platform === "roku") await cast.mayStray(...cast.all);
+      await scene.real.on();
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "off, without secrets; a stranger elsewhere is added by its address; the set returns",
+    ...{
+      real: "returning",
+      stranger: "during",
+      seenBy: "add",
+      where: "other address",
+      secrets: false,
+      manners: "copy",
+    },
+    accepted: followed,
+    async play(cast) {
+      await cast.scene.know({ secrets: false });
+      await cast.scene.real.off();
+      await cast.addedAt(await cast.stranger("other"));
+      await cast.mayStray(...cast.all);
+      await cast.scene.real.on();
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "moved by DHCP, nobody else: on probation with secrets, trusted, and driven whole",
+    ...{ real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: true, manners: "none" },
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      await scene.real.on(freeAddress());
+      await cast.scan();
+      if (cast.platform === "roku") return cast.drives(...cast.all);
+      const [text] = await cast.holds("text");
+      expect([text?.outcome, text?.hint]).toEqual(["device_unproven", expect.stringContaining("zapd trust")]);
+      expect(text?.hint).toContain("--host");
+      expect((await scene.api("POST", `/devices/${scene.id}/trust`)).status).toBe(200);
+      await cast.drives(...cast.all);
+    },
+  },
+  {
+    title: "moved by DHCP without secrets: followed as ever",
+    ...{ real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: false, manners: "none" },
+    async play(cast) {
+      await cast.scene.know({ secrets: false });
+      await cast.scene.real.off();
+      await cast.scene.real.on(freeAddress());
+      await cast.scan();
+      await cast.drives(...cast.all);
+      expect((await cast.scene.device()).host).toBe(cast.scene.real.host);
+    },
+  },
+  {
+    title: "moved by DHCP, with a stranger at its former address",
+    ...{ real: "moved", stranger: "after", seenBy: "scan", where: "same address", secrets: true, manners: "all" },
+    accepted: sameAddress,
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      await scene.real.on(freeAddress());
+      await cast.stranger("same");
+      await cast.scan();
+      if (sameAddress(cast.platform, cast.manner)) return cast.mayStray(...cast.all);
+      await cast.holds(...cast.all);
+      // Nobody but the set shows its identity now: with its user's word it is driven whole.
+      await scene.api("POST", `/devices/${scene.id}/trust`);
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "moved by DHCP, and a stranger elsewhere answers too",
+    ...{ real: "moved", stranger: "after", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    accepted: withSecrets,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.scene.real.off();
+      await cast.scene.real.on(freeAddress());
+      await cast.scan();
+      await cast.stranger("other");
+      await cast.scan();
+      await cast.mayStray("key");
+      if (cast.platform !== "roku") await cast.holds("text");
+      await cast.isTold();
+    },
+  },
+  {
+    title: "moved by DHCP and paired anew there, by its address",
+    ...{ real: "moved", stranger: "none", seenBy: "nobody", where: "none", secrets: true, manners: "none" },
+    platforms: ["kodi", "webos"],
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      await scene.real.on(freeAddress());
+      const given = { host: scene.real.host, ...scene.real.login };
+      expect((await scene.api("POST", `/devices/${scene.id}/pair`, given)).status).toBe(200);
+      await cast.drives("key", "text");
+    },
+  },
+  {
+    title: "paired anew at the address of a stranger: it begins without what was kept",
+    ...{ real: "off", stranger: "during", seenBy: "address", where: "other address", secrets: true, manners: "all" },
+    platforms: ["kodi", "webos"],
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      const stranger = await cast.stranger("other");
+      // The user was fooled into it: what he has not typed now must not go.
+      await scene.api("POST", `/devices/${scene.id}/pair`, { host: stranger.host });
+      await scene.real.on();
+    },
+  },
+  {
+    title: "replaced: another set of the kind at its address",
+    ...{ real: "replaced", stranger: "after", seenBy: "scan", where: "same address", secrets: true, manners: "none" },
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await scene.real.off();
+      const manner = { roku: "other-serial", kodi: "other-realm", webos: "other-id" }[cast.platform];
+      await cast.stranger("same", { manner });
+      await cast.scan();
+      await cast.holds(...cast.all);
+      expect(JSON.stringify((await scene.device()).id)).toContain(scene.id);
+    },
+  },
+  {
+    title: "a stranger was there first; the set is added, and paired by its address",
+    ...{ real: "up", stranger: "before", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    accepted: (platform) => (platform === "roku" ? { reason: 2, leaks: ["typed text", "a login"] } : null),
+    async play(cast) {
+      const { scene } = cast;
+      const { real } = scene;
+      await real.off();
+      const stranger = await cast.stranger("other");
+      await cast.scan();
+      await real.on();
+      await cast.scan();
+      const { body } = await scene.api("GET", "/devices");
+      const known = body.data.filter((one: { host: string }) => [real.host, stranger.host].includes(one.host));
+      expect(known).toHaveLength(1);
+      scene.id = known[0].id;
+      await cast.isTold();
+      if (cast.platform === "roku") return cast.mayStray(...cast.all);
+      // Two answer for it: whose login or key it would be, nobody knows.
+      await scene.api("POST", `/devices/${scene.id}/pair`, real.login ?? {});
+      expect(scene.leaks()).toEqual([]);
+      const paired = await scene.api("POST", `/devices/${scene.id}/pair`, { host: real.host, ...real.login });
+      expect([paired.status, paired.body.error]).toEqual([200, undefined]);
+      await cast.drives("key");
+      await cast.holds("text");
+    },
+  },
+  {
+    title: "a stranger was there first, and went; the set is found and paired",
+    ...{ real: "up", stranger: "before", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    async play(cast) {
+      const { scene } = cast;
+      await scene.real.off();
+      const stranger = await cast.stranger("other");
+      await cast.scan();
+      await stranger.off();
+      await scene.real.on();
+      await cast.scan();
+      const { body } = await scene.api("GET", "/devices");
+      scene.id = body.data.find((one: { host: string }) => one.host === scene.real.host)?.id ?? "";
+      expect(scene.id).not.toBe("");
+      await scene.confide();
+      await cast.drives(...cast.all);
+    },
+  },
+  {
+    title: "up and followed; it is unplugged, and a stranger takes its address at once",
+    ...{ real: "off", stranger: "after", seenBy: "address", where: "same address", secrets: true, manners: "all" },
+    accepted: sameAddress,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.drives("key", "state");
+      await Promise.all([cast.scene.real.off()]);
+      const stranger = await cast.stranger("same");
+      const racing = await Promise.all((["key", "state"] as const).map((what) => cast.scene.try(what)));
+      if (!sameAddress(cast.platform, cast.manner))
+        for (const { outcome, message } of racing)
+          if (outcome !== "real") expect([...reasons], `${outcome}: ${message}`).toContain(outcome);
+      if (!sameAddress(cast.platform, cast.manner)) await cast.holds("key", "text");
+      await stranger.off();
+      await cast.scene.real.on();
+      await cast.drives("key");
+    },
+  },
+  {
+    title: "removed, and added anew while a stranger is up elsewhere",
+    ...{ real: "removed", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "copy" },
+    async play(cast) {
+      const { scene } = cast;
+      await scene.know();
+      await cast.stranger("other");
+      await scene.api("DELETE", `/devices/${scene.id}`);
+      // A scan that somebody else began may find the stranger first: then the answer says so, and how to go on.
+      const { status, body } = await scene.api("POST", "/devices", scene.real.place);
+      if (status !== 200) {
+        expect([body.error.code, body.error.hint]).toEqual([
+          "device_elsewhere",
+          expect.stringContaining("zapd forget"),
+        ]);
+        return;
+      }
+      if (cast.platform !== "roku") await scene.confide();
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "up; a stranger elsewhere comes, goes and comes again between scans",
+    ...{ real: "up", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    async play(cast) {
+      await cast.scene.know();
+      const stranger = await cast.stranger("other");
+      for (let round = 0; round < 2; round++) {
+        await cast.scan();
+        await stranger.off();
+        await cast.drives("key");
+        await stranger.on();
+      }
+      await cast.scan();
+      await cast.drives("key");
+      await cast.holds(...cast.all);
+    },
+  },
+  {
+    title: "up; a stranger at both another address and, after the set, at its own",
+    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "both", secrets: true, manners: "copy" },
+    accepted: sameAddress,
+    async play(cast) {
+      await cast.scene.know();
+      await cast.stranger("other");
+      await cast.scan();
+      await cast.scene.real.off();
+      const taken = await cast.stranger("same");
+      await cast.scan();
+      await cast.mayStray("key");
+      await taken.off();
+      await cast.scene.real.on();
+      await cast.scan();
+      await cast.drives("key");
+    },
+  },
+];
+
+/** One order as it is played: with a manner, or with none. */
+export interface Played {
+  readonly order: Order;
+  readonly manner: string;
+}
+
+/** What is played on a platform. */
+export function playedOn(platform: PlatformName): Played[] {
+  return orders
+    .filter((order) => order.platforms === undefined || order.platforms.includes(platform))
+    .flatMap((order) => {
+      if (order.manners === "none") return [{ order, manner: "copy" }];
+      const all = order.manners === "copy" ? ["copy"] : Object.keys(manners[platform]);
+      return all.map((manner) => ({ order, manner }));
+    });
+}

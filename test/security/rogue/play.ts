@@ -1,0 +1,56 @@
+/** Plays the orders of one platform, several at a time, each with sets and strangers of its own, in one daemon. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import type { TestDaemon } from "../../support/daemon.ts";
+import { Scene, startHouse } from "./house.ts";
+import { Cast, playedOn } from "./orders.ts";
+import { type PlatformName, plugIn } from "./sets.ts";
+
+/** A Kodi is asked for over mDNS before it gets a login, which takes its time. */
+const atOnce = { roku: 9, kodi: 18, webos: 9 } as const;
+
+export function playOrders(platform: PlatformName): void {
+  const password = `dev-${randomBytes(8).toString("hex")}`;
+  let daemon: TestDaemon;
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  beforeAll(async () => {
+    daemon = await startHouse(platform === "roku" ? { config: { dev: { vendor_password: password } } } : {});
+  });
+  afterAll(() => daemon.dispose());
+
+  const inTurn = async (play: () => Promise<void>) => {
+    while (running >= atOnce[platform]) await new Promise<void>((resolve) => waiting.push(resolve));
+    running++;
+    try {
+      await play();
+    } finally {
+      running--;
+      waiting.shift()?.();
+    }
+  };
+
+  describe.concurrent(`T27 T29 a stranger gets no key, login, digest or text: ${platform}`, () => {
+    for (const { order, manner } of playedOn(platform)) {
+      const stranger = order.manners === "none" ? "" : ` (${manner})`;
+      test(
+        `${order.title}${stranger}`,
+        () =>
+          inTurn(async () => {
+            const login = order.secrets;
+            const real = await plugIn(platform, platform === "kodi" ? { login } : { password });
+            const scene = new Scene(daemon, real);
+            try {
+              await order.play(new Cast(scene, manner));
+              const spared = order.accepted?.(platform, manner)?.leaks ?? [];
+              const leaks = scene.leaks();
+              expect(leaks.filter((leak) => !spared.some((one) => leak.startsWith(`${manner}: ${one}`)))).toEqual([]);
+            } finally {
+              await scene.end();
+            }
+          }),
+        60_000,
+      );
+    }
+  });
+}

@@ -1,0 +1,282 @@
+/** Real sets, one way for all three platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
+import {
+  type Certificate,
+  createCertificate,
+  createWebosSimulator,
+  type WebosSimulator,
+} from "../../../src/simulators/webos.ts";
+
+export const platforms = ["roku", "kodi", "webos"] as const;
+export type PlatformName = (typeof platforms)[number];
+
+/** The same for each set of a platform, so that one can take the place of another to the port. */
+export const usual = {
+  roku: { port: 18_060, ports: { installer: 18_081, console: 18_085, wake: 19_009 } },
+  kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
+  // A search leads to this port of an LG set, and to no other.
+  webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
+} as const;
+
+let street = 0;
+/** An address of this machine that no other set has: a town of its own for each test process. */
+export function freeAddress(): string {
+  const number = street++;
+  return `127.${64 + (process.pid % 180)}.${1 + Math.floor(number / 250)}.${1 + (number % 250)}`;
+}
+
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly platform: PlatformName;
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/** The body of `POST /devices` for a set of a platform at an address. */
+export function placeOf(platform: PlatformName, host: string, by = 0): Place {
+  const { port, ports } = usual[platform];
+  const moved = Object.entries(ports).map(([word, one]) => [word, one + by]);
+  return { host, platform, port: port + by, ports: Object.fromEntries(moved) };
+}
+
+export interface RealOptions {
+  readonly name?: string;
+  readonly host?: string;
+  /** A login on Kodi; on LG there is always a key, on Roku always a password of its installer. */
+  readonly login?: boolean;
+  readonly password?: string;
+  /** Whether searches are answered. Default true. */
+  readonly announces?: boolean;
+  readonly certificate?: Certificate;
+  /** As another set has them. */
+  readonly identity?: string;
+  readonly mac?: string;
+  /** Added to each of its ports, for a second one on the same machine. */
+  readonly portsBy?: number;
+}
+
+/** What sets and strangers have in common: somebody may drive them. */
+export interface Driven {
+  readonly host: string;
+  /** Keys taken so far, over all its lives. */
+  readonly presses: number;
+  readonly typed: string;
+  /** Shows a field for text, where it wants one. */
+  field(): void;
+  on(host?: string): Promise<void>;
+  off(): Promise<void>;
+}
+
+export interface RealSet extends Driven {
+  readonly platform: PlatformName;
+  readonly identity: string;
+  readonly mac: string;
+  readonly name: string;
+  readonly place: Place;
+  readonly login: { readonly user: string; readonly password: string } | null;
+  /** On LG: what all that claims to be this set would have to show. */
+  readonly certificate: Certificate | null;
+  /** Keys and passwords that it knows. */
+  readonly secrets: readonly string[];
+  rename(name: string): void;
+  /** Answers no search from its next start on. */
+  hush(): void;
+  /** Asleep as its platform sleeps; `wake` is somebody at the set. */
+  sleep(): Promise<void>;
+  wake(): Promise<void>;
+}
+
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator;
+
+/** One life of a set at an address. */
+interface Life {
+  readonly simulator: Simulator;
+  readonly host: string;
+  presses(): number;
+  typed(): string;
+  field(): void;
+  sleep(): Promise<void>;
+  wake(): Promise<void>;
+}
+
+const randomMac = () => ["02", ...(randomBytes(5).toString("hex").match(/../g) ?? [])].join(":");
+
+/** Plugs a set in; it is on when this returns. */
+export async function plugIn(platform: PlatformName, options: RealOptions = {}): Promise<RealSet> {
+  const tag = randomBytes(3).toString("hex");
+  let name = options.name ?? `${platform} ${tag}`;
+  const identity = options.identity ?? (platform === "roku" ? `YR${tag.toUpperCase()}77` : randomUUID());
+  const mac = options.mac ?? randomMac();
+  const login =
+    platform === "kodi" && options.login !== false
+      ? { user: `user-${tag}`, password: options.password ?? `pw-${randomBytes(6).toString("hex")}` }
+      : null;
+  const password = platform === "roku" ? (options.password ?? `dev-${randomBytes(6).toString("hex")}`) : null;
+  const certificate = platform === "webos" ? (options.certificate ?? createCertificate()) : null;
+  let announces = options.announces ?? true;
+  let hushed = false;
+  const by = options.portsBy ?? 0;
+  const keys = new Map<string, readonly string[]>();
+  const lives: Life[] = [];
+
+  const live = (host: string): Life => {
+    const common = { name, host, mac };
+    if (platform === "roku") {
+      const { port, ports } = usual.roku;
+      const developer = {
+        password: password ?? "",
+        installerPort: ports.installer + by,
+        consolePort: ports.console + by,
+      };
+      const set = createRokuSimulator({
+        ...common,
+        serial: identity,
+        port: port + by,
+        developer,
+        ssdp: announces,
+        launchMs: 0,
+        wakePort: ports.wake + by,
+      });
+      return rokuLife(set, host);
+    }
+    if (platform === "kodi") {
+      const { port, ports } = usual.kodi;
+      const set = createKodiSimulator({
+        ...common,
+        uuid: identity,
+        port: port + by,
+        tcpPort: ports.websocket + by,
+        wakePort: ports.wake + by,
+        mdns: announces,
+        ...(login && { user: login.user, password: login.password }),
+      });
+      return kodiLife(set, host);
+    }
+    const { port, ports } = usual.webos;
+    const set = createWebosSimulator({
+      ...common,
+      uuid: identity,
+      securePort: port + by,
+      plainPort: ports.plain + by,
+      wakePort: ports.wake + by,
+      ssdp: announces,
+      promptMs: 20,
+      tuner: false,
+      bootMs: 150,
+      socketsCloseMs: 150,
+      portsCloseMs: 100,
+      clientKeys: Object.fromEntries(keys),
+      ...(certificate && { certificate }),
+    });
+    return webosLife(set, host);
+  };
+  const current = () => {
+    const life = lives.at(-1);
+    if (life === undefined) throw new Error("it was never plugged in");
+    return life;
+  };
+  const remember = () => {
+    const { simulator } = current();
+    if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
+  };
+  let plugged = false;
+  const real: RealSet = {
+    platform,
+    identity,
+    mac,
+    login,
+    certificate,
+    get name() {
+      return name;
+    },
+    get host() {
+      return current().host;
+    },
+    get place() {
+      return placeOf(platform, current().host, by);
+    },
+    get presses() {
+      return lives.reduce((all, life) => all + life.presses(), 0);
+    },
+    get typed() {
+      return lives.map((life) => life.typed()).join("");
+    },
+    get secrets() {
+      remember();
+      return [...keys.keys(), ...(password === null ? [] : [password])];
+    },
+    field: () => current().field(),
+    rename(next) {
+      name = next;
+      current().simulator.setName(next);
+    },
+    hush() {
+      announces = false;
+      hushed = true;
+    },
+    async on(host) {
+      if (plugged) throw new Error(`${name} is on`);
+      plugged = true;
+      const last = lives.at(-1);
+      if (last && !hushed && (host === undefined || host === last.host)) return last.simulator.start();
+      hushed = false;
+      const life = live(host ?? last?.host ?? freeAddress());
+      lives.push(life);
+      await life.simulator.start();
+    },
+    async off() {
+      if (!plugged) return;
+      plugged = false;
+      remember();
+      await current().simulator.stop();
+      // What is sent to a connection in the breath in which it breaks may have been taken, or not: that is another story.
+      await Bun.sleep(40);
+    },
+    sleep: () => current().sleep(),
+    wake: () => current().wake(),
+  };
+  await real.on(options.host);
+  return real;
+}
+
+export function rokuLife(set: RokuSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.keys.length,
+    typed: () => set.text,
+    field: () => {},
+    sleep: () => set.sleep("deep"),
+    wake: () => set.wake(),
+  };
+}
+
+export function kodiLife(set: KodiSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.calls.filter(({ method, error }) => isPress(method) && error === null).length,
+    typed: () => set.calls.map(({ method, params }) => (method === "Input.SendText" ? textIn(params) : "")).join(""),
+    field: () => set.openDialog("keyboard"),
+    sleep: () => set.sleep(),
+    wake: () => set.wake(),
+  };
+}
+
+export function webosLife(set: WebosSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () =>
+      set.received.buttons.length + set.received.requests.filter(({ uri }) => /volumeUp$/.test(uri)).length,
+    typed: () => set.received.texts.join(""),
+    field: () => set.focus(true),
+    sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+const isPress = (method: string) => /^Input\.(Left|Right|Up|Down|Select|Back|Home)$/.test(method);
+
+function textIn(params: unknown): string {
+  return typeof params === "object" && params !== null && "text" in params ? String(params.text) : "";
+}

@@ -1,0 +1,136 @@
+/** Answers to searches that anybody can give: over SSDP from an address of its own, and over mDNS for any address at all. */
+import dgram from "node:dgram";
+
+export interface Shout {
+  /** Says it unasked, to everybody. */
+  announce(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const ssdpGroup = "239.255.255.250";
+const mdnsGroup = "224.0.0.251";
+
+export interface SsdpShout {
+  readonly host: string;
+  readonly target: string;
+  readonly usn: string;
+  readonly location: string;
+  readonly delayMs?: number;
+  /** How often one search is answered: more than the real set does. Default 1. */
+  readonly times?: number;
+}
+
+/** Answers searches for a target with whatever it likes, from its own address. */
+export async function shoutSsdp({ host, target, usn, location, delayMs = 0, times = 1 }: SsdpShout): Promise<Shout> {
+  const ears = dgram.createSocket({ type: "udp4", reuseAddr: true });
+  const mouth = dgram.createSocket({ type: "udp4", reuseAddr: true });
+  await Promise.all([bound(ears, 1900, "0.0.0.0"), bound(mouth, 1900, host)]);
+  ears.addMembership(ssdpGroup, "127.0.0.1");
+  let open = true;
+  const lines = [`USN: ${usn}`, `LOCATION: ${location}`, "CACHE-CONTROL: max-age=1800", "", ""];
+  const answer = ["HTTP/1.1 200 OK", "EXT:", `ST: ${target}`, ...lines].join("\r\n");
+  const say = (text: string, port: number, to: string) =>
+    new Promise<void>((resolve) => (open ? mouth.send(text, port, to, () => resolve()) : resolve()));
+  ears.on("message", (bytes, from) => {
+    const text = bytes.toString("latin1");
+    if (!text.startsWith("M-SEARCH") || !text.toLowerCase().includes(`st: ${target.toLowerCase()}`)) return;
+    setTimeout(() => {
+      for (let at = 0; at < times; at++) void say(answer, from.port, from.address);
+    }, delayMs);
+  });
+  return {
+    async announce() {
+      const head = ["NOTIFY * HTTP/1.1", `HOST: ${ssdpGroup}:1900`, "NTS: ssdp:alive", `NT: ${target}`];
+      mouth.setMulticastInterface("127.0.0.1");
+      await say([...head, ...lines].join("\r\n"), 1900, ssdpGroup);
+    },
+    async stop() {
+      open = false;
+      await Promise.all([closed(ears), closed(mouth)]);
+    },
+  };
+}
+
+export interface MdnsShout {
+  /** Where the service is said to be. */
+  readonly host: string;
+  readonly name: string;
+  readonly services: readonly { readonly type: string; readonly port: number }[];
+  readonly txt: Readonly<Record<string, string>>;
+}
+
+/** Announces services, at any address. */
+export async function shoutMdns({ host, name, services, txt }: MdnsShout): Promise<Shout> {
+  const socket = dgram.createSocket({ type: "udp4", reuseAddr: true });
+  await bound(socket, 5353, "0.0.0.0");
+  socket.addMembership(mdnsGroup, "127.0.0.1");
+  socket.setMulticastInterface("127.0.0.1");
+  socket.setMulticastLoopback(true);
+  let open = true;
+  const say = (ttl: number, port = 5353, to = mdnsGroup) =>
+    new Promise<void>((resolve) =>
+      open ? socket.send(packet({ host, name, services, txt }, ttl), port, to, () => resolve()) : resolve(),
+    );
+  socket.on("message", (bytes, from) => {
+    const isQuestion = bytes.length > 12 && (bytes.readUInt16BE(2) & 0x8000) === 0;
+    if (!isQuestion || !services.some(({ type }) => bytes.includes(labels(type.split("."))))) return;
+    // Who asks from a port of its own does not hear the group (RFC 6762, 6.7).
+    void (from.port === 5353 ? say(120) : say(120, from.port, from.address));
+  });
+  await say(120);
+  return {
+    announce: () => say(120),
+    async stop() {
+      await say(0);
+      open = false;
+      await closed(socket);
+    },
+  };
+}
+
+function packet({ host, name, services, txt }: MdnsShout, ttl: number): Buffer {
+  const machine = [`machine-${host.replaceAll(".", "-")}`, "local"];
+  const texts = Buffer.concat(Object.entries(txt).map(([key, value]) => label(`${key}=${value}`)));
+  const records = services.flatMap(({ type, port }) => {
+    const owner = [...type.split("."), "local"];
+    const instance = [name, ...owner];
+    return [
+      record(owner, 12, ttl, named(instance)),
+      record(instance, 33, ttl, Buffer.concat([numbers(0, 0, port), named(machine)])),
+      record(instance, 16, ttl, texts),
+    ];
+  });
+  records.push(record(machine, 1, ttl, Buffer.from(host.split(".").map(Number))));
+  return Buffer.concat([numbers(0, 0x8400, 0, records.length, 0, 0), ...records]);
+}
+
+const record = (owner: readonly string[], type: number, ttl: number, content: Buffer) =>
+  Buffer.concat([named(owner), numbers(type, 1, 0, ttl, content.length), content]);
+const named = (words: readonly string[]) => Buffer.concat([labels(words), Buffer.from([0])]);
+const labels = (words: readonly string[]) => Buffer.concat(words.map(label));
+
+function label(text: string): Buffer {
+  const bytes = Buffer.from(text).subarray(0, 255);
+  return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+}
+
+function numbers(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 2);
+  for (const [at, value] of values.entries()) bytes.writeUInt16BE(value, at * 2);
+  return bytes;
+}
+
+function bound(socket: dgram.Socket, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind(port, host, () => {
+      socket.off("error", reject);
+      socket.on("error", () => {});
+      resolve();
+    });
+  });
+}
+
+function closed(socket: dgram.Socket): Promise<void> {
+  return new Promise((resolve) => socket.close(() => resolve()));
+}

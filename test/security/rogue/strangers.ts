@@ -1,0 +1,233 @@
+/**
+ * Strangers: they take the place, the name or the identity of a real set, in every manner that was found or thought of, and
+ * keep every byte that they are sent. Greedy: whoever would drive them is let in with any key and any login.
+ */
+import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
+import { createRokuSimulator } from "../../../src/simulators/roku.ts";
+import { createCertificate, createWebosSimulator } from "../../../src/simulators/webos.ts";
+import { Ears } from "./ear.ts";
+import { type Driven, kodiLife, type Place, placeOf, type RealSet, rokuLife, usual, webosLife } from "./sets.ts";
+import { type Shout, shoutMdns, shoutSsdp } from "./shout.ts";
+
+export const manners = {
+  roku: {
+    copy: "all that the set says, and an installer that asks as the set does",
+    "other-serial": "another serial",
+    "realm-installer": "its serial, and an installer of another realm",
+    "basic-installer": "its serial, and an installer that asks for the password itself (Basic)",
+    "bare-installer": "its serial, and an installer that asks without qop",
+    "open-installer": "its serial, and an installer that asks nothing",
+  },
+  kodi: {
+    copy: "its id, name and hardware address, asks for a login and takes any",
+    "open-copy": "its id, name and hardware address, asks for none",
+    "not-found": "a web server that answers 404 to all",
+    html: "a web server that answers a page to all",
+    "other-realm": "a web server that asks for a login of its own",
+    "kodi-realm": "its id, asks for Kodi's login and takes none",
+  },
+  webos: {
+    copy: "its id and its very certificate, which all LG sets share",
+    "other-certificate": "its id, another certificate",
+    "plain-only": "its id, on the port without a certificate alone",
+    "empty-id": "no id, another certificate, and the port without one",
+    "other-id": "another id and certificate",
+  },
+} as const;
+
+export type Manner<Of extends keyof typeof manners = keyof typeof manners> = Of extends unknown
+  ? keyof (typeof manners)[Of]
+  : never;
+
+export interface StrangerOptions {
+  /** Whose place it takes. */
+  readonly of: Pick<RealSet, "platform" | "identity" | "mac" | "name" | "certificate">;
+  readonly host: string;
+  readonly manner: string;
+  /** Answers searches. Default true. */
+  readonly announces?: boolean;
+  /** How late it answers them, and how often. */
+  readonly delayMs?: number;
+  readonly times?: number;
+  /** Instead of the platform's usual one. */
+  readonly port?: number;
+  /** The name of what it announces over mDNS, where two of one name are one. Default: one of its own. */
+  readonly calls?: string;
+}
+
+export interface Stranger extends Driven {
+  readonly ears: Ears;
+  readonly place: Place;
+  readonly manner: string;
+  /** Says that it is there, unasked. */
+  announce(): Promise<void>;
+}
+
+interface Life {
+  presses(): number;
+  typed(): string;
+  field(): void;
+}
+
+/** Puts a stranger up; it is on when this returns. */
+export async function putUp(options: StrangerOptions): Promise<Stranger> {
+  const { of, manner } = options;
+  const lives: Life[] = [];
+  const ears = new Ears();
+  let host = options.host;
+  let stops: (() => unknown)[] = [];
+  let shouts: Shout[] = [];
+  const stranger: Stranger = {
+    ...{ ears, manner },
+    get host() {
+      return host;
+    },
+    get place() {
+      const place = placeOf(of.platform, host);
+      return { ...place, port: options.port ?? place.port };
+    },
+    get presses() {
+      return lives.reduce((all, life) => all + life.presses(), 0);
+    },
+    get typed() {
+      return lives.map((life) => life.typed()).join("");
+    },
+    field: () => lives.at(-1)?.field(),
+    async announce() {
+      await Promise.all(shouts.map((shout) => shout.announce()));
+    },
+    async on(next) {
+      host = next ?? host;
+      const made = await takePlace[of.platform]({ ...options, host }, ears, stops, shouts);
+      made.field();
+      lives.push(made);
+    },
+    async off() {
+      const [stopping, silenced] = [stops, shouts];
+      stops = [];
+      shouts = [];
+      await Promise.all([...silenced.map((shout) => shout.stop()), ears.stop(), ...stopping.map((stop) => stop())]);
+      await Bun.sleep(40);
+    },
+  };
+  await stranger.on();
+  return stranger;
+}
+
+type TakePlace = (options: StrangerOptions, ears: Ears, stops: (() => unknown)[], shouts: Shout[]) => Promise<Life>;
+
+/** A small web server behind an ear; gives its port. */
+function serve(stops: (() => unknown)[], answer: (request: Request) => Response | Promise<Response>): number {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+  stops.push(() => server.stop(true));
+  return server.port ?? 0;
+}
+
+const challenge = (words: string, body = "<html>Unauthorized</html>") =>
+  new Response(body, { status: 401, headers: { "WWW-Authenticate": words } });
+const page = (body: string, type = "text/html") => new Response(body, { headers: { "Content-Type": type } });
+
+const takePlace: Record<RealSet["platform"], TakePlace> = {
+  async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+    const serial = manner === "other-serial" ? `${of.identity.slice(0, -2)}99` : of.identity;
+    const set = createRokuSimulator({
+      ...{ name: of.name, serial, mac: of.mac, host, port: 0, ssdp: false, launchMs: 0 },
+      developer: { password: "of a stranger" },
+    });
+    await set.start();
+    stops.push(() => set.stop());
+    const installer = serve(stops, async (request) => {
+      await request.arrayBuffer();
+      const nonce = String(Math.floor(Math.random() * 1e9));
+      if (manner === "open-installer" || request.headers.has("authorization"))
+        return page(
+          `<html><script>Shell.create('Roku.Message').trigger('Set message type', 'success').trigger('Set message content', 'Install Success.')</script></html>`,
+        );
+      if (manner === "basic-installer") return challenge('Basic realm="rokudev"');
+      if (manner === "bare-installer") return challenge(`Digest realm="rokudev", nonce="${nonce}"`);
+      const realm = manner === "realm-installer" ? "emulator" : "rokudev";
+      return challenge(`Digest qop="auth", realm="${realm}", nonce="${nonce}"`);
+    });
+    const at = port ?? usual.roku.port;
+    const { ports } = usual.roku;
+    await ears.tcp({ host, port: at, to: { host, port: set.port } });
+    await ears.tcp({ host, port: ports.installer, to: { host: "127.0.0.1", port: installer } });
+    await ears.tcp({ host, port: ports.console, to: { host, port: set.ports.console ?? 0 } });
+    await ears.udp(host, ports.wake);
+    const said = { target: "roku:ecp", usn: `uuid:roku:ecp:${serial}`, location: `http://${host}:${at}/` };
+    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    return rokuLife(set, host);
+  },
+
+  async kodi({ of, host, manner, announces = true, port, calls = `${of.name} ${host}` }, ears, stops, shouts) {
+    const { ports } = usual.kodi;
+    const at = port ?? usual.kodi.port;
+    const set = createKodiSimulator({
+      name: of.name,
+      uuid: of.identity,
+      mac: of.mac,
+      host,
+      port: 0,
+      tcpPort: 0,
+      mdns: false,
+    });
+    await set.start();
+    stops.push(() => set.stop());
+    const onward = async (request: Request) => {
+      const { pathname, search } = new URL(request.url);
+      const body = request.method === "POST" ? { body: await request.text() } : {};
+      const headers = { "Content-Type": "application/json" };
+      const said = await fetch(`http://${host}:${set.port}${pathname}${search}`, {
+        ...{ method: request.method, headers, keepalive: false },
+        ...body,
+      });
+      return new Response(await said.text(), { status: said.status, headers });
+    };
+    const isKodi = manner === "copy" || manner === "open-copy";
+    const web = serve(stops, (request) => {
+      if (manner === "not-found") return new Response("not here", { status: 404 });
+      if (manner === "html") return page("<!DOCTYPE html><title>Router</title>");
+      if (manner === "other-realm") return challenge('Basic realm="Router"');
+      if (manner === "kodi-realm") return challenge('Basic realm="Kodi"');
+      if (manner === "copy" && !request.headers.has("authorization")) return challenge('Basic realm="Kodi"');
+      return onward(request);
+    });
+    await ears.tcp({ host, port: at, to: { host: "127.0.0.1", port: web } });
+    await ears.tcp({ host, port: ports.websocket, to: isKodi ? { host, port: set.ports.tcp ?? 0 } : null });
+    await ears.udp(host, ports.wake);
+    // The event server of a Kodi, which takes keys from anybody.
+    await ears.udp(host, 9_777);
+    const services = [
+      { type: "_xbmc-jsonrpc-h._tcp", port: at },
+      ...(isKodi ? [{ type: "_xbmc-jsonrpc._tcp", port: ports.websocket }] : []),
+    ];
+    if (announces)
+      shouts.push(await shoutMdns({ host, name: calls, services, txt: { txtvers: "1", uuid: of.identity } }));
+    return kodiLife(set, host);
+  },
+
+  async webos({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+    const { ports } = usual.webos;
+    const at = port ?? usual.webos.port;
+    const uuid = manner === "empty-id" ? "" : manner === "other-id" ? crypto.randomUUID() : of.identity;
+    const certificate = manner === "copy" && of.certificate !== null ? of.certificate : createCertificate();
+    const set = createWebosSimulator({
+      ...{ name: of.name, uuid, mac: of.mac, host, securePort: null, plainPort: 0, ssdp: false, tuner: false },
+      prompt: "none",
+    });
+    await set.start();
+    stops.push(() => set.stop());
+    const inside = { host, port: set.ports.plain ?? 0 };
+    if (manner !== "plain-only") await ears.tcp({ host, port: at, to: inside, certificate });
+    if (manner === "plain-only" || manner === "empty-id") await ears.tcp({ host, port: ports.plain, to: inside });
+    await ears.udp(host, ports.wake);
+    const described = `<?xml version="1.0"?><root xmlns="urn:schemas-upnp-org:device-1-0"><device><friendlyName>${of.name}</friendlyName><manufacturer>LG Electronics</manufacturer><modelName>OLED55C14LB</modelName></device></root>`;
+    const web = serve(stops, () => page(described, "text/xml"));
+    const description = 18_044;
+    await ears.tcp({ host, port: description, to: { host: "127.0.0.1", port: web } });
+    const target = "urn:lge-com:service:webos-second-screen:1";
+    const said = { target, usn: `uuid:${crypto.randomUUID()}::${target}`, location: `http://${host}:${description}/` };
+    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    return webosLife(set, host);
+  },
+};

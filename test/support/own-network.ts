@@ -1,0 +1,61 @@
+/**
+ * Tests that fill a network with sets and searches run in one of their own: those of other files would be found by their
+ * daemons, and theirs by the others'. The file runs itself again there; where the system does not let it, it runs where it is.
+ */
+import { test } from "bun:test";
+import { execFileSync, spawn } from "node:child_process";
+import { relative } from "node:path";
+import { root } from "./sources.ts";
+
+const within = 150_000;
+const marker = "ZAPD_OWN_NETWORK";
+const isRoot = process.getuid?.() === 0;
+const unshare = ["unshare", isRoot ? "-n" : "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] as const;
+
+/** Why there can be none here; `null` when there can. */
+function whyNot(): string | null {
+  if (Bun.which("unshare") === null || Bun.which("ip") === null) return "there is no unshare or no ip";
+  try {
+    const [program, ...words] = unshare;
+    execFileSync(program, [...words, "true"], { stdio: "pipe" });
+    return null;
+  } catch {
+    return "network namespaces cannot be made";
+  }
+}
+
+/**
+ * Whether the tests of a file are to be defined here and now. If not, one test with this title stands for them all, and
+ * runs the file in a network of its own.
+ */
+export function definesHere(file: string, title: string): boolean {
+  if (process.env[marker] !== undefined) return true;
+  const reason = whyNot();
+  if (reason !== null) {
+    process.stderr.write(`${relative(root, file)} shares the network of the others: ${reason}\n`);
+    return true;
+  }
+  test(
+    title,
+    async () => {
+      const [program, ...words] = unshare;
+      const child = spawn(program, [...words, process.execPath, "test", "--timeout", "60000", file], {
+        ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
+        env: { ...process.env, [marker]: "yes" },
+      });
+      let said = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.on("data", (bytes: Buffer) => {
+          said += bytes.toString();
+        });
+      const timer = setTimeout(() => child.kill("SIGKILL"), within);
+      const status = await new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
+      clearTimeout(timer);
+      if (status === 0) return;
+      const failed = said.split("\n").filter((line) => line.startsWith("(fail)"));
+      throw new Error(`ended with ${status}:\n${[...new Set(failed)].join("\n")}\n\n${said.slice(-20_000)}`);
+    },
+    within + 5_000,
+  );
+  return false;
+}
