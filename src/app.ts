@@ -30,6 +30,8 @@ export interface AppDependencies {
   readonly arrivals: Arrivals;
   readonly config: ConfigFile;
   readonly log: Log;
+  /** The folder of the registry and what else is kept. */
+  readonly state: string;
   /** Where uploads wait, a folder of our own. */
   readonly uploads: string;
   readonly version: string;

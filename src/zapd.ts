@@ -119,7 +119,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, uploads, version, hosts },
+    ...{ registry, catalog, control, actions, arrivals, config, log, state, uploads, version, hosts },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings],
   });

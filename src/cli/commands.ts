@@ -132,13 +132,14 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import("./logs.ts")).logs,
   },
   config: {
-    use: "get [KEY] | set KEY VALUE … | unset KEY … | reload | path",
+    use: "get [KEY] | set KEY VALUE … | unset KEY … | reload | path | edit",
     about: "read and change the config; comments and formatting stay",
     examples: [
       "zapd config get daemon.http_port",
       'zapd config set daemon.default_device "Living Room" discovery.interval_s 60',
       "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
       "zapd config unset discovery.hosts",
+      "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
     ],
     load: async () => (await import("./config.ts")).config,
   },

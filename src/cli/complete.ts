@@ -63,7 +63,7 @@ const settingsAndValues: Source = async (asked) => {
 
 const configWords: Source = (asked) => {
   const [verb] = asked.before;
-  if (verb === undefined) return words("get", "set", "unset", "reload", "path")(asked);
+  if (verb === undefined) return words("get", "set", "unset", "reload", "path", "edit")(asked);
   if (verb === "set") return settingsAndValues(asked);
   return verb === "unset" || (verb === "get" && asked.before.length === 1) ? settings(asked) : [];
 };

@@ -2,7 +2,7 @@
  * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
-import { realpathSync } from "node:fs";
+import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ZapdError } from "../errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
@@ -116,7 +116,8 @@ export class ConfigFile {
     const batch = this.#patches;
     this.#patches = [];
     try {
-      const text = textIn(this.path);
+      // Where there is no file yet, the first change brings one, with every setting and what it does.
+      const text = existsSync(this.path) ? textIn(this.path) : await defaultConfig();
       parseToml(text, this.path);
       const made: Made[] = [];
       for (const patch of batch) {
@@ -133,7 +134,7 @@ export class ConfigFile {
         this.#wroteAt = performance.now();
         makeFolder(dirname(this.path));
         await writeWhole(targetOf(this.path), last.text);
-      }
+      } else if (last.config.dev.vendor_password !== "") keepPrivate(this.path);
       this.#take(last.config, last.warnings);
       for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
     } catch (error) {
@@ -162,6 +163,19 @@ export class ConfigFile {
       config,
       restart_required: restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key)),
     };
+  }
+}
+
+async function defaultConfig(): Promise<string> {
+  return (await import("./default-text.ts")).defaultText;
+}
+
+/** A file that holds the password is its owner's alone, even when it was written by hand. */
+function keepPrivate(path: string): void {
+  try {
+    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+  } catch {
+    // It is not ours to close; zapd doctor tells of it.
   }
 }
 

@@ -1,6 +1,6 @@
 /** The npm package: what is in it, and that it works, types included, in an empty project under both runtimes. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +29,7 @@ const fetch = (request: Request) => {
 const client = createClient({ url: "http://127.0.0.1/tv/v1", fetch });
 const devices: Device[] = await client.listDevices();
 const { status } = await client.health();
+await client.patchConfig({ body: { "discovery.interval_s": 77 } });
 console.log(JSON.stringify({ devices, status, operations: Object.keys(operations).length }));
 await zapd.stop();
 `;
@@ -94,13 +95,20 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 test("it holds the library, its types and its papers, and nothing else", () => {
   const strays = files.filter(
     (file) =>
-      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml)$/.test(
+      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml|src\/zapd\.mjs)$/.test(
         file,
       ),
   );
   expect(strays).toEqual([]);
   expect(files.filter((file) => /simulators|\/cli\/|test/.test(file))).toEqual([]);
   expect(files).toContain("dist/npm/src/zapd.d.ts");
+});
+
+test("its command says that the program is made elsewhere", () => {
+  const { status, stderr } = spawnSync("node", [join(project, "node_modules/zapd/src/zapd.mjs"), "devices"], {
+    encoding: "utf8",
+  });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("npm run build")]);
 });
 
 test("its types hold in a strict project", () => {
@@ -137,4 +145,9 @@ test.each([
   const said = JSON.parse(output.trim().split("\n").at(-1) ?? "");
   expect(said).toMatchObject({ devices: [], status: "ok" });
   expect(said.operations).toBeGreaterThan(18);
+  // The first change has brought the annotated default, which the package holds.
+  expect(readFileSync(join(project, "config.toml"), "utf8")).toBe(
+    readFileSync(join(root, "config.toml"), "utf8").replace("interval_s = 300", "interval_s = 77"),
+  );
+  rmSync(join(project, "config.toml"));
 });
