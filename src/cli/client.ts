@@ -78,7 +78,10 @@ export async function send(
     return await currentRuntime().call(context.socket(), request);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw unanswered(context, error);
+    if (upload || context.chosen || !isAbsent(error)) throw unanswered(context, error);
+    const { turnToOnly } = await import("./find.ts");
+    if (!(await turnToOnly(context))) throw unanswered(context, error);
+    return await send(context, method, path, options);
   }
 }
 
@@ -111,6 +114,11 @@ function envelopeIn(text: string): Envelope | undefined {
 
 function foreign(context: Context): CommandError {
   return new CommandError(`what answers at ${context.socket()} is not zapd`, exits.failed);
+}
+
+/** Whether nobody is behind the socket, and nothing was sent. */
+function isAbsent(error: unknown): boolean {
+  return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
 function unanswered(context: Context, error: unknown): CommandError {

@@ -13,6 +13,7 @@ import type { Context } from "./context.ts";
 import { type DemoSet, password, starters } from "./demo-sets.ts";
 import { UsageError } from "./failure.ts";
 import { logStream } from "./output.ts";
+import { note } from "./running.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
 
 const usualPort = 7272;
@@ -44,8 +45,10 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, shown), stopped]);
     await introducePorts(daemon, shown);
+    const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");
     show(introduction(version, daemon, shown));
     await stopped;
+    unnote();
     await daemon.stop();
     endSoon();
     return exits.ok;
