@@ -17,6 +17,11 @@ export interface Command {
   load(): Promise<Run>;
 }
 
+/** For commands that wait for a device. */
+export const timeout = {
+  timeout: { type: "string", value: "TIME", about: "give up after so long, such as 30s, 500ms or 2m" },
+} as const satisfies Record<string, Option>;
+
 export const commands: Readonly<Record<string, Command>> = {
   serve: {
     ...{ use: "[--config FILE]", about: "run the daemon in the foreground", most: 0 },
@@ -37,6 +42,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   discover: {
     ...{ use: "", about: "look for devices now", most: 0 },
+    options: timeout,
     load: async () => (await import("./devices.ts")).discover,
   },
   device: {
@@ -46,6 +52,7 @@ export const commands: Readonly<Record<string, Command>> = {
   add: {
     ...{ use: "HOST[:PORT] [--name NAME] [--platform NAME]", about: "add a device by its address", most: 1 },
     options: {
+      ...timeout,
       name: { type: "string", value: "NAME", about: "what to call it (else what it calls itself)" },
       platform: { type: "string", value: "NAME", about: "its platform (else all are tried)" },
     },
@@ -60,6 +67,7 @@ export const commands: Readonly<Record<string, Command>> = {
   pair: {
     ...{ use: "[NAME] [--pin PIN | --user NAME]", about: "have a device let zapd in", most: 1 },
     options: {
+      ...timeout,
       pin: { type: "string", value: "PIN", about: "what the device shows" },
       user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
     },
@@ -76,15 +84,17 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   state: {
     ...{ use: "[NAME]", about: "what a device is doing", most: 1 },
+    options: timeout,
     load: async () => (await import("./state.ts")).state,
   },
   apps: {
     ...{ use: "[--all]", about: "the apps of a device", most: 0 },
-    options: { all: { type: "boolean", about: "those too that are no longer installed" } },
+    options: { ...timeout, all: { type: "boolean", about: "those too that are no longer installed" } },
     load: async () => (await import("./apps.ts")).apps,
   },
   launch: {
     ...{ use: "APP [KEY=VALUE …]", about: "launch an app, by name or id, with a deep link" },
+    options: timeout,
     examples: [
       "zapd launch netflix",
       'zapd launch "Prime Video" -d Bedroom',
@@ -94,36 +104,44 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   stop: {
     ...{ use: "", about: "leave the app that is shown", most: 0 },
+    options: timeout,
     load: async () => (await import("./apps.ts")).stop,
   },
   refresh: {
     ...{ use: "[--clear]", about: "read the list of apps anew", most: 0 },
-    options: { clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" } },
+    options: {
+      ...timeout,
+      clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" },
+    },
     load: async () => (await import("./apps.ts")).refresh,
   },
   key: {
     ...{ use: "KEY", about: "press a key" },
+    options: timeout,
     examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
     load: async () => (await import("./keys.ts")).key,
   },
   keys: {
     ...{ use: "KEY … [--delay MS]", about: "press keys one after another" },
-    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" } },
+    options: { ...timeout, delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" } },
     examples: ["zapd keys down down select --delay 150"],
     load: async () => (await import("./keys.ts")).keys,
   },
   text: {
     ...{ use: "TEXT", about: "type text into the field that has the focus" },
+    options: timeout,
     examples: ["zapd text Amélie"],
     load: async () => (await import("./keys.ts")).text,
   },
   install: {
     ...{ use: "PATH", about: "sideload a package: a ZIP, or a folder that is zipped", most: 1 },
+    options: timeout,
     examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
     load: async () => (await import("./install.ts")).install,
   },
   reload: {
     ...{ use: "", about: "start the sideloaded package anew", most: 0 },
+    options: timeout,
     load: async () => (await import("./dev.ts")).reload,
   },
   logs: {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { unseen } from "../log.ts";
 import { takesColour } from "./colour.ts";
+import { milliseconds } from "./duration.ts";
 import { UsageError } from "./failure.ts";
 import { stderr, stdout } from "./output.ts";
 import { parseWords } from "./parse.ts";
@@ -42,6 +43,8 @@ export interface Context {
   readonly colour: boolean;
   /** Columns of the terminal; unlimited when stdout is none. */
   readonly width: number;
+  /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
+  deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined;
   /** The control socket to call. */
   socket(): string;
   /** Whether it was said which daemon is meant: by an option, or in the environment. */
@@ -60,6 +63,9 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
   const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
   const json = values["json"] === true;
   let found: string | undefined;
+  const time = text("timeout");
+  const patience = time === undefined ? undefined : milliseconds("timeout", time);
+  let deadline: { signal: AbortSignal; ms: number } | undefined;
   if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return {
     words: positionals,
@@ -71,6 +77,10 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     },
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
+    },
+    deadline() {
+      if (patience !== undefined) deadline ??= { signal: AbortSignal.timeout(patience), ms: patience };
+      return deadline;
     },
     socket: () =>
       found ||
