@@ -52,9 +52,9 @@ export const commands: Readonly<Record<string, Command>> = {
   add: {
     ...{ use: "HOST[:PORT] [--name NAME] [--platform NAME]", about: "add a device by its address", most: 1 },
     options: {
-      ...timeout,
       name: { type: "string", value: "NAME", about: "what to call it (else what it calls itself)" },
       platform: { type: "string", value: "NAME", about: "its platform (else all are tried)" },
+      ...timeout,
     },
     examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     load: async () => (await import("./devices.ts")).add,
@@ -67,9 +67,9 @@ export const commands: Readonly<Record<string, Command>> = {
   pair: {
     ...{ use: "[NAME] [--pin PIN | --user NAME]", about: "have a device let zapd in", most: 1 },
     options: {
-      ...timeout,
       pin: { type: "string", value: "PIN", about: "what the device shows" },
       user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
+      ...timeout,
     },
     examples: ["zapd pair Bedroom", "zapd pair Cinema --user me"],
     load: async () => (await import("./pair.ts")).pair,
@@ -89,7 +89,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   apps: {
     ...{ use: "[--all]", about: "the apps of a device", most: 0 },
-    options: { ...timeout, all: { type: "boolean", about: "those too that are no longer installed" } },
+    options: { all: { type: "boolean", about: "those too that are no longer installed" }, ...timeout },
     load: async () => (await import("./apps.ts")).apps,
   },
   launch: {
@@ -110,8 +110,8 @@ export const commands: Readonly<Record<string, Command>> = {
   refresh: {
     ...{ use: "[--clear]", about: "read the list of apps anew", most: 0 },
     options: {
-      ...timeout,
       clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" },
+      ...timeout,
     },
     load: async () => (await import("./apps.ts")).refresh,
   },
@@ -123,7 +123,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   keys: {
     ...{ use: "KEY … [--delay MS]", about: "press keys one after another" },
-    options: { ...timeout, delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" } },
+    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" }, ...timeout },
     examples: ["zapd keys down down select --delay 150"],
     load: async () => (await import("./keys.ts")).keys,
   },
