@@ -8,9 +8,11 @@ import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
 import { textOf } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { checkAbove } from "./owners.ts";
 import { currentRuntime, type Listening } from "./runtime/runtime.ts";
 import { createServing } from "./serving.ts";
 import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./socket.ts";
+import { examineState } from "./state-folder.ts";
 
 export interface DaemonOptions {
   readonly config: string;
@@ -40,6 +42,8 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
+  checkAbove(wanted);
+  const examined = examineState(state);
   const runtime = currentRuntime();
   const serving = createServing(() => runtime.busy());
   const listening: Listening[] = [];
@@ -64,7 +68,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   const socket = unwritable === undefined ? wanted : null;
   const { createZapd } = await import("./zapd.ts");
   const zapd = await createZapd({
-    ...{ config, state, log, unwritable, doors: { socket: socket ?? "", http_host, http_port } },
+    ...{ config, state, log, unwritable, examined, doors: { socket: socket ?? "", http_host, http_port } },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
     hosts: [`${http_host}:${http_port}`],
   });
@@ -82,8 +86,9 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
       for (const one of listening) if (one.port !== null) one.close();
       await serving.drained(graceMs);
       await zapd.stop();
-      if (socket !== null) releaseSocket(socket);
-      await end();
+      const freed = socket === null || releaseSocket(socket);
+      // Who ends a listener at a path removes what is there: a file of the user's as well.
+      await Promise.all(listening.filter((one) => freed || one.port !== null).map((one) => one.end()));
     },
   };
 }

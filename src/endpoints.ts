@@ -6,9 +6,17 @@
 /** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
 export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
 
+/**
+ * How far an operation goes: `memory` answers from what zapd knows; `device` may ask a device, also where a cache spares
+ * that most of the time; `stream` stays open.
+ */
+export type Reach = "memory" | "device" | "stream";
+
 export interface Endpoint {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
+  /** Pages of origins that are not listed get `forbidden_origin` from all but `memory` (SECURITY.md T31). */
+  readonly reaches: Reach;
   /** What the request carries, for which api.ts has the schema; an upload is streamed by its route. */
   readonly takes?: "json" | "query" | "upload";
   /** The JSON may be left out. */
@@ -16,28 +24,28 @@ export interface Endpoint {
 }
 
 export const endpoints = {
-  listDevices: { method: "get", path: "/devices" },
-  addDevice: { method: "post", path: "/devices", takes: "json" },
-  discover: { method: "post", path: "/devices/discover" },
-  getDevice: { method: "get", path: "/devices/:id" },
-  changeDevice: { method: "patch", path: "/devices/:id", takes: "json" },
-  pair: { method: "post", path: "/devices/:id/pair", takes: "json", optionalBody: true },
-  removeDevice: { method: "delete", path: "/devices/:id" },
-  getState: { method: "get", path: "/devices/:id/state" },
-  listApps: { method: "get", path: "/devices/:id/apps" },
-  launch: { method: "post", path: "/devices/:id/apps/launch", takes: "json" },
-  stop: { method: "post", path: "/devices/:id/apps/stop" },
-  refresh: { method: "post", path: "/devices/:id/apps/refresh", takes: "json", optionalBody: true },
-  key: { method: "post", path: "/devices/:id/remote/key", takes: "json" },
-  sequence: { method: "post", path: "/devices/:id/remote/sequence", takes: "json" },
-  install: { method: "post", path: "/devices/:id/dev/install", takes: "upload" },
-  reload: { method: "post", path: "/devices/:id/dev/reload" },
-  readLogs: { method: "get", path: "/devices/:id/dev/logs", takes: "query" },
-  status: { method: "get", path: "/daemon/status" },
-  readConfig: { method: "get", path: "/config" },
-  patchConfig: { method: "patch", path: "/config", takes: "json" },
-  reloadConfig: { method: "post", path: "/config/reload" },
-  health: { method: "get", path: "/health" },
+  listDevices: { method: "get", path: "/devices", reaches: "memory" },
+  addDevice: { method: "post", path: "/devices", reaches: "device", takes: "json" },
+  discover: { method: "post", path: "/devices/discover", reaches: "device" },
+  getDevice: { method: "get", path: "/devices/:id", reaches: "memory" },
+  changeDevice: { method: "patch", path: "/devices/:id", reaches: "memory", takes: "json" },
+  pair: { method: "post", path: "/devices/:id/pair", reaches: "device", takes: "json", optionalBody: true },
+  removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
+  getState: { method: "get", path: "/devices/:id/state", reaches: "device" },
+  listApps: { method: "get", path: "/devices/:id/apps", reaches: "device" },
+  launch: { method: "post", path: "/devices/:id/apps/launch", reaches: "device", takes: "json" },
+  stop: { method: "post", path: "/devices/:id/apps/stop", reaches: "device" },
+  refresh: { method: "post", path: "/devices/:id/apps/refresh", reaches: "device", takes: "json", optionalBody: true },
+  key: { method: "post", path: "/devices/:id/remote/key", reaches: "device", takes: "json" },
+  sequence: { method: "post", path: "/devices/:id/remote/sequence", reaches: "device", takes: "json" },
+  install: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
+  reload: { method: "post", path: "/devices/:id/dev/reload", reaches: "device" },
+  readLogs: { method: "get", path: "/devices/:id/dev/logs", reaches: "device", takes: "query" },
+  status: { method: "get", path: "/daemon/status", reaches: "memory" },
+  readConfig: { method: "get", path: "/config", reaches: "memory" },
+  patchConfig: { method: "patch", path: "/config", reaches: "memory", takes: "json" },
+  reloadConfig: { method: "post", path: "/config/reload", reaches: "memory" },
+  health: { method: "get", path: "/health", reaches: "memory" },
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof endpoints;

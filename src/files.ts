@@ -6,15 +6,18 @@ import {
   closeSync,
   constants,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
+import { isStrange } from "./owners.ts";
 
 /** Makes a folder, 0700, with those above it. Fails with `storage_error`. */
 export function makeFolder(path: string): void {
@@ -97,18 +100,24 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes temporary files that a killed daemon left: all in a folder of ours, or those of one file that are no longer written. */
-export function sweepTemporaries(folder: string, file = ""): void {
+/** Removes the temporary files of one file that a killed daemon left. `shared`: another daemon may be writing one now. */
+export function sweepTemporaries(folder: string, file: string, shared = false): void {
+  const ours = (name: string) =>
+    name.startsWith(`.${file}.`) && /^\d+-[0-9a-f]{8}\.tmp$/.test(name.slice(file.length + 2));
+  removeLeft(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
+}
+
+/** Removes the files in a folder whose names are ours: regular ones, of our own. Links, folders and those of others stay. */
+export function removeLeft(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
-    if (!name.startsWith(`.${file}`) || !/^\..+\.\d+-[0-9a-f]{8}\.tmp$/.test(name)) continue;
-    if (file === "" || isOld(path)) removeIfPossible(path);
+    if (isOurs(name) && isOwnFile(path)) removeIfPossible(path);
   }
 }
 
-/** Removes what a killed daemon left in a folder of ours. */
-export function emptyFolder(path: string): void {
-  for (const name of namesIn(path)) removeIfPossible(join(path, name));
+function isOwnFile(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() === true && !isStrange(found);
 }
 
 function namesIn(folder: string): string[] {
@@ -138,13 +147,20 @@ export function readRegular(path: string, maxBytes: number): string | null {
   return read(path, maxBytes, constants.O_NOFOLLOW ?? 0, (file) => readFileSync(file, "utf8"));
 }
 
-/** Reads a regular file of at most `maxBytes`, which is UTF-8; `null` when there is none. Throws what is wrong with it. */
-export function readUtf8(path: string, maxBytes: number): string | null {
-  const text = read(path, maxBytes, 0, (file) => readFileSync(file, "utf8"));
+/**
+ * Reads a regular file of at most `maxBytes`, which is UTF-8, following no link; `null` when there is none. Throws what is
+ * wrong with it, and what `check` finds wrong with whose it is.
+ */
+export function readUtf8(path: string, maxBytes: number, check: (found: Stats) => void): string | null {
+  const noLink = constants.O_NOFOLLOW ?? 0;
+  const text = read(path, maxBytes, noLink, (file) => {
+    check(fstatSync(file));
+    return readFileSync(file, "utf8");
+  });
   // Read as a text, not as bytes: making the first Buffer takes as long as reading the file. What was no UTF-8 reads as
   // U+FFFD, which the file may also hold.
   if (!text?.includes("\ufffd")) return text;
-  const bytes = read(path, maxBytes, 0, (file) => readFileSync(file));
+  const bytes = read(path, maxBytes, noLink, (file) => readFileSync(file));
   return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }
 
@@ -168,13 +184,21 @@ function read<T>(path: string, maxBytes: number, how: number, take: (file: numbe
   }
 }
 
+/** When a file was set aside, as its name says. */
+const asideAt = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+
 /** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
 export async function setAside(path: string): Promise<string> {
-  const { readdir, rename, rm } = await import("node:fs/promises");
+  const { rename } = await import("node:fs/promises");
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
   await rename(path, aside);
+  const folder = dirname(path);
   const prefix = `${basename(path)}.corrupt-`;
-  const kept = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix)).sort();
-  for (const name of kept.slice(0, -3)) await rm(join(dirname(path), name), { recursive: true, force: true });
+  const ours = (name: string) => name.startsWith(prefix) && asideAt.test(name.slice(prefix.length));
+  // A folder or a link in the place of a file is the user's: it is kept for as long as the user likes.
+  const kept = namesIn(folder)
+    .filter((name) => ours(name) && isOwnFile(join(folder, name)))
+    .sort();
+  for (const name of kept.slice(0, -3)) removeIfPossible(join(folder, name));
   return aside;
 }

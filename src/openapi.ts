@@ -60,13 +60,13 @@ const id = {
   },
 } as const;
 
-/** The document as it is served and kept in `src/openapi.json`, to the byte. */
-export function openApiText(version: string): string {
-  return `${JSON.stringify(createOpenApi(version), null, 1)}\n`;
+/** The document as it is served; without a `server` as it is kept in `src/openapi.json`, to the byte. */
+export function openApiText(version: string, server?: string): string {
+  return `${JSON.stringify(createOpenApi(version, server), null, 1)}\n`;
 }
 
-/** The document. `version` is zapd's own. */
-export function createOpenApi(version: string): OpenApi {
+/** The document. `version` is zapd's own, `server` where it is reached; without one, the usual place. */
+export function createOpenApi(version: string, server?: string): OpenApi {
   const used = new Set<ErrorCode>(operationNames.flatMap((name) => codesOf(name)));
   return {
     openapi: "3.1.0",
@@ -77,7 +77,11 @@ export function createOpenApi(version: string): OpenApi {
       description: about,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "http://127.0.0.1:7272", description: "The usual place" }],
+    servers: [
+      server === undefined
+        ? { url: "http://127.0.0.1:7272", description: "The usual place" }
+        : { url: server, description: "Where this was asked for" },
+    ],
     security: [],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths: paths(),

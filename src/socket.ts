@@ -3,10 +3,11 @@
  * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
  * is there to be done yet, and waking a thread takes longer than what it would do.
  */
-import { chmodSync, closeSync, lstatSync, openSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { chmodSync, closeSync, lstatSync, openSync, rmSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "./errors.ts";
 import { makeFolder } from "./files.ts";
+import { isStrange } from "./owners.ts";
 import { currentRuntime } from "./runtime/runtime.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
@@ -91,9 +92,13 @@ async function answersSoon(socket: string): Promise<boolean> {
   return false;
 }
 
-/** Removes the socket at the end, if it is still there. */
-export function releaseSocket(path: string): void {
+/** Removes the socket at the end, if it is still there; false when something else has taken its place, which stays. */
+export function releaseSocket(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return true;
+  if (!found.isSocket() || isStrange(found)) return false;
   rmSync(path, { force: true });
+  return true;
 }
 
 /** Whether anyone listens on the socket. */
@@ -113,7 +118,13 @@ async function takeMark(mark: string): Promise<void> {
           cause: error,
         });
     }
-    const made = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    const found = lstatSync(mark, { throwIfNoEntry: false });
+    // Marks are empty files of our own. What else has that name is the user's.
+    if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
+      throw new ZapdError("storage_error", `${mark} is in the way of the start, and zapd did not make it`, {
+        hint: "Move it away, or set daemon.socket to another path",
+      });
+    const made = found?.mtimeMs ?? Date.now();
     // One from the future is from before the clock was set back.
     if (Math.abs(Date.now() - made) > markStaleAfter && removeMark(mark)) continue;
     if (performance.now() > until)
@@ -145,6 +156,10 @@ function removeStale(path: string): void {
   if (found === undefined) return;
   if (!found.isSocket())
     throw new ZapdError("storage_error", `${path} is in the way of the control socket, and it is no socket`, {
+      hint: "Move it away, or set daemon.socket to another path",
+    });
+  if (isStrange(found))
+    throw new ZapdError("storage_error", `${path} is in the way of the control socket, and another user's`, {
       hint: "Move it away, or set daemon.socket to another path",
     });
   rmSync(path, { force: true });

@@ -1,6 +1,7 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import { join } from "node:path";
 import { createApp, isOfNoDevice } from "./app.ts";
+import { SleepWatch } from "./clock.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -13,10 +14,11 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { textOf } from "./errors.ts";
-import { emptyFolder, makeFolder, sweepTemporaries } from "./files.ts";
+import { makeFolder } from "./files.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
+import { examineState, sweepState, uploadsIn } from "./state-folder.ts";
 import { version } from "./version.ts";
 
 export { type AppDependencies, createApp } from "./app.ts";
@@ -34,6 +36,8 @@ export interface ZapdOptions {
   readonly config: string | ConfigFile;
   /** The folder of the registry, the catalog and the uploads. One zapd per folder. */
   readonly state: string;
+  /** What was found when the folder was looked at, by who has done so already. */
+  readonly examined?: readonly string[];
   /** Why nothing can be written there: it goes on without a memory, and warns of it. */
   readonly unwritable?: string | undefined;
   readonly log?: Log;
@@ -45,12 +49,25 @@ export interface ZapdOptions {
   readonly hosts?: readonly string[];
   /** The path below which it is mounted in another server, such as `/tv`. */
   readonly prefix?: string;
+  /**
+   * Requests without a `Host` are let in: the program makes them itself, or vouches for whoever hands them on. Servers, too,
+   * hand on requests without one; those that have one are judged by it as ever.
+   */
+  readonly trusted?: boolean;
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
 export interface Zapd {
-  /** Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on. */
+  /**
+   * Answers one request, as `fetch` handlers do. Without a `call` it counts as one over loopback TCP: the guard is on, and
+   * a request without a `Host` is refused.
+   */
   fetch(request: Request, call?: Call): Response | Promise<Response>;
+  /**
+   * Asks zapd from the program that holds it: `zapd.request("/v1/devices")`. A path needs no host before it. What else the
+   * guard judges (a `Host` that is there, an `Origin`) it judges here too.
+   */
+  request(asked: string | URL | Request, init?: RequestInit): Promise<Response>;
   readonly registry: Registry;
   /** Begins to look for devices; ends when the first scan has. */
   start(): Promise<void>;
@@ -63,7 +80,7 @@ const laterMs = 10;
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "" } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -75,12 +92,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings.push(problem);
   };
   for (const warning of config.warnings) log.warn(warning);
+  config.mend((closed) => log.warn(closed));
+  for (const told of options.examined ?? examineState(state)) damaged(told);
 
   if (options.unwritable === undefined) makeFolder(state);
   else damaged(options.unwritable);
-  const uploads = join(state, "uploads");
-  sweepTemporaries(state);
-  emptyFolder(uploads);
+  const uploads = uploadsIn(state);
+  sweepState(state);
   const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
@@ -105,8 +123,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
+  const sleep = new SleepWatch();
   const control = new Control({
-    ...{ registry, catalog, credentials, platforms, surroundings, log },
+    ...{ registry, catalog, credentials, platforms, surroundings, log, sleep },
     config: () => config.running,
     lost: () => discovery.lookAgain(),
   });
@@ -119,17 +138,25 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, state, uploads, version, hosts },
+    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, state, uploads, version, hosts, prefix },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings],
   });
   let stopped = false;
+  const answer = (request: Request, call: Call) => {
+    if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
+    return filled().then(() => app.fetch(request, call));
+  };
   return {
     registry,
-    fetch(given, call = { door: "tcp", unhurried() {} }) {
-      const request = below(prefix, given);
-      if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
-      return filled().then(() => app.fetch(request, call));
+    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) =>
+      answer(below(prefix, given), mounted(prefix, given, call)),
+    async request(asked, init) {
+      const own =
+        asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
+      const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
+      const call: Call = { door: "tcp", ownProgram: true, unhurried() {} };
+      return isBelow ? answer(below(prefix, own), mounted(prefix, own, call)) : answer(own, call);
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
@@ -143,6 +170,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopped = true;
       await discovery.stop();
       control.close();
+      sleep.end();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled()]);
     },
@@ -156,6 +184,11 @@ function below(prefix: string, request: Request): Request {
   const inside = url.pathname.startsWith(`${prefix}/`);
   url.pathname = inside ? url.pathname.slice(prefix.length) : "/";
   return new Request(url, request);
+}
+
+/** The call of a request, with the path that its caller wrote: that is the one to name to them. */
+function mounted(prefix: string, request: Request, call: Call): Call {
+  return prefix === "" ? call : { ...call, asked: new URL(request.url).pathname };
 }
 
 /** Whether an address is the one that the daemon listens on; another of 127.0.0.0/8 may be a device's. */

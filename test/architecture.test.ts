@@ -19,7 +19,8 @@ const layers: readonly Layer[] = [
   {
     ...{
       name: "words",
-      files: /^src\/((errors|clock|nearest|log|files|version|socket|serving|ip|shape|rest)|runtime\/\w+)\.ts$/,
+      files:
+        /^src\/((errors|clock|nearest|log|files|owners|state-folder|version|socket|serving|ip|shape|rest)|runtime\/\w+)\.ts$/,
       uses: [],
     },
     why: "errors, logs, files and the runtime know nothing of televisions",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Pulse, stopwatch } from "../src/clock.ts";
+import { Pulse, SleepWatch, stopwatch } from "../src/clock.ts";
 
 test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
   let [running, booted] = [1_000, 50];
@@ -51,5 +51,32 @@ test("R13 the clocks of this machine agree, and the time of day is none of them"
     expect(waited()).toBeLessThan(2_000);
   } finally {
     Date.now = now;
+  }
+});
+
+test("R14 a watch tells a sleep from a busy moment, by either clock, and what is read half a second after it", async () => {
+  let [running, booted] = [1_000, 50];
+  const watch = new SleepWatch({ running: () => running, booted: () => booted });
+  try {
+    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    // Late, but awake.
+    running += 5_400;
+    booted += 5;
+    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    // Stopped: both go on.
+    running += 6_100;
+    booted += 6;
+    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    running += 499;
+    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    running += 1;
+    expect([watch.times, watch.justWoke]).toEqual([1, false]);
+    // Asleep: one stands still.
+    booted += 3_600;
+    expect([watch.times, watch.justWoke]).toEqual([2, true]);
+    running += 500;
+    expect([watch.times, watch.justWoke]).toEqual([2, false]);
+  } finally {
+    watch.end();
   }
 });

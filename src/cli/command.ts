@@ -111,7 +111,7 @@ function say(text: string): void {
 }
 
 function printDocument(text: string): void {
-  stdout().write(`${stdout().isTTY ? visible(text) : text}\n`);
+  stdout().write(`${visible(text)}\n`);
 }
 
 function widthOfTalk(): number {

@@ -93,14 +93,20 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     turnTo(socket) {
       found = socket;
     },
-    print: (line) => void stdout().write(`${json && stdout().isTTY ? visible(line) : line}\n`),
+    print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
   };
 }
 
-/** The same JSON, with what a terminal would obey written as JSON's own escapes. */
+/**
+ * The same JSON, with what a terminal would obey or not show written as JSON's own escapes: it parses to the same texts.
+ * Through a pipe as well, which may end at a terminal (SECURITY.md T12).
+ */
 export function visible(json: string): string {
-  return json.replace(unseen, (found) => (/\s/.test(found) ? found : escaped(found)));
+  if (/^[\x20-\x7e]*$/.test(json)) return json;
+  return json
+    .replace(unseen, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)))
+    .replace(/[\u2028\u2029]/g, escaped);
 }
 
 function escaped(text: string): string {

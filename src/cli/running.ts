@@ -6,6 +6,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemCode } from "../errors.ts";
 import { readRegular } from "../files.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { isObject } from "../shape.ts";
@@ -91,7 +92,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as { code?: unknown }).code === "EPERM";
+    return systemCode(error) !== "ESRCH";
   }
 }
 

@@ -2,12 +2,12 @@
  * The config file: read, patched and reloaded (DESIGN.md 2.9). The user's comments, order and formatting survive a
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
-import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ZapdError } from "../errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
+import { closeSecret } from "../owners.ts";
 import { readChanges } from "./changes.ts";
-import { parseToml, readConfig, textIn } from "./read.ts";
+import { checkGroups, checkSecret, parseToml, readConfig, type Source, sourceAt } from "./read.ts";
 import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";
 
 export type { Config } from "./schema.ts";
@@ -43,13 +43,19 @@ export class ConfigFile {
   readonly #atStart: Config;
   /** Keys in the file that mean nothing, each with what may have been meant. */
   #warnings: string[];
+  /** What was closed to others, and why. */
+  readonly #closed: string[] = [];
+  #tell: ((closed: string) => void) | undefined;
+  /** The file as it was found at the start. */
+  readonly #source: Source;
   #listeners: ((config: Config) => void)[] = [];
   #taking: Promise<unknown> = Promise.resolve();
   #patches: Patch[] = [];
   #wroteAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(path: string, config: Config, warnings: string[]) {
+  private constructor(path: string, source: Source, config: Config, warnings: string[]) {
     this.path = path;
+    this.#source = source;
     this.#running = config;
     this.#atStart = config;
     this.#warnings = warnings;
@@ -57,14 +63,21 @@ export class ConfigFile {
 
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
-    const { config, warnings } = await readConfig(textIn(path), path);
-    return new ConfigFile(path, config, warnings);
+    const source = sourceAt(path);
+    const { config, warnings } = await readConfig(source.text, path);
+    return new ConfigFile(path, source, config, [...warnings, ...checkSecret(source, config).warnings]);
+  }
+
+  /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
+  mend(tell: (closed: string) => void): void {
+    this.#tell = tell;
+    this.#close(this.#source, this.#running);
   }
 
   /** Removes what a daemon left that was killed while it wrote. */
   sweep(): void {
-    const file = targetOf(this.path);
-    sweepTemporaries(dirname(file), basename(file));
+    const { path } = this.#source;
+    sweepTemporaries(dirname(path), basename(path), true);
   }
 
   get running(): Config {
@@ -72,7 +85,7 @@ export class ConfigFile {
   }
 
   get warnings(): readonly string[] {
-    return this.#warnings;
+    return [...this.#warnings, ...this.#closed];
   }
 
   /** Calls `listener` now and after each change of the running config. */
@@ -83,13 +96,13 @@ export class ConfigFile {
 
   /** What the file says now, whatever the daemon runs with. */
   async onDisk(): Promise<Config> {
-    return (await readConfig(textIn(this.path), this.path)).config;
+    return (await this.#read()).config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
     return this.#inTurn(async () => {
-      const { config, warnings } = await readConfig(textIn(this.path), this.path);
+      const { config, warnings } = await this.#read();
       return this.#take(config, warnings);
     });
   }
@@ -101,6 +114,23 @@ export class ConfigFile {
       this.#patches.push({ values, resolve, reject });
       if (this.#patches.length === 1) void this.#inTurn(() => this.#patchAll());
     });
+  }
+
+  /** What the file holds now, with whose it is and who may read it. */
+  async #read(): Promise<{ config: Config; warnings: string[] }> {
+    const source = sourceAt(this.path);
+    const { config, warnings } = await readConfig(source.text, this.path);
+    const checked = checkSecret(source, config);
+    this.#close(source, config);
+    return { config, warnings: [...warnings, ...checked.warnings] };
+  }
+
+  #close(source: Source, config: Config): void {
+    if (!this.#tell || source.found === null || !checkSecret(source, config).secret) return;
+    for (const told of closeSecret(source.path, source.found)) {
+      this.#tell(told);
+      if (!this.#closed.includes(told)) this.#closed.push(told);
+    }
   }
 
   /** One at a time: a reload that read the file before a patch must not be taken up after it. */
@@ -116,9 +146,11 @@ export class ConfigFile {
     const batch = this.#patches;
     this.#patches = [];
     try {
+      const source = sourceAt(this.path);
+      const { path } = source;
       // Where there is no file yet, the first change brings one, with every setting and what it does.
-      const text = existsSync(this.path) ? textIn(this.path) : await defaultConfig();
-      parseToml(text, this.path);
+      const text = source.found === null ? await defaultConfig() : source.text;
+      const open = checkGroups(source, parseToml(text, this.path));
       const made: Made[] = [];
       for (const patch of batch) {
         try {
@@ -130,12 +162,14 @@ export class ConfigFile {
       }
       const last = made.at(-1);
       if (!last) return;
-      if (last.text !== text) {
+      // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
+      if (last.text !== text || made.some(({ patch }) => isSecret(patch))) {
         this.#wroteAt = performance.now();
-        makeFolder(dirname(this.path));
-        await writeWhole(targetOf(this.path), last.text);
-      } else if (last.config.dev.vendor_password !== "") keepPrivate(this.path);
-      this.#take(last.config, last.warnings);
+        makeFolder(dirname(path));
+        await writeWhole(path, last.text);
+      }
+      // What is written anew is its owner's alone.
+      this.#take(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
       for (const { patch, config } of made) patch.resolve(this.#resultOf(config));
     } catch (error) {
       // Who was refused before has been told already.
@@ -170,22 +204,8 @@ async function defaultConfig(): Promise<string> {
   return (await import("./default-text.ts")).defaultText;
 }
 
-/** A file that holds the password is its owner's alone, even when it was written by hand. */
-function keepPrivate(path: string): void {
-  try {
-    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
-  } catch {
-    // It is not ours to close; zapd doctor tells of it.
-  }
-}
-
-/** The file behind a symlink, which stays one. */
-function targetOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+function isSecret({ values }: Patch): boolean {
+  return typeof values.get("dev.vendor_password") === "string";
 }
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */

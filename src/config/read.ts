@@ -1,7 +1,9 @@
 /** Reading the config file: as text, as TOML, and as settings, each checked. */
+import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../errors.ts";
 import { readUtf8 } from "../files.ts";
+import { checkAbove, checkGroup, checkOwned, followLinks } from "../owners.ts";
 import { isObject } from "../shape.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
@@ -9,13 +11,31 @@ const maxFileBytes = 256 * 1024;
 
 type Tables = Record<string, unknown>;
 
-/** The text of the file, at most 256 KiB; empty where there is none. Fails with `config_invalid`. */
-export function textIn(path: string): string {
+/** The text of a config, and the file that holds it. */
+export interface Source {
+  /** At most 256 KiB; empty where there is no file. */
+  readonly text: string;
+  /** The file behind the links, which are ours or root's. */
+  readonly path: string;
+  /** `null` where there is none. */
+  readonly found: Stats | null;
+}
+
+/** Reads the file, which is ours or root's, and which not everyone may write. Fails with `config_invalid`. */
+export function sourceAt(given: string): Source {
+  let found: Stats | null = null;
   try {
-    return readUtf8(path, maxFileBytes) ?? "";
+    const { path } = followLinks(given);
+    checkAbove(path);
+    const check = (stats: Stats) => {
+      checkOwned(path, stats);
+      found = stats;
+    };
+    return { text: readUtf8(path, maxFileBytes, check) ?? "", path, found };
   } catch (cause) {
+    if (cause instanceof ZapdError) throw cause;
     const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    throw new ZapdError("config_invalid", `${path} could not be read (${reason})`, { cause });
+    throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { cause });
   }
 }
 
@@ -34,6 +54,21 @@ export function parseToml(text: string, path: string): Tables {
       hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
     });
   }
+}
+
+/**
+ * Whether a file holds the password of a config. One that does may not be for its group to write, which fails with
+ * `config_invalid`; of one that does not, it is told.
+ */
+export function checkSecret({ path, found }: Source, { dev }: Config): { secret: boolean; warnings: string[] } {
+  const secret = found !== null && dev.vendor_password !== "";
+  return { secret, warnings: found === null ? [] : checkGroup(path, found, secret) };
+}
+
+/** The same for a file whose values have not been checked yet. */
+export function checkGroups({ path, found }: Source, { dev }: Tables): string[] {
+  const secret = isTable(dev) && typeof dev["vendor_password"] === "string" && dev["vendor_password"] !== "";
+  return found === null ? [] : checkGroup(path, found, secret);
 }
 
 /** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */

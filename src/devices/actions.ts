@@ -57,6 +57,7 @@ export class Actions {
     const app = await this.#resolve(entry, wanted, signal);
     const confirmed = await this.#command(entry, signal, {
       ...{ doing: `launching ${app.name}`, within: limits.launch },
+      given: [wanted, ...Object.keys(params), ...Object.values(params)],
       work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
@@ -78,6 +79,7 @@ export class Actions {
       ...{
         doing: doing(press),
         within: patience(press, connection, this.#control.timeout),
+        given: [wanted, ...("text" in press ? [press.text] : [])],
       },
       ...atOff(press),
       work: (current, within) => perform(current, press, within),
@@ -107,9 +109,12 @@ export class Actions {
     const progress = { sent: 0 };
     const task: Task<{ sent: number; duration_ms: number }> = {
       ...{ doing: "running a sequence", within, begun: () => progress.sent > 0 },
+      given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
       work: (current, deadline) => runSequence(current, presses, delayMs, progress, deadline),
     };
-    const ran = await this.#control.command(entry, task, { takes: total + presses.length * 50, patient: true, signal });
+    const ran = await this.#control.command(entry, task, {
+      ...{ takes: total + presses.length * 50, atLeast: total, patient: true, signal },
+    });
     const power = presses.map(powerAfter).findLast((one) => one !== undefined);
     if (power !== undefined) this.#control.said(entry, power);
     return ran;
@@ -139,7 +144,7 @@ export class Actions {
       entry,
       `logs ${cursor ?? ""}`,
       {
-        ...{ doing: "reading its console", within: limits.logs },
+        ...{ doing: "reading its console", within: limits.logs, given: cursor === null ? [] : [cursor] },
         work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
       },
       signal,

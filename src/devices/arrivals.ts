@@ -4,7 +4,7 @@ import type { Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding } from "../discovery/intake.ts";
 import { ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Log, redacted } from "../log.ts";
 import type { Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 import { checkName } from "./names.ts";
@@ -60,7 +60,7 @@ export class Arrivals {
 
   /** Asks an address which device lives there, and adds it. */
   async add(addition: Addition): Promise<Entry> {
-    const { registry } = this.#deps;
+    const { registry, log } = this.#deps;
     const { host, port } = splitHost(addition.host);
     if (port !== null && addition.port !== undefined && port !== addition.port)
       throw invalidHost(addition.host, "two ports are given");
@@ -71,7 +71,10 @@ export class Arrivals {
       .probe(host, addition.port ?? port, addition.platform ?? null)
       .catch((error: unknown) => {
         throw error instanceof ZapdError && /^[a-z]/.test(error.message)
-          ? new ZapdError(error.code, `${host} ${error.message}`, { hint: addHint, cause: error })
+          ? new ZapdError(error.code, `${host} ${redacted(error, log, [addition.host, host]).message}`, {
+              hint: addHint,
+              cause: error,
+            })
           : error;
       });
     this.#checkPorts(finding.platform, addition.ports);

@@ -1,6 +1,6 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
 import { ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Log, redacted } from "../log.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
 import { named } from "./failures.ts";
@@ -19,6 +19,8 @@ export interface Task<T> {
   readonly doing: string;
   /** Milliseconds from its turn to its end. */
   readonly within: number;
+  /** Words of the caller's that the device is given, and may repeat. */
+  readonly given?: readonly string[];
   work(connection: Connection, signal: AbortSignal): Promise<T>;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
@@ -62,7 +64,8 @@ export class Attempts {
       this.#deps.log.debug(`${entry.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
       if (error instanceof ZapdError && !signal.aborted) this.#noteFailure(entry, error);
-      throw named(error, entry, task.doing);
+      // What a device says may hold a secret; what the caller said is the caller's.
+      throw named(error instanceof ZapdError ? redacted(error, this.#deps.log, task.given) : error, entry, task.doing);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", leave);

@@ -3,6 +3,7 @@
  * place in the queue, its deadline and an error that says whose it is. Knows no platform by name.
  */
 import type { Device, State } from "../api.ts";
+import type { SleepWatch } from "../clock.ts";
 import type { Config } from "../config/config.ts";
 import { ZapdError } from "../errors.ts";
 import type { Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
@@ -19,7 +20,14 @@ import { Waker } from "./waking.ts";
 
 export interface ControlDependencies extends LinksDependencies, AttemptDependencies {
   readonly catalog: Catalog;
+  /** What waits for its turn while the machine sleeps is not sent. */
+  readonly sleep?: SleepWatch;
   config(): Config;
+}
+
+/** What a caller said to be let in. */
+function wordsOf(given: PairingAnswer): string[] {
+  return Object.values(given).filter((word) => typeof word === "string");
 }
 
 /** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
@@ -140,7 +148,7 @@ export class Control {
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
   async command<T>(entry: Entry, task: Task<T>, turn: Turn): Promise<T> {
-    const queue = this.#queues.get(entry.id) ?? new Queue();
+    const queue = this.#queues.get(entry.id) ?? new Queue(this.#deps.sleep);
     this.#queues.set(entry.id, queue);
     let begun = false;
     try {
@@ -168,7 +176,7 @@ export class Control {
       await this.#attempts.make(
         entry,
         {
-          ...{ doing: "pairing", within: pairsWithin },
+          ...{ doing: "pairing", within: pairsWithin, given: wordsOf(given) },
           work: (connection, within) => method(connection.pair, "pair")(given, within),
         },
         AbortSignal.any([signal, forgotten.signal]),

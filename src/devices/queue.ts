@@ -1,36 +1,49 @@
 /** Commands to one device, one at a time in order of arrival. Reads do not come here. */
-import { stopwatch } from "../clock.ts";
+import { type SleepWatch, stopwatch, tooOld } from "../clock.ts";
 import { ZapdError } from "../errors.ts";
 
 const maxWaiting = 32;
 /** A key that is older than this is better dropped than pressed late (SECURITY.md R14). */
 const maxWait = 5_000;
 
-interface Waiting {
-  /** How long this command is known to take, in milliseconds: those behind it wait for that too, when they are patient. */
-  readonly takes: number;
+interface Waiting extends Span {
   /** Gives it its turn; false when it has waited too long for that. */
   start(): boolean;
 }
 
-export interface Turn {
-  /** How long the command is known to take (a sequence), in milliseconds. */
-  readonly takes?: number;
+/** How long a command takes, in milliseconds. */
+interface Span {
+  /** As far as can be told: those behind it wait for that too, when they are patient. */
+  readonly takes: number;
+  /** For certain: who would not wait so long need not begin to. */
+  readonly atLeast: number;
+}
+
+export interface Turn extends Partial<Span> {
   /** Waits behind commands that are known to be long, for as long as they take. */
   readonly patient?: boolean;
   readonly signal: AbortSignal;
 }
 
 export class Queue {
-  #running: { takes: number; since: number } | undefined;
+  readonly #sleep: SleepWatch | undefined;
+  #running: (Span & { since: number }) | undefined;
   #waiting: Waiting[] = [];
+
+  /** What waits while the machine sleeps is dropped, for as long as `sleep` watches. */
+  constructor(sleep?: SleepWatch) {
+    this.#sleep = sleep;
+  }
 
   /** Whether nothing runs and nobody waits. */
   get idle(): boolean {
     return this.#running === undefined && this.#waiting.length === 0;
   }
 
-  /** Runs `work` when its turn has come. Fails with `device_busy` when too many wait, or when the wait grew too long. */
+  /**
+   * Runs `work` when its turn has come. Fails with `device_busy` when too many wait, when the wait grew too long, and at
+   * once when it is known that it would.
+   */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     await this.#turn(turn);
     try {
@@ -41,14 +54,17 @@ export class Queue {
     }
   }
 
-  #turn({ takes = 0, patient = false, signal }: Turn): Promise<void> {
+  #turn({ takes = 0, atLeast = 0, patient = false, signal }: Turn): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
     // Marks the device as taken before anyone else can ask, here and in `start`.
     const take = () => {
-      this.#running = { takes, since: performance.now() };
+      this.#running = { takes, atLeast, since: performance.now() };
     };
     if (!this.#running && this.#waiting.length === 0) return Promise.resolve(take());
     if (this.#waiting.length >= maxWaiting) return Promise.reject(busy(`has ${maxWaiting} commands waiting already`));
+    const ahead = this.#ahead("atLeast");
+    if (!patient && ahead > maxWait) return Promise.reject(busyFor(ahead));
+    const slept = this.#sleep?.times;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);
@@ -60,22 +76,24 @@ export class Queue {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
       };
-      const wait = maxWait + (patient ? this.#known() : 0);
+      const wait = maxWait + (patient ? this.#ahead("takes") : 0);
       const late = () => leave(busy(`was busy with other commands for ${Math.round(wait / 1000)} s`));
       const timer = setTimeout(late, wait);
       const waited = stopwatch();
       const waiting: Waiting = {
         takes,
+        atLeast,
         start: () => {
           // When the machine has slept, or we were stopped, its turn may come before its timer.
-          const inTime = waited() <= wait;
-          if (!inTime) late();
+          if (waited() > wait) late();
+          else if (this.#sleep?.times !== slept) leave(tooOld());
           else {
             take();
             settle();
             resolve();
+            return true;
           }
-          return inTime;
+          return false;
         },
       };
       signal.addEventListener("abort", aborted, { once: true });
@@ -83,11 +101,20 @@ export class Queue {
     });
   }
 
-  /** How much longer the commands ahead are known to take. */
-  #known(): number {
-    const running = this.#running ? Math.max(0, this.#running.takes - (performance.now() - this.#running.since)) : 0;
-    return this.#waiting.reduce((sum, one) => sum + one.takes, running);
+  /** How much longer the commands ahead take. */
+  #ahead(how: keyof Span): number {
+    const running = this.#running ? Math.max(0, this.#running[how] - (performance.now() - this.#running.since)) : 0;
+    return this.#waiting.reduce((sum, one) => sum + one[how], running);
   }
+}
+
+/** What it is too busy for: its sequences, and those that wait, do not end in time. */
+function busyFor(ms: number): ZapdError {
+  const seconds = Math.ceil(ms / 1_000);
+  const at = new Date(Date.now() + ms).toISOString().slice(0, 19);
+  return new ZapdError("device_busy", `is in the midst of a sequence that ends in ${seconds} s`, {
+    hint: `Nothing was sent. Try again in ${seconds} s (${at}Z), or hang up on the sequence, which ends it`,
+  });
 }
 
 function busy(what: string): ZapdError {

@@ -38,23 +38,54 @@ export function checkLength(request: Request, most: number): void {
   if (length !== null && Number(length) > most) throw tooLarge(most);
 }
 
-/** The body's bytes as they come; a body that grows past `most`, goes silent or takes longer than `withinMs` ends it. */
-export async function* chunksOf(request: Request, most: number, withinMs: number): AsyncGenerator<Uint8Array> {
+/** The least that must come, lest a caller hold a place with next to nothing: so many bytes in each so many milliseconds. */
+export interface Pace {
+  readonly bytes: number;
+  readonly everyMs: number;
+}
+
+/**
+ * The body's bytes as they come; a body that grows past `most`, goes silent, falls behind its `pace` or takes longer than
+ * `withinMs` ends it.
+ */
+export async function* chunksOf(
+  request: Request,
+  most: number,
+  withinMs: number,
+  pace: Pace = { bytes: 0, everyMs: withinMs },
+): AsyncGenerator<Uint8Array> {
   const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
   if (!reader) return;
   const until = performance.now() + withinMs;
   let size = 0;
+  let stretch = { from: performance.now(), bytes: 0 };
   try {
     for (;;) {
       const { done, value } = await within(reader.read(), until - performance.now());
       if (done) return;
       size += value.length;
       if (size > most) throw tooLarge(most);
+      stretch.bytes += value.length;
+      if (performance.now() - stretch.from >= pace.everyMs) {
+        if (stretch.bytes < pace.bytes) throw tooSlow(stretch.bytes, pace);
+        stretch = { from: performance.now(), bytes: 0 };
+      }
+      const given = performance.now();
       yield value;
+      // While the disk or the form was waited for, nothing could come.
+      stretch.from += performance.now() - given;
     }
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
+  const seconds = everyMs / 1_000;
+  const came = `${Math.floor(bytes / 1_024)} KiB of it came in ${seconds} s`;
+  return new ZapdError("invalid_payload", `The body came too slowly: ${came}`, {
+    hint: `Send at least ${least / 1_024 / seconds} KiB a second, on average over ${seconds} s`,
+  });
 }
 
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6), so we do. */

@@ -2,15 +2,23 @@
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import type { Operation, operations } from "../api.ts";
+import { type SleepWatch, tooOld } from "../clock.ts";
 import { type Endpoint, type EndpointName, endpoints } from "../endpoints.ts";
 import { errorBody, textOf, ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Log, redacted } from "../log.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { checkLength, readJson } from "./body.ts";
+import { checkReach } from "./guard.ts";
 import { describeIssue } from "./issues.ts";
 
 export interface Env {
   Bindings: Call;
+  Variables: {
+    /** Whether the caller is a page of an origin that is not listed; the guard says so. */
+    foreign?: boolean;
+    /** Whether this machine has slept, and whether it woke just now. */
+    sleep?: SleepWatch | undefined;
+  };
 }
 
 type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
@@ -62,11 +70,17 @@ export function route<Name extends EndpointName>(
   const endpoint: Endpoint = endpoints[name];
   const named = endpoint.path.includes("/:id");
   app.on(endpoint.method, `/v1${endpoint.path}`, async (c) => {
+    checkReach(c, endpoint.reaches);
+    const sleep = named && endpoint.reaches === "device" && endpoint.method !== "get" ? c.get("sleep") : undefined;
+    const slept = sleep?.times;
+    // What waited in the kernel, and what began before the sleep and came to its end now.
+    if (sleep?.justWoke) throw tooOld();
     const { raw } = c.req;
     checkUrl(raw.url);
     if (endpoint.takes !== "json" && endpoint.takes !== "upload") checkLength(raw, mostIgnored);
     const body = endpoint.takes === "json" ? await bodyOf(name, raw) : undefined;
     const query = endpoint.takes === "query" ? await queryOf(name, c) : {};
+    if (sleep?.times !== slept) throw tooOld();
     const asked = {
       id: named ? (c.req.param("id") ?? "") : "",
       body,
@@ -135,17 +149,18 @@ export function isOfNoDevice({ url }: Request): boolean {
   return Object.values(endpoints).some(({ path }) => !path.startsWith("/devices") && pathname === `/v1${path}`);
 }
 
-/** Answers whatever was thrown in the envelope, without a secret, a stack or a library's words. */
+/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (attempts.ts). */
+const ofFiles: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
+
+/**
+ * Answers whatever was thrown in the envelope, without a stack or a library's words. What a caller sent stands in it as it
+ * was sent: a word in its place would tell who guesses that a guess was right (SECURITY.md T31).
+ */
 export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
   const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
   // Who looks after the machine must hear of its disk, and not with every request.
   if (error.code === "storage_error") log.recurring(error.message);
-  const body = errorBody(error);
-  const shown = {
-    ...body,
-    message: log.redact(body.message),
-    ...(body.hint !== undefined && { hint: log.redact(body.hint) }),
-  };
+  const shown = errorBody(ofFiles.has(error.code) ? redacted(error, log) : error);
   // The rest of a body that is too large is not read: the connection cannot be used again.
   const headers: Record<string, string> = error.code === "payload_too_large" ? { connection: "close" } : {};
   return c.json({ ok: false, error: shown }, error.status as 400, headers);
@@ -160,14 +175,14 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 }
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
-export function answerUnknown(c: Context<Env>): Response {
+export function answerUnknown(c: Context<Env>, prefix: string): Response {
   // What CONNECT names is no address with a path.
   const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
-    const error = new ZapdError("not_found", `There is nothing at ${path.slice(0, 200)}`, {
-      hint: "Every route begins with /v1, such as /v1/devices",
+    const error = new ZapdError("not_found", `There is nothing at ${(c.env.asked ?? path).slice(0, 200)}`, {
+      hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
   }
@@ -179,7 +194,7 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(
     "method_not_allowed",
-    `${path.slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
+    `${(c.env.asked ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
     { hint: `It takes ${allow.join(", ")}` },
   );
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });

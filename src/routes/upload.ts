@@ -1,14 +1,15 @@
 /** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
 import { open, rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { textOf, ZapdError } from "../errors.ts";
-import { makeFolder } from "../files.ts";
 import type { Archive } from "../platforms/platform.ts";
+import { newUpload } from "../state-folder.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveBytes = 100 * 1024 * 1024;
 const archiveMs = 180_000;
+/** Two uploads are taken at a time, and one that drips would hold its place for all of these minutes: 16 KiB a second, at least. */
+const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 /** What the form around the archive may take. */
 const formBytes = 64 * 1024;
 const field = "archive";
@@ -26,8 +27,7 @@ export async function withArchive<T>(
       hint: `Such as: curl -F ${field}=@my-app.zip`,
     });
   }
-  makeFolder(folder);
-  const path = join(folder, `upload-${crypto.randomUUID()}.zip`);
+  const path = newUpload(folder);
   try {
     const bytes = await receive(request, type, path);
     return await use({ path, bytes });
@@ -71,7 +71,7 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     });
   });
   try {
-    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs)) {
+    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs, pace)) {
       if (problem) break;
       const taken = form.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       if (!taken) await drained(form, () => problem !== undefined);

@@ -54,32 +54,45 @@ beforeAll(() => {
   writeFileSync(join(project, "consumer.ts"), consumer);
 });
 
-/** The README's examples, each with a check behind it that ends what it began. */
-function examples(): string[] {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Adding a platform"));
-  return [...section.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
+interface Example {
+  readonly language: string;
+  readonly code: string;
 }
 
+/** The README's examples, each with a check behind it that ends what it began. */
+function examples(): Example[] {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Benchmark"));
+  return [...section.matchAll(/```(ts|js)\n(.*?)```/gs)].map(([, language = "", code = ""]) => ({ language, code }));
+}
+
+const answered = `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status`;
 const checks = [
-  `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status, await (await fetch("http://127.0.0.1:7273/")).text());
+  `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
 await zapd.stop();
 await server.stop(true);`,
   `console.log(devices.length, (await client.health()).status);
 await zapd.stop();
 await server.shutdown();`,
+  `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
+await zapd.stop();
+await server.stop(true);`,
+  `const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
+const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
+${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
+await zapd.stop();
+server.close();`,
 ];
 
 test("the README's examples run", async () => {
   const said = await Promise.all(
-    examples().map(async (code, at) => {
+    examples().map(async ({ language, code }, at) => {
       const port = await freePort();
-      const file = join(project, `example-${at}.ts`);
-      writeFileSync(
-        file,
-        `${code}\n${checks[at]}\n`.replaceAll("7273", String(port)).replaceAll("./state", `./state-${at}`),
-      );
-      const [command, words] = code.includes("Deno.") ? deno : ([process.execPath, []] as const);
+      const file = join(project, `example-${at}.${language === "js" ? "mjs" : "ts"}`);
+      const text = `${code}\n${checks[at]}\n`.replaceAll("7273", String(port));
+      writeFileSync(file, text.replaceAll("./state", `./state-${at}`).replaceAll("config.toml", `config-${at}.toml`));
+      const [command, words] =
+        language === "js" ? (["node", []] as const) : code.includes("Deno.") ? deno : ([process.execPath, []] as const);
       return execFileSync(command, [...words, file], {
         cwd: project,
         encoding: "utf8",
@@ -87,7 +100,7 @@ test("the README's examples run", async () => {
       }).trim();
     }),
   );
-  expect(said).toEqual(["200 a page of yours", "0 ok"]);
+  expect(said).toEqual(["200 a page of yours", "0 ok", "200 a page of yours", "200 0 404"]);
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));

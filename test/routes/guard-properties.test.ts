@@ -125,6 +125,7 @@ function isLoopback(host: string): boolean {
     port.length > 0 &&
     port.length <= 5 &&
     [...port].every((digit) => "0123456789".includes(digit)) &&
+    Number(port) > 0 &&
     Number(port) < 65_536
   );
 }

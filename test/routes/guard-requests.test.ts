@@ -69,7 +69,18 @@ describe("T2 Host", () => {
     "127.0.0.1:80:80",
     "localhost:-1",
   ];
-  const odd = ["127.0.0.1.", "localhost.", "LOCALHOST", "ip6-localhost", "127.0.0.1:0x50", "127.0.0.1/", "127.0.0.1#x"];
+  const odd = [
+    "127.0.0.1:0",
+    "localhost:00",
+    "[::1]:00000",
+    "127.0.0.1.",
+    "localhost.",
+    "LOCALHOST",
+    "ip6-localhost",
+    "127.0.0.1:0x50",
+    "127.0.0.1/",
+    "127.0.0.1#x",
+  ];
   const more = [
     "127.0.0.1:{port}, evil.test",
     "evil.test, 127.0.0.1",

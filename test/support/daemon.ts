@@ -66,7 +66,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const configFile = join(folder, "config.toml");
   const stateFolder = join(folder, "state");
   const port = await freePort();
-  if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port));
+  if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
   const [program = "", ...words] = [...(setup.within ?? []), ...own];

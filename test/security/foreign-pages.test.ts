@@ -1,0 +1,190 @@
+/**
+ * T31: pages of origins that are not listed reach no device, whatever they call its address, and learn of none by the time
+ * that an answer takes. What is served from memory is answered as ever, without CORS headers.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { operations } from "../../src/api.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { runs, seed, within } from "../support/fuzz.ts";
+import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+
+const listed = "http://app.test:3000";
+let set: FakeRoku;
+let daemon: TestDaemon;
+let id = "";
+
+beforeAll(async () => {
+  set = await FakeRoku.start();
+  daemon = await startTestDaemon({ config: { daemon: { cors_enabled: true, cors_allowed_origins: [listed] } } });
+  id = (await daemon.api("POST", "/devices", { ...set.address, name: "Den" })).body.data.id;
+  expect((await daemon.api("GET", "/devices/Den/apps")).status).toBe(200);
+  expect((await daemon.api("GET", "/devices/Den/state")).status).toBe(200);
+});
+afterAll(async () => {
+  await daemon.dispose();
+  await set.stop();
+});
+
+function call(method: string, target: string, headers: readonly string[]): Promise<RawAnswer> {
+  const own = [`Host: 127.0.0.1:${daemon.port}`, "Connection: close", ...headers];
+  return send(requestOf(method, target, own), { to: daemon.port, bodyless: method === "HEAD" });
+}
+const codeOf = ({ body }: RawAnswer): string => (body === "" ? "" : (JSON.parse(body).error?.code ?? "none"));
+
+const pages = {
+  "a page": ["Origin: http://evil.test"],
+  "a page of null": ["Origin: null"],
+  "a page on another port": ["Origin: http://localhost:3000", "Sec-Fetch-Site: same-site"],
+  "an image of another site": ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"],
+  "a page of an odd site": ["Sec-Fetch-Site: future-value"],
+  "a page that says same-origin": ["Origin: http://evil.test", "Sec-Fetch-Site: same-origin"],
+} as const;
+
+/** Reads that a device has a part in, and reads that it has none in, as the contract has them. */
+const reaching = ["/v1/devices/Den/state", "/v1/devices/Den/apps", "/v1/devices/Den/dev/logs"];
+const remembered = [
+  ...["/v1/devices", "/v1/devices/Den", "/v1/health", "/v1/config", "/v1/daemon/status"],
+  "/openapi.json",
+];
+
+test("the reads of the contract are those that are asked for here", () => {
+  const reads = Object.values(operations).filter(({ method }) => method === "get");
+  const asked = [...reaching, ...remembered].map((path) => path.replace("/Den", "/:id").replace("/v1", ""));
+  expect(reads.map(({ path }) => path as string).toSorted()).toEqual(
+    asked.filter((path) => path !== "/openapi.json").toSorted(),
+  );
+});
+
+describe.each(Object.entries(pages))("T31 %s", (_who, headers) => {
+  test("reaches no device, by no name, and with a full cache as well", async () => {
+    set.forget();
+    for (const path of reaching)
+      for (const name of ["Den", "den", id, "default", "nobody", "%25", "."])
+        for (const method of ["GET", "HEAD"]) {
+          const answer = await call(method, path.replace("Den", name === "." ? "%2e%2e%2f" : name), headers);
+          expect([name, path, answer.status]).toEqual([name, path, 403]);
+          if (method === "GET") expect(codeOf(answer)).toBe("forbidden_origin");
+          expect(answer.headers.has("access-control-allow-origin")).toBe(false);
+        }
+    expect(set.wire.requests).toEqual([]);
+    expect(set.console.connections).toBe(0);
+  });
+
+  test("is answered from memory as ever, and cannot read it", async () => {
+    for (const path of remembered) {
+      const answer = await call("GET", path, headers);
+      expect([path, answer.status]).toEqual([path, 200]);
+      expect(answer.headers.has("access-control-allow-origin")).toBe(false);
+    }
+    expect((await call("GET", "/v1/devices/nobody", headers)).status).toBe(404);
+    expect((await call("GET", "/v1/nothing", headers)).status).toBe(404);
+  });
+});
+
+test("T31 the listed origin, pages of our own and scripts ask devices as ever", async () => {
+  for (const headers of [
+    [],
+    [`Origin: ${listed}`, "Sec-Fetch-Site: cross-site"],
+    [`Origin: http://127.0.0.1:${daemon.port}`, "Sec-Fetch-Site: same-origin"],
+    ["Sec-Fetch-Site: same-origin"],
+    ["Sec-Fetch-Site: none"],
+  ])
+    for (const path of reaching.slice(0, 2)) {
+      set.forget();
+      expect([path, headers, (await call("GET", path, headers)).status]).toEqual([path, headers, 200]);
+    }
+});
+
+test(
+  `T31 no spelling of an address takes a page to a device (seed ${seed})`,
+  async () => {
+    // The cache is cold: the list of apps asks the set as well.
+    const fresh = await FakeRoku.start();
+    const added = (await daemon.api("POST", "/devices", { ...fresh.address, name: "Cold" })).body.data;
+    fresh.forget();
+    const percent = (text: string) => `%${text.charCodeAt(0).toString(16).padStart(2, "0")}`;
+    const letter = fc.constantFrom("plain", "encoded", "upper", "twice");
+    const segment = (word: string) =>
+      fc
+        .array(fc.oneof({ weight: 12, arbitrary: fc.constant("plain") }, { weight: 1, arbitrary: letter }), {
+          minLength: word.length,
+          maxLength: word.length,
+        })
+        .map((how) =>
+          [...word]
+            .map((one, at) => {
+              if (how[at] === "encoded") return percent(one);
+              if (how[at] === "upper") return one.toUpperCase();
+              return how[at] === "twice" ? percent(one).replace("%", "%25") : one;
+            })
+            .join(""),
+        );
+    const slash = fc.oneof(
+      { weight: 20, arbitrary: fc.constant("/") },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom("//", "%2F", "%2f", "/./", "/%2e/", "\\", "%5c", ";/", "/x/../", "/%2e%2e/", "/ "),
+      },
+    );
+    const target = fc
+      .tuple(
+        fc
+          .constantFrom("/v1/devices/Cold/state", "/v1/devices/Cold/apps", "/v1/devices/Cold/dev/logs")
+          .chain((path) => {
+            const words = path.split("/").slice(1);
+            return fc.tuple(...words.flatMap((word) => [slash, segment(word)]));
+          }),
+        fc.constantFrom("", "", "", "/", "?", "?x=/v1/health", "#", "#/v1/health", "%00", ";x", "%20", "."),
+        fc.constantFrom("", "", "", "", `http://127.0.0.1:${daemon.port}`, "http://127.0.0.1:80/..", "//127.0.0.1"),
+      )
+      .map(([path, end, before]) => `${before}${path.join("")}${end}`);
+    try {
+      const served: string[] = [];
+      const count = runs(3_000, 40_000);
+      await fc.assert(
+        fc.asyncProperty(
+          target,
+          fc.constantFrom("GET", "HEAD"),
+          fc.constantFrom(...Object.values(pages)),
+          async (where, method, headers) => {
+            const answer = await call(method, where.replaceAll(" ", "%20"), headers);
+            if (answer.status === 200) served.push(where);
+          },
+        ),
+        { numRuns: count, seed },
+      );
+      expect(served).toEqual([]);
+      expect(fresh.wire.requests).toEqual([]);
+      measured("T31", "spellings of an address", `${count}, 0 requests at the set`);
+    } finally {
+      await daemon.api("DELETE", `/devices/${added.id}`);
+      await fresh.stop();
+    }
+  },
+  within(60_000),
+);
+
+test("T31 a page is refused as fast for a name that exists as for one that does not", async () => {
+  const times: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
+  const one = async (which: "known" | "unknown", path: string) => {
+    const start = performance.now();
+    const response = await fetch(`http://127.0.0.1:${daemon.port}${path}`, { headers: { origin: "http://evil.test" } });
+    await response.text();
+    times[which].push(performance.now() - start);
+  };
+  for (let round = 0; round < 1_500; round++)
+    for (const path of reaching) {
+      await one("known", path);
+      await one("unknown", path.replace("Den", "Dem"));
+    }
+  const middle = (all: readonly number[]) => all.toSorted((x, y) => x - y)[Math.floor(all.length / 2)] ?? 0;
+  const spread = (all: readonly number[]) => {
+    const sorted = all.toSorted((x, y) => x - y);
+    return (sorted[Math.floor(all.length * 0.75)] ?? 0) - (sorted[Math.floor(all.length * 0.25)] ?? 0);
+  };
+  // Between the two lies no more than a part of what one of them varies by itself.
+  expect(Math.abs(middle(times.known) - middle(times.unknown))).toBeLessThan(Math.max(0.05, spread(times.unknown) / 2));
+}, 60_000);

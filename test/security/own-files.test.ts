@@ -1,0 +1,497 @@
+/**
+ * T14 T35: whose files zapd works with. What others own or may write is refused, with the command that mends it; secrets
+ * that others could read are closed and told; and what the user keeps beside its files is neither followed nor removed.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { requestOf } from "../support/raw-http.ts";
+import { soundPackage } from "../support/room.ts";
+import { root } from "../support/sources.ts";
+
+const asRoot = process.getuid?.() === 0;
+const stranger = 65_534;
+const password = "velvet-otter-31";
+const noStranger = asRoot ? null : "only root can make files of another user";
+if (noStranger !== null) process.stderr.write(`skipped: files of others: ${noStranger}\n`);
+
+let home = "";
+let folder = "";
+let config = "";
+let state = "";
+let daemon: TestDaemon | undefined;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "zapd-owners-"));
+  folder = join(home, "own");
+  config = join(folder, "config.toml");
+  state = join(folder, "state");
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
+});
+afterEach(async () => {
+  await daemon?.dispose();
+  daemon = undefined;
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function write(mode = 0o600, dev = "", path = config): Promise<void> {
+  const port = await freePort();
+  const text = [
+    `[daemon]\nhttp_port = ${port}\nlog_level = "debug"`,
+    `[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["lo"]`,
+    ...(dev === "" ? [] : [`[dev]\nvendor_password = "${dev}"`]),
+  ].join("\n");
+  writeFileSync(path, `${text}\n`);
+  chmodSync(path, mode);
+}
+
+const credentials = (kept: object) => `${JSON.stringify({ version: 1, credentials: kept })}\n`;
+const someSecret = { "28fba1a9-27d8-5b21-9bc4-3568da07f305": { key: "c4n-key-0001" } };
+
+async function started(): Promise<TestDaemon> {
+  daemon = await startTestDaemon({ folder });
+  return daemon;
+}
+const warnings = async () => (await daemon?.api("GET", "/health"))?.body.data.warnings.join("\n") as string;
+
+/** What a start that is refused says, and how it ends. */
+async function refused(): Promise<string> {
+  const child = spawn(process.execPath, [join(root, "src/main.ts"), "serve", "--config", config], {
+    env: { ...process.env, ZAPD_STATE_DIR: state },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let log = "";
+  child.stderr.on("data", (bytes: Buffer) => {
+    log += bytes.toString();
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), 8_000);
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  clearTimeout(timer);
+  expect([code, log]).toEqual([78, expect.stringContaining('"level":"error"')]);
+  const line = log.split("\n").find((one) => one.includes('"level":"error"')) ?? "{}";
+  return JSON.parse(line).message;
+}
+
+/** Does what the refusal advises, as it is written. */
+function mend(said: string): void {
+  const command = /(?:Close it|trusted): (.+)$/.exec(said)?.[1] ?? "";
+  expect(command).toMatch(/^ch(mod|own) /);
+  expect(spawnSync("sh", ["-c", command]).status).toBe(0);
+}
+
+describe("T14 T35 a start is refused, and goes well after the command that the refusal names, where", () => {
+  const cases: Readonly<Record<string, { strange?: true; spoil(): void | Promise<void>; names(): string }>> = {
+    "everyone may write the config": { spoil: () => chmodSync(config, 0o646), names: () => config },
+    "its group may write a config with the password": {
+      spoil: () => write(0o660, password),
+      names: () => config,
+    },
+    "the config is another user's": {
+      ...{ strange: true, spoil: () => chownSync(config, stranger, stranger), names: () => config },
+    },
+    "everyone may write the folder of the config": { spoil: () => chmodSync(folder, 0o777), names: () => folder },
+    "everyone may write a folder far above": { spoil: () => chmodSync(home, 0o707), names: () => home },
+    "everyone may write the state": { spoil: () => chmodSync(state, 0o707), names: () => state },
+    "everyone may write the state, which is sticky": { spoil: () => chmodSync(state, 0o1777), names: () => state },
+    "the state is another user's": {
+      ...{ strange: true, spoil: () => chownSync(state, stranger, stranger), names: () => state },
+    },
+    "its group may write a state with secrets": {
+      spoil() {
+        writeFileSync(join(state, "credentials.json"), credentials(someSecret), { mode: 0o600 });
+        chmodSync(state, 0o770);
+      },
+      names: () => state,
+    },
+    "its group may write the secrets": {
+      spoil() {
+        writeFileSync(join(state, "credentials.json"), credentials(someSecret));
+        chmodSync(join(state, "credentials.json"), 0o660);
+      },
+      names: () => join(state, "credentials.json"),
+    },
+    ...Object.fromEntries(
+      ["devices.json", "devices.json.bak", "apps.json", "credentials.json"].flatMap((name) => [
+        [
+          `everyone may write ${name}`,
+          {
+            spoil() {
+              writeFileSync(join(state, name), "{}");
+              chmodSync(join(state, name), 0o606);
+            },
+            names: () => join(state, name),
+          },
+        ],
+        [
+          `${name} is another user's`,
+          {
+            strange: true as const,
+            spoil() {
+              writeFileSync(join(state, name), "{}", { mode: 0o600 });
+              chownSync(join(state, name), stranger, stranger);
+            },
+            names: () => join(state, name),
+          },
+        ],
+      ]),
+    ),
+    "a link to the config is another user's": {
+      strange: true,
+      spoil() {
+        const elsewhere = join(folder, "dotfiles.toml");
+        writeFileSync(elsewhere, readFileSync(config), { mode: 0o600 });
+        rmSync(config);
+        symlinkSync(join(folder, "between"), config);
+        symlinkSync(elsewhere, join(folder, "between"));
+        lchownSync(join(folder, "between"), stranger, stranger);
+      },
+      names: () => join(folder, "between"),
+    },
+    "the config behind two links is open to everyone": {
+      spoil() {
+        const elsewhere = join(folder, "dotfiles.toml");
+        writeFileSync(elsewhere, readFileSync(config));
+        chmodSync(elsewhere, 0o666);
+        rmSync(config);
+        symlinkSync("between", config);
+        symlinkSync(elsewhere, join(folder, "between"));
+      },
+      names: () => join(folder, "dotfiles.toml"),
+    },
+    "a link to the config stands in a folder that everyone may write": {
+      spoil() {
+        const open = join(home, "open");
+        mkdirSync(open);
+        chmodSync(open, 0o777);
+        const elsewhere = join(folder, "dotfiles.toml");
+        writeFileSync(elsewhere, readFileSync(config), { mode: 0o600 });
+        rmSync(config);
+        symlinkSync(join(open, "between"), config);
+        symlinkSync(elsewhere, join(open, "between"));
+      },
+      names: () => join(home, "open"),
+    },
+    "a link to the state is another user's": {
+      strange: true,
+      spoil() {
+        rmSync(state, { recursive: true });
+        mkdirSync(join(folder, "real"), { mode: 0o700 });
+        symlinkSync(join(folder, "real"), state);
+        lchownSync(state, stranger, stranger);
+      },
+      names: () => state,
+    },
+  };
+  for (const [what, { strange, spoil, names }] of Object.entries(cases))
+    test.skipIf(strange === true && !asRoot)(
+      `${what}${strange === true && noStranger !== null ? ` (skipped: ${noStranger})` : ""}`,
+      async () => {
+        await write();
+        await spoil();
+        const before = readdirSync(state).toSorted();
+        const said = await refused();
+        expect(said).toContain(names());
+        // Nothing is made, moved or removed where others may write.
+        expect(readdirSync(state).toSorted()).toEqual(before);
+        mend(said);
+        await started();
+      },
+      20_000,
+    );
+});
+
+describe("T14 it starts, and warns, where", () => {
+  test("only its group may write what holds no secret: the config, the state, a registry", async () => {
+    await write(0o664);
+    chmodSync(state, 0o770);
+    writeFileSync(join(state, "credentials.json"), credentials({}), { mode: 0o600 });
+    writeFileSync(join(state, "devices.json"), '{"version":1,"devices":[]}');
+    chmodSync(join(state, "devices.json"), 0o664);
+    await started();
+    const told = await warnings();
+    for (const path of [config, state, join(state, "devices.json")]) expect(told).toContain(`chmod g-w ${path}`);
+    expect(daemon?.log()).toContain("chmod g-w");
+  });
+
+  test("T13 secrets were open to be read: they are closed, and told, in the log and in health", async () => {
+    await write(0o644, password);
+    const kept = join(state, "credentials.json");
+    writeFileSync(kept, credentials(someSecret));
+    chmodSync(kept, 0o644);
+    await started();
+    for (const path of [config, kept]) expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o600]);
+    const told = await warnings();
+    for (const path of [config, kept]) {
+      expect(told).toContain(`${path} holds secrets, and others could read it (mode 0644)`);
+      expect(daemon?.log()).toContain(path);
+    }
+  });
+
+  test("a config without a password may be read by all, and one behind links of ours is followed", async () => {
+    const elsewhere = join(folder, "dotfiles.toml");
+    await write(0o644, "", elsewhere);
+    symlinkSync("between", config);
+    symlinkSync(elsewhere, join(folder, "between"));
+    daemon = await startTestDaemon({ folder });
+    expect(await warnings()).toBe("");
+    expect(statSync(elsewhere).mode & 0o777).toBe(0o644);
+    expect((await daemon.api("PATCH", "/config", { "dev.vendor_password": password })).status).toBe(200);
+    expect([lstatSync(config).isSymbolicLink(), lstatSync(elsewhere).mode & 0o777]).toEqual([true, 0o600]);
+    expect(readFileSync(elsewhere, "utf8")).toContain(password);
+  });
+});
+
+describe("T14 while it runs", () => {
+  const calls = [
+    ["GET", "/config", undefined],
+    ["POST", "/config/reload", undefined],
+    ["PATCH", "/config", { "discovery.timeout_ms": 900 }],
+  ] as const;
+  const spoilt: Readonly<Record<string, { strange?: true; spoil(): void }>> = {
+    "that everyone may write": { spoil: () => chmodSync(config, 0o666) },
+    "with the password that its group may write": {
+      spoil() {
+        writeFileSync(config, `${readFileSync(config, "utf8")}[dev]\nvendor_password = "${password}"\n`);
+        chmodSync(config, 0o660);
+      },
+    },
+    "of another user": { strange: true, spoil: () => chownSync(config, stranger, stranger) },
+    "behind another user's link": {
+      strange: true,
+      spoil() {
+        writeFileSync(`${config}.real`, readFileSync(config), { mode: 0o600 });
+        rmSync(config);
+        symlinkSync(`${config}.real`, config);
+        lchownSync(config, stranger, stranger);
+      },
+    },
+  };
+  for (const [what, { strange, spoil }] of Object.entries(spoilt))
+    test.skipIf(strange === true && !asRoot)(`a config ${what} is neither taken up nor written`, async () => {
+      await write();
+      const own = await started();
+      spoil();
+      const text = readFileSync(config, "utf8");
+      for (const [method, path, body] of calls) {
+        const answer = await own.api(method, path, body);
+        expect([method, answer.status, answer.body.error?.code]).toEqual([method, 500, "config_invalid"]);
+        expect(answer.body.error.message).toContain(config);
+        expect(answer.body.error.hint).toMatch(/ch(mod|own) /);
+      }
+      expect(readFileSync(config, "utf8")).toBe(text);
+      expect((await own.api("GET", "/health")).status).toBe(200);
+    });
+
+  test("a password that is written into a config that all may read is closed when it is taken up", async () => {
+    await write(0o644);
+    const own = await started();
+    writeFileSync(config, `${readFileSync(config, "utf8")}[dev]\nvendor_password = "${password}"\n`);
+    expect((await own.api("POST", "/config/reload")).status).toBe(200);
+    expect(statSync(config).mode & 0o777).toBe(0o600);
+    expect(await warnings()).toContain("holds secrets");
+    expect(own.log()).toContain("holds secrets");
+  });
+});
+
+test.skipIf(!asRoot)("T14 an ordinary user's own files, and those of root, are as good", async () => {
+  // Where another user may look, too.
+  const open = [tmpdir(), "/var/tmp"].find((path) => (statSync(path).mode & 0o001) !== 0) ?? tmpdir();
+  const own = mkdtempSync(join(open, "zapd-theirs-"));
+  mkdirSync(join(own, "state"), { recursive: true, mode: 0o700 });
+  await write(0o644, "", join(own, "config.toml"));
+  for (const path of [own, join(own, "state")]) chownSync(path, stranger, stranger);
+  const within = ["setpriv", "--reuid", String(stranger), "--regid", String(stranger), "--clear-groups"];
+  daemon = await startTestDaemon({ folder: own, within, env: { HOME: own, TMPDIR: own } });
+  expect(await warnings()).toBe("");
+  expect(statSync(join(own, "state", "zapd.sock")).uid).toBe(stranger);
+  chmodSync(own, 0o700);
+});
+
+describe("T35 what the user keeps in the state folder", () => {
+  /** Everything below a folder, with what is in it, and where links lead. */
+  function below(path: string): Record<string, string> {
+    const found = lstatSync(path);
+    if (found.isDirectory())
+      return Object.assign({ [path]: "folder" }, ...readdirSync(path).map((name) => below(join(path, name))));
+    return { [path]: found.isSymbolicLink() ? "link" : found.isFile() ? readFileSync(path, "latin1") : "other" };
+  }
+  const precious = () => {
+    const folderOf = join(home, "precious");
+    mkdirSync(folderOf);
+    for (const name of [
+      ...["holiday.zip", "upload-1.zip", ".devices.json.1-deadbeef.tmp", "notes.txt"],
+      "zapd-upload-8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55.zip",
+    ])
+      writeFileSync(join(folderOf, name), name);
+    return folderOf;
+  };
+
+  test("behind a link at uploads stays as it is, and nothing is received there", async () => {
+    await write(0o600, password);
+    const elsewhere = precious();
+    symlinkSync(elsewhere, join(state, "uploads"));
+    const before = below(elsewhere);
+    const set = await FakeRoku.start();
+    try {
+      const own = await started();
+      expect(below(elsewhere)).toEqual(before);
+      await own.api("POST", "/devices", { ...set.address, name: "den" });
+      const form = new FormData();
+      form.set("archive", new File([soundPackage], "a.zip"));
+      const answer = await fetch(`${own.url}/devices/den/dev/install`, { method: "POST", body: form });
+      const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string } };
+      expect([answer.status, error.code, error.message]).toEqual([
+        ...[500, "storage_error"],
+        expect.stringContaining(join(state, "uploads")),
+      ]);
+      expect(error.hint).toContain("Move it away");
+      expect(below(elsewhere)).toEqual(before);
+    } finally {
+      await set.stop();
+    }
+  });
+
+  test("in a folder of his own called uploads, and beside it, stays: files, links, folders, pipes", async () => {
+    await write();
+    const elsewhere = precious();
+    const uploads = join(state, "uploads");
+    mkdirSync(join(uploads, "inner"), { recursive: true });
+    writeFileSync(join(uploads, "inner", "deep.txt"), "deep");
+    for (const name of ["mine.zip", "upload-8c0d4f4e.zip", "zapd-upload-mine.zip", ".hidden.12-0badcafe.tmp"])
+      writeFileSync(join(uploads, name), name);
+    const form = "zapd-upload-00000000-0000-4000-8000-00000000000";
+    symlinkSync(join(elsewhere, "notes.txt"), join(uploads, `${form}1.zip`));
+    mkdirSync(join(uploads, `${form}2.zip`));
+    writeFileSync(join(uploads, `${form}2.zip`, "x"), "x");
+    for (const name of [
+      ...[
+        ".notes.txt.12-0badcafe.tmp",
+        ".devices.json.tmp",
+        ".devices.json.12-XYZ.tmp",
+        "devices.json.12-0badcafe.tmp",
+      ],
+      ...["devices.json.corrupt-mine", "devices.json.old", "notes.txt"],
+    ])
+      writeFileSync(join(state, name), name);
+    symlinkSync(join(elsewhere, "holiday.zip"), join(state, ".devices.json.12-0badcafe.tmp"));
+    mkdirSync(join(state, ".apps.json.12-0badcafe.tmp"));
+    writeFileSync(join(state, ".apps.json.12-0badcafe.tmp", "x"), "x");
+    const aside = (name: string, at: number) => join(state, `${name}.corrupt-2020-01-0${at}T00-00-00-000Z`);
+    for (const at of [1, 2]) {
+      mkdirSync(aside("devices.json", at));
+      writeFileSync(join(aside("devices.json", at), "x"), "x");
+    }
+    symlinkSync(elsewhere, aside("devices.json", 3));
+    writeFileSync(join(state, "devices.json.corrupt-2020-mine"), "mine");
+    // Those of ours that a killed daemon left do go.
+    const left = [join(uploads, `${form}9.zip`), join(state, ".devices.json.77-0badcafe.tmp")];
+    const before = { ...below(state), ...below(elsewhere) };
+    for (const path of left) writeFileSync(path, "left");
+    // A file that is set aside has the older ones looked through.
+    for (let at = 4; at < 9; at++) writeFileSync(aside("devices.json", at), "old");
+    writeFileSync(join(state, "devices.json"), "broken");
+    await started();
+    const after = { ...below(state), ...below(elsewhere) };
+    for (const [path, held] of Object.entries(before)) expect([path, after[path]]).toEqual([path, held]);
+    for (const path of left) expect([path, after[path]]).toEqual([path, undefined]);
+    const asides = readdirSync(state).filter((name) => /^devices\.json\.corrupt-20.*Z$/.test(name));
+    expect(asides.filter((name) => lstatSync(join(state, name)).isFile())).toHaveLength(3);
+  });
+
+  test("an upload that is being received has a name of zapd's own, and is gone after a kill and a start", async () => {
+    await write(0o600, password);
+    const set = await FakeRoku.start();
+    try {
+      const own = await started();
+      await own.api("POST", "/devices", { ...set.address, name: "den" });
+      const head = requestOf("POST", "/v1/devices/den/dev/install", [
+        ...[`Host: 127.0.0.1:${own.port}`, "Content-Type: multipart/form-data; boundary=B", "Content-Length: 900000"],
+      ]);
+      const socket = net.connect(own.port, "127.0.0.1", () => {
+        socket.write(head);
+        socket.write('--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n');
+        socket.write(Buffer.alloc(200_000, "x"));
+      });
+      socket.on("error", () => {});
+      const uploads = join(state, "uploads");
+      const names = () => (lstatSync(uploads, { throwIfNoEntry: false }) ? readdirSync(uploads) : []);
+      for (let tries = 0; tries < 200 && names().length === 0; tries++) await Bun.sleep(20);
+      expect(names()).toEqual([expect.stringMatching(/^zapd-upload-[0-9a-f-]{36}\.zip$/)]);
+      expect(statSync(join(uploads, names()[0] ?? "")).mode & 0o777).toBe(0o600);
+      await own.stop("SIGKILL");
+      socket.destroy();
+      expect(names()).toHaveLength(1);
+      await started();
+      expect(names()).toEqual([]);
+    } finally {
+      await set.stop();
+    }
+  });
+
+  const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+    "a file": (path) => writeFileSync(path, "precious"),
+    "a link": (path) => {
+      writeFileSync(join(home, "precious"), "precious");
+      symlinkSync(join(home, "precious"), path);
+    },
+    "a folder": (path) => {
+      mkdirSync(path);
+      writeFileSync(join(path, "x"), "x");
+    },
+  };
+  for (const [what, put] of Object.entries(inTheWay))
+    for (const name of ["zapd.sock", "zapd.sock.starting"])
+      test(`${what} called ${name} is told to be in the way, and stays`, async () => {
+        await write();
+        put(join(state, name));
+        const past = new Date(Date.now() - 60_000);
+        if (what !== "a link") utimesSync(join(state, name), past, past);
+        const before = below(home);
+        await expect(startTestDaemon({ folder })).rejects.toThrow(/in the way/);
+        expect(below(home)).toEqual(before);
+      });
+
+  test("a file that has taken the place of the socket is there when the daemon has ended", async () => {
+    await write();
+    const own = await started();
+    rmSync(join(state, "zapd.sock"));
+    writeFileSync(join(state, "zapd.sock"), "precious");
+    expect(await own.stop()).toBe(0);
+    expect(readFileSync(join(state, "zapd.sock"), "utf8")).toBe("precious");
+  });
+
+  test.skipIf(!asRoot)("another user's socket is not taken over", async () => {
+    await write();
+    const theirs = net.createServer();
+    const path = join(state, "zapd.sock");
+    await new Promise<void>((resolve) => theirs.listen(path, resolve));
+    // Left behind, as by a kill: nobody answers there.
+    const kept = join(state, "kept.sock");
+    spawnSync("ln", [path, kept]);
+    await new Promise<void>((resolve) => theirs.close(() => resolve()));
+    spawnSync("mv", [kept, path]);
+    chownSync(path, stranger, stranger);
+    await expect(startTestDaemon({ folder })).rejects.toThrow(/another user's/);
+    expect(lstatSync(path).uid).toBe(stranger);
+  });
+});
