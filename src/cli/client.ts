@@ -93,8 +93,10 @@ function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Pro
 function addressed(failure: Failure, path: string): Failure {
   const [, segment] = /^\/devices\/([^/]+)\//.exec(path) ?? [];
   if (segment === undefined || segment === "default" || failure.hint === undefined) return failure;
-  const device = ` -d ${shellWord(decodeURIComponent(segment))}`;
-  const hint = failure.hint.replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$&${device}`);
+  const name = shellWord(decodeURIComponent(segment));
+  const hint = failure.hint
+    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$& -d ${name}`)
+    .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
   return { ...failure, hint };
 }
 
