@@ -17,7 +17,7 @@ export async function pair(context: Context): Promise<void> {
   if (user === undefined && pin === undefined)
     context.say(printable(`asking ${device.name}; if it shows a request, accept it there within a minute …`));
   const body = { ...(pin !== undefined && { pin }), ...login };
-  const { text } = await call(context, "POST", `${devicePath(device.id)}/pair`, { quiet: true, body });
+  const { text } = await call(context, "POST", `${path}/pair`, { quiet: true, body });
   if (context.json) return context.print(text);
   context.say(printable(`paired with ${device.name}`));
 }
