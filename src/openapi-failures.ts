@@ -93,7 +93,7 @@ const failures = {
     hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
   },
   forbidden_origin: {
-    when: "A web page whose exact origin is not listed asks for more than a read",
+    when: "A web page whose exact origin is not listed asks for more than a read of what zapd remembers: it controls nothing, and asks no device (`x-reaches`)",
     message: 'A page of "http://example.org" may not control devices',
     hint: "To let a page of yours: set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
   },
@@ -152,7 +152,7 @@ const failures = {
     message: "Living Room closed the connection without an answer while listing its apps",
   },
   device_busy: {
-    when: "Other commands to the device, or other installations, are in the way; nothing was sent",
+    when: "Other commands to the device, or other installations, are in the way, or the command waited while this machine slept; nothing was sent",
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   },

@@ -118,7 +118,7 @@ export const operationTexts = {
     ...{ tag: "devices", summary: "Have a device let zapd in" },
     description:
       "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with.",
-    codes: [...named, ...device, "pairing_failed", "storage_error"],
+    codes: [...named, ...device, "device_busy", "pairing_failed", "storage_error"],
     body: {
       pin: "What the device shows, where it shows something to type",
       user: "The name that is set on the device, where it asks for one",
@@ -170,7 +170,11 @@ export const operationTexts = {
     data: { app: "The app that was left; `null`, when none was shown" },
   },
   refresh: {
-    ...{ tag: "apps", summary: "Read the apps of a device anew", codes: [...named, ...device, "storage_error"] },
+    ...{
+      tag: "apps",
+      summary: "Read the apps of a device anew",
+      codes: [...named, ...device, "device_busy", "storage_error"],
+    },
     description:
       "Merges what the device lists now into the catalog; what it no longer lists stays, with `installed: false`. The body may be left out.",
     body: { clear: "First drops all that is cached for the device's platform" },

@@ -32,9 +32,9 @@ const about = `zapd is one local daemon that knows every TV and media player in 
 
 **Devices.** \`{id}\` is a device's UUID, its name, or \`default\`. Commands to one device run one at a time, in order of arrival; reads never wait behind them.
 
-**The door.** The API is bound to loopback, where \`daemon.http_host\` and \`daemon.http_port\` say, and knows no passwords: every program and every user of this machine can call it. Web pages are kept out before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin. Calls without an \`Origin\` pass. The control socket, of the same API, needs none of this.
+**The door.** The API is bound to loopback, where \`daemon.http_host\` and \`daemon.http_port\` say, and knows no passwords: every program and every user of this machine can call it. Web pages are kept out before routing. \`Host\` must be a loopback name; a page may neither read nor write unless \`daemon.cors_enabled\` is true and \`daemon.cors_allowed_origins\` lists its exact origin; any other gets \`forbidden_origin\` for whatever writes or reaches a device (\`x-reaches\`), before its \`{id}\` is looked up. Calls without an \`Origin\` pass. The control socket, of the same API, needs none of this.
 
-**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that stops coming for 10 s is given up. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, 5 s each, sequences as long as those ahead are known to take; then it is \`device_busy\`. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
+**Limits.** A JSON body has at most 1 MiB, 32 levels and 1,000 values; a package 100 MiB. A body that stops coming for 10 s is given up, and so is a package of which less than 16 KiB a second comes, over any 10 s. The path has at most 2,048 characters, the query 4,096. Up to 32 commands wait for a device, 5 s each, sequences as long as those ahead are known to take; then it is \`device_busy\`, and at once where that is known beforehand. Commands that waited while this machine slept (more than 5 s) are \`device_busy\`, too. Bodies from scripts need no content type; those from web pages must be \`application/json\`.`;
 
 /** What each status says, before the codes. */
 const statusTexts: Readonly<Record<number, string>> = {
@@ -122,7 +122,7 @@ const thisDocument = {
 };
 
 function operationObject(name: OperationName): Json {
-  const { path }: Operation = operations[name];
+  const { path, reaches }: Operation = operations[name];
   const { tag, summary, description }: OperationText = operationTexts[name];
   const parameters = [...(path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : []), ...query(name)];
   const requestBody = name === "install" ? packageForm : jsonBody(name);
@@ -131,6 +131,7 @@ function operationObject(name: OperationName): Json {
     tags: [tag],
     summary,
     description,
+    "x-reaches": reaches,
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: responses(name),

@@ -1,12 +1,14 @@
 /** The folder of the state as it is found: whose it is, who may write it, and what a killed daemon has left in it. */
-import { lstatSync, readFileSync, type Stats } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "./errors.ts";
-import { makeFolder, removeLeft, sweepTemporaries } from "./files.ts";
+import { makeFolder, readRegular, removeLeft, sweepTemporaries } from "./files.ts";
 import { checkAbove, checkGroup, checkOwned, closeSecret, followLinks } from "./owners.ts";
 import { isObject } from "./shape.ts";
 
 const secrets = "credentials.json";
+/** What is larger is no file of ours, and is not read to know. */
+const mostSecrets = 64 * 1024;
 const plain = ["devices.json", "devices.json.bak", "apps.json"] as const;
 /** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
 const written = ["devices.json", "apps.json", secrets, "doctor"] as const;
@@ -80,7 +82,7 @@ function fileAt(path: string): { path: string; found: Stats } | null {
 /** Whether a file of credentials keeps any. What cannot be read may. */
 function holdsSecrets(path: string): boolean {
   try {
-    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const content: unknown = JSON.parse(readRegular(path, mostSecrets) ?? "{}");
     const kept = isObject(content) ? content["credentials"] : null;
     return !isObject(kept) || Object.keys(kept).length > 0;
   } catch {

@@ -166,6 +166,18 @@ describe("a secret", () => {
     expect(performance.now() - began).toBeLessThan(1_000);
   });
 
+  test("T31 stays where the caller sent it, whole and however it is written, and goes wherever else it stands", () => {
+    const { log } = logTo();
+    for (const secret of ["hunter2", "hunter2-and-more"]) log.hide(secret);
+    expect(log.redact('has no app "hunter2"', ["hunter2"])).toBe('has no app "hunter2"');
+    expect(log.redact('has no app "xhunter2y"', [" XHunter2Y "])).toBe('has no app "xhunter2y"');
+    expect(log.redact('has no app "x", hunter2', ["x"])).toBe('has no app "x", [redacted]');
+    // A part of it is not it.
+    for (const part of ["unter", "hunter", "2", "", "hunter2-and"])
+      expect(log.redact("knows hunter2-and-more", [part])).toBe("knows [redacted]");
+    expect(log.redact("hunter2-and-more or hunter2", ["hunter2"])).toBe("[redacted] or hunter2");
+  });
+
   test("that is none, or too short to be told from other words, hides nothing", () => {
     const { log, lines } = logTo();
     log.hide("");

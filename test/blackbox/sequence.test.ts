@@ -178,3 +178,44 @@ test.concurrent("a line that grows too long is refused, and everything accepted 
     taken.map((answered) => `/keypress/Lit_${encodeURIComponent(answered.body.data.key.slice(8))}`).sort(),
   );
 });
+
+test.concurrent("a sequence of minutes: other callers are told at once when it ends, and what is short is waited for", async () => {
+  const { set, id } = await start();
+  const caller = new AbortController();
+  const press = (keys: unknown, signal?: AbortSignal) =>
+    fetch(`${daemon.url}/devices/${id}/remote/${Array.isArray(keys) ? "sequence" : "key"}`, {
+      ...{ method: "POST", keepalive: false },
+      body: JSON.stringify(Array.isArray(keys) ? { keys, delay_ms: 60_000 } : { key: keys }),
+      ...(signal && { signal }),
+    });
+  const long = press(
+    Array.from({ length: 11 }, () => "up"),
+    caller.signal,
+  ).catch(() => null);
+  await until("the sequence has begun", () => set.commands.length === 1);
+  for (const [path, body] of [
+    ["remote/key", { key: "down" }],
+    ["apps/launch", { app: "12" }],
+    ["apps/stop", undefined],
+  ] as const) {
+    const began = performance.now();
+    const { status, body: said } = await daemon.api("POST", `/devices/${id}/${path}`, body);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect([status, said.error.code]).toEqual([500, "device_busy"]);
+    const seconds = Number(/ends in (\d+) s/.exec(said.error.message)?.[1]);
+    expect(seconds).toBeGreaterThan(590);
+    expect(seconds).toBeLessThanOrEqual(600);
+    expect(said.error.hint).toContain(`Nothing was sent. Try again in ${seconds} s`);
+  }
+  // What only looks is answered as ever.
+  expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBe(200);
+  expect(set.commands).toHaveLength(1);
+  // As the hint says: who hangs up ends it.
+  caller.abort();
+  await long;
+  await until(
+    "the set is free",
+    async () => (await daemon.api("POST", `/devices/${id}/remote/key`, { key: "down" })).status === 200,
+  );
+  expect(pressed(set)).toEqual(["Up", "Down"]);
+}, 20_000);

@@ -109,6 +109,20 @@ test("a document on a terminal is the same, and obeyed by none", async () => {
   await stage.daemon.api("PATCH", `/devices/${body.data.id}`, { name: "Bedroom" });
 });
 
+test("T12 a document through a pipe has what cannot be seen as escapes, and parses to the same", async () => {
+  const name = "a\u202eb\u2066c\u200bd\u200fe\ufefff\u2028g\u{e0041}h\u00adi\u061cj\u2029k 📺 é";
+  const { id } = (await stage.daemon.api("PATCH", "/devices/Bedroom", { name })).body.data;
+  for (const line of ["zapd devices --json", `zapd device -d ${id} --json`, `zapd key home -d ${id} --json`]) {
+    const { stdout } = await stage.run(line, folder);
+    expect(stdout).not.toMatch(/[\u0080-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0041}/u);
+    expect(stdout).toContain(
+      "a\\u202eb\\u2066c\\u200bd\\u200fe\\ufefff\\u2028g\\udb40\\udc41h\\u00adi\\u061cj\\u2029k 📺 é",
+    );
+    expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(name).slice(1, -1));
+  }
+  await stage.daemon.api("PATCH", `/devices/${id}`, { name: "Bedroom" });
+});
+
 describe("progress", () => {
   test("a folder is zipped and sent before one's eyes", async () => {
     expect(await shown(["install", "my-app", "-d", "Workbench"])).toEqual([

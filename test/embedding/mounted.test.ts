@@ -68,6 +68,54 @@ test("only the hosts of loopback and of the caller's own list are let in", async
   expect(await ask("tv.home:8443.evil.test")).toBe(403);
 });
 
+test("a Request made without a Host passes by request() alone, whoever hands it on", async () => {
+  const bare = () => new Request("http://zapd/v1/health");
+  expect(bare().headers.has("host")).toBe(false);
+  expect((await other.fetch(bare())).status).toBe(403);
+  const { error } = (await (await other.fetch(bare())).json()) as { error: { code: string } };
+  expect(error.code).toBe("forbidden_host");
+  for (const asked of ["/v1/health", "http://zapd/v1/health", new URL("http://zapd/v1/health"), bare()])
+    expect((await other.request(asked)).status).toBe(200);
+  // Below its prefix, and without it.
+  for (const path of ["/tv/v1/devices/Den/state", "/v1/devices/Den/state"])
+    expect((await one.request(path)).status).toBe(200);
+  const pressed = await one.request("/v1/devices/Den/remote/key", { method: "POST", body: '{"key":"home"}' });
+  expect(await pressed.json()).toMatchObject({ ok: true, data: { key: "home" } });
+});
+
+test("request() lets in what a page sent as little as fetch() does", async () => {
+  const path = "/v1/devices/Den/remote/key";
+  const press = { method: "POST", body: '{"key":"home"}' };
+  for (const headers of [
+    { host: "evil.test" },
+    { host: "127.0.0.1", origin: "http://evil.test" },
+    { origin: "null" },
+    { "sec-fetch-site": "cross-site" },
+    { "zapd-call": "1" },
+  ] as const)
+    expect([headers, (await one.request(path, { ...press, headers })).status]).toEqual([headers, 403]);
+  expect((await one.request("/v1/devices/Den/state", { headers: { origin: "http://evil.test" } })).status).toBe(403);
+});
+
+test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
+  const trusting = await createZapd({
+    ...{ config: join(folder, "config.toml"), state: join(folder, "trusting"), trusted: true },
+  });
+  try {
+    expect((await trusting.fetch(new Request("http://zapd/v1/health"))).status).toBe(200);
+    const ask = async (headers: Record<string, string>) =>
+      (await trusting.fetch(new Request("http://zapd/v1/config/reload", { method: "POST", headers }))).status;
+    expect(await ask({})).toBe(200);
+    expect(await ask({ host: "127.0.0.1:7272" })).toBe(200);
+    expect(await ask({ host: "evil.test" })).toBe(403);
+    expect(await ask({ host: "" })).toBe(403);
+    expect(await ask({ origin: "http://evil.test" })).toBe(403);
+    expect(await ask({ "sec-fetch-site": "cross-site" })).toBe(403);
+  } finally {
+    await trusting.stop();
+  }
+});
+
 test("what is not below the prefix is not found, in the envelope", async () => {
   const response = await one.fetch(withHost(new Request("http://x/tvx/v1/health"), "127.0.0.1"));
   expect(response.status).toBe(404);

@@ -189,6 +189,21 @@ test("T13 T31 what a config that is broken says of itself holds no secret", asyn
   writeFileSync(daemon.configFile, text);
 });
 
+test("T13 T31 a secret that a device says stays out of the answer, whatever the caller says", async () => {
+  const dev = { id: "dev", name: `Lantern ${vendor}`, type: "appl", version: "1.0.0" } as const;
+  const leaky = await FakeRoku.start({ apps: [dev] });
+  leaky.launchMs = 60_000;
+  try {
+    await daemon.api("POST", "/devices", { ...leaky.address, name: "Attic" });
+    const said = await ask("POST", "/v1/devices/Attic/dev/reload", undefined);
+    expect(said).toContain("Lantern [redacted]");
+    expect(said).not.toContain(vendor);
+    await daemon.api("DELETE", "/devices/Attic");
+  } finally {
+    await leaky.stop();
+  }
+});
+
 test("T31 a password that is set anew, as it was and otherwise, is written both times", async () => {
   const folder = mkdtempSync(join(tmpdir(), "zapd-guess-"));
   const own = await startTestDaemon({ config: { dev: { vendor_password: vendor } } });

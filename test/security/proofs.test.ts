@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { sourcesIn } from "../support/sources.ts";
 
 const numbered = (letter: string, count: number) => Array.from({ length: count }, (_, at) => `${letter}${at + 1}`);
-const promised = [...numbered("T", 26), ...numbered("R", 20)];
+const promised = [...numbered("T", 26), "T31", "T35", ...numbered("R", 20)];
 
 test("each threat and each target has a test that names it", () => {
   const named = new Set(
