@@ -1,16 +1,18 @@
 /**
  * Makes the single-file programs: `dist/zapd` for this machine, or with `--all` one for each system, from the runtimes
  * that npm has, with their SHA-256 sums, and `dist/sbom.cdx.json`, the list of what is in them. Two builds of the same
- * source are the same to the byte.
+ * source are the same to the byte. It ends with the line that puts the program on the path.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { type Lockfile, sbomOf } from "./sbom.ts";
 
 const root = join(import.meta.dir, "..");
-const dist = join(root, "dist");
+const into = process.argv.indexOf("--into");
+/** `dist`, or the folder behind `--into`. */
+const dist = into === -1 ? join(root, "dist") : resolve(process.argv[into + 1] ?? ".");
 const bun = process.execPath;
 const version = Bun.version;
 
@@ -63,3 +65,10 @@ const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, n
 const own = readJson("package.json") as { name: string; version: string };
 writeFileSync(join(dist, "sbom.cdx.json"), sbomOf(own.name, own.version, readJson("package-lock.json") as Lockfile, version));
 process.stdout.write(`${sums.join("\n")}\n`);
+if (made.length === 1) process.stdout.write(`\nOn the path of this terminal, and in ~/.profile for good:\n${onThePath()}\n`);
+
+/** The line that puts the program on the path, as a shell of this system takes it. */
+function onThePath(): string {
+  if (process.platform === "win32") return `set "PATH=${dist};%PATH%"`;
+  return `export PATH='${dist.replaceAll("'", "'\\''")}':"$PATH"`;
+}

@@ -202,6 +202,8 @@ export const operations = {
       http_port: z.int(),
       device_count: z.int(),
       default_device: text,
+      config_file: z.string().optional(),
+      state_folder: z.string().optional(),
     }),
   },
   readConfig: { ...endpoints.readConfig, data: configSchema },

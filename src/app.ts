@@ -15,7 +15,7 @@ import { daemonRoutes } from "./routes/daemon.ts";
 import { devRoutes } from "./routes/dev.ts";
 import { deviceRoutes } from "./routes/devices.ts";
 import { guard } from "./routes/guard.ts";
-import { openApiRoute } from "./routes/openapi.ts";
+import { addressOf, openApiRoute } from "./routes/openapi.ts";
 import { remoteRoutes } from "./routes/remote.ts";
 import { answerError, answerUnknown, type Env } from "./routes/route.ts";
 import { RememberingRouter } from "./routes/router.ts";
@@ -31,6 +31,8 @@ export interface AppDependencies {
   readonly arrivals: Arrivals;
   readonly config: ConfigFile;
   readonly log: Log;
+  /** The folder of the registry and what else is kept. */
+  readonly state: string;
   /** Commands that were sent before this machine woke are not carried out. */
   readonly sleep?: SleepWatch;
   /** Where uploads wait, a folder of our own. */
@@ -38,6 +40,8 @@ export interface AppDependencies {
   readonly version: string;
   /** Names beyond those of loopback by which callers may reach the app, each as a `Host` header writes it. */
   readonly hosts: readonly string[];
+  /** The path below which it is mounted in another server, such as `/tv`; empty where it is on its own. */
+  readonly prefix: string;
   /** The control socket's path, and where the daemon listens now. */
   doors(): { socket: string; http_host: string; http_port: number };
   /** What a person should know of: files that were damaged, settings that mean nothing. */
@@ -48,10 +52,15 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   const app: Hono<Env> = new HonoBase<Env>({ router: new RememberingRouter() });
   app.use(
     "*",
-    guard(() => deps.config.running.daemon, deps.hosts, deps.sleep),
+    guard(
+      () => deps.config.running.daemon,
+      deps.hosts,
+      deps.sleep,
+      () => addressOf(deps),
+    ),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
-  app.notFound((c) => answerUnknown(c));
+  app.notFound((c) => answerUnknown(c, deps.prefix));
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);

@@ -66,7 +66,7 @@ const failures = {
   dev_password_missing: {
     when: "`dev.vendor_password` is not set",
     message: "Installing on Workbench needs its developer password, and none is set",
-    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
   },
   unsupported_patch_value: {
     when: "A value is an array or an object",
@@ -174,7 +174,7 @@ const failures = {
   dev_auth_failed: {
     when: "The device refused the developer password",
     message: "Workbench refused the developer password",
-    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
   },
   dev_update_required: {
     when: "The device takes no packages before it has looked for a software update",

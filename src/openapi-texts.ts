@@ -269,6 +269,8 @@ export const operationTexts = {
       http_port: "The bound port",
       device_count: "How many devices are known",
       default_device: "The name of the default device; `null`, when there is none",
+      config_file: "The config file that the daemon runs on; it need not be there yet",
+      state_folder: "The folder of the registry and what else is kept",
     },
   },
   readConfig: {
@@ -279,7 +281,7 @@ export const operationTexts = {
   patchConfig: {
     ...{ tag: "config", summary: "Change settings" },
     description:
-      "All or nothing: one value that is wrong, and not a byte changes. Comments, order and formatting of the file survive. `null` puts a setting back to its default.",
+      "All or nothing: one value that is wrong, and not a byte changes. Comments, order and formatting of the file survive; where there is none yet, the first change writes one, with every setting and what it does. `null` puts a setting back to its default.",
     codes: [
       ...(["unsupported_patch_value", "unknown_config_key", "invalid_config_value"] as const),
       ...(["config_invalid", "storage_error"] as const),

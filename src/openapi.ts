@@ -60,13 +60,15 @@ const id = {
   },
 } as const;
 
-/** The document as it is served and kept in `src/openapi.json`, to the byte. */
-export function openApiText(version: string): string {
-  return `${JSON.stringify(createOpenApi(version), null, 1)}\n`;
+const usualServer = "http://127.0.0.1:7272";
+
+/** The document as it is served; without a `server` as it is kept in `src/openapi.json`, to the byte. */
+export function openApiText(version: string, server = usualServer): string {
+  return `${JSON.stringify(createOpenApi(version, server), null, 1)}\n`;
 }
 
-/** The document. `version` is zapd's own. */
-export function createOpenApi(version: string): OpenApi {
+/** The document. `version` is zapd's own, `server` where it is reached. */
+export function createOpenApi(version: string, server = usualServer): OpenApi {
   const used = new Set<ErrorCode>(operationNames.flatMap((name) => codesOf(name)));
   return {
     openapi: "3.1.0",
@@ -77,7 +79,7 @@ export function createOpenApi(version: string): OpenApi {
       description: about,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "http://127.0.0.1:7272", description: "The usual place" }],
+    servers: [{ url: server, description: "This daemon" }],
     security: [],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths: paths(),

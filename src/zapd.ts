@@ -164,7 +164,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, uploads, version, hosts },
+    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, state, uploads, version, hosts, prefix },
     doors: () => doors,
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
@@ -175,12 +175,14 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
   return {
     registry,
-    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) => answer(below(prefix, given), call),
+    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) =>
+      answer(below(prefix, given), mounted(prefix, given, call)),
     async request(asked, init) {
       const own =
         asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
       const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
-      return answer(isBelow ? below(prefix, own) : own, { door: "tcp", ownProgram: true, unhurried() {} });
+      const call: Call = { door: "tcp", ownProgram: true, unhurried() {} };
+      return isBelow ? answer(below(prefix, own), mounted(prefix, own, call)) : answer(own, call);
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
@@ -208,6 +210,11 @@ function below(prefix: string, request: Request): Request {
   const inside = url.pathname.startsWith(`${prefix}/`);
   url.pathname = inside ? url.pathname.slice(prefix.length) : "/";
   return new Request(url, request);
+}
+
+/** The call of a request, with the path that its caller wrote: that is the one to name to them. */
+function mounted(prefix: string, request: Request, call: Call): Call {
+  return prefix === "" ? call : { ...call, asked: new URL(request.url).pathname };
 }
 
 /** Whether an address is the one that the daemon listens on; another of 127.0.0.0/8 may be a device's. */

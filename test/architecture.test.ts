@@ -125,8 +125,8 @@ const onlyIn: readonly {
     why: "only the doctor looks at the network by itself, whether a daemon runs or not",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/complete\.ts$/, uses: ["contract"] },
-    why: "the names of keys are completed while no daemon runs",
+    ...{ of: "cli", in: /^src\/cli\/(complete|key-commands)\.ts$/, uses: ["contract"] },
+    why: "the names of keys are completed, and are commands, while no daemon runs",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

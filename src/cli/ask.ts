@@ -18,7 +18,7 @@ export async function ask<T>(
   const late = AbortSignal.timeout(Math.ceil(within));
   try {
     const ended = signal ? AbortSignal.any([signal, late]) : late;
-    return { ok: true, data: (await call<T>(context, method, path, { ...options, signal: ended })).data };
+    return { ok: true, data: (await call<T>(context, method, path, { ...options, quiet: true, signal: ended })).data };
   } catch (error) {
     if (late.aborted)
       return {

@@ -2,13 +2,18 @@
 import { exits, systemCode } from "../errors.ts";
 import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
 import type { Context } from "./context.ts";
+import { spoken } from "./duration.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
+import { stderr } from "./output.ts";
 import { shellWord } from "./print.ts";
+import type { Asked } from "./waiting.ts";
 
 export interface CallOptions {
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Nothing is told while it takes its time. */
+  readonly quiet?: boolean;
   /** A body that is no JSON, with its type and length. */
   readonly upload?: { readonly type: string; readonly bytes: number; readonly stream: ReadableStream<Uint8Array> };
 }
@@ -32,19 +37,66 @@ export async function call<T>(
   path: string,
   options: CallOptions = {},
 ): Promise<Called<T>> {
-  const response = await send(context, method, `/v1${path}`, options);
-  const text = await textOf(response, context, options.signal);
-  const envelope = envelopeIn(text);
-  if (envelope?.ok) return { data: envelope.data as T, text };
-  throw envelope?.error ? CommandError.of(addressed(envelope.error, path), text) : foreign(context);
+  const told = options.quiet || context.json ? undefined : afterAMoment(context, { method, path, body: options.body });
+  let done = false;
+  try {
+    const called = await callOnce<T>(context, method, path, options);
+    done = true;
+    return called;
+  } finally {
+    await told?.end(done);
+  }
+}
+
+async function callOnce<T>(context: Context, method: string, path: string, options: CallOptions): Promise<Called<T>> {
+  const deadline = context.deadline();
+  const signals = [options.signal, deadline?.signal].filter((signal) => signal !== undefined);
+  const [first] = signals;
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : first;
+  try {
+    const response = await send(context, method, `/v1${path}`, { ...options, ...(signal && { signal }) });
+    const text = await textOf(response, context, signal);
+    const envelope = envelopeIn(text);
+    if (envelope?.ok) return { data: envelope.data as T, text };
+    throw envelope?.error ? CommandError.of(addressed(envelope.error, path), text) : foreign(context);
+  } catch (error) {
+    if (!deadline?.signal.aborted || error instanceof CommandError) throw error;
+    throw CommandError.of({
+      code: "device_timeout",
+      message: `there was no answer within ${spoken(deadline.ms)}, and --timeout says to wait no longer`,
+      hint:
+        method === "GET" || !/^\/devices\/[^/]+\//.test(path)
+          ? undefined
+          : "What has been sent to the device already may still happen",
+    });
+  }
+}
+
+/** Who waits for longer than this wants to know for what. */
+const momentMs = 1_000;
+
+function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Promise<void> } {
+  const since = performance.now();
+  let telling: Promise<(done: boolean) => void> | undefined;
+  const timer = setTimeout(() => {
+    if (stderr().isTTY) telling = import("./waiting.ts").then(({ tellWaiting }) => tellWaiting(context, asked, since));
+  }, momentMs);
+  return {
+    async end(done) {
+      clearTimeout(timer);
+      (await telling)?.(done);
+    },
+  };
 }
 
 /** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
 function addressed(failure: Failure, path: string): Failure {
   const [, segment] = /^\/devices\/([^/]+)\//.exec(path) ?? [];
   if (segment === undefined || segment === "default" || failure.hint === undefined) return failure;
-  const device = ` -d ${shellWord(decodeURIComponent(segment))}`;
-  const hint = failure.hint.replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$&${device}`);
+  const name = shellWord(decodeURIComponent(segment));
+  const hint = failure.hint
+    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$& -d ${name}`)
+    .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
   return { ...failure, hint };
 }
 
@@ -78,7 +130,10 @@ export async function send(
     return await currentRuntime().call(context.socket(), request);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw unanswered(context, error);
+    if (upload || context.chosen || !isAbsent(error)) throw unanswered(context, error);
+    const { turnToOnly } = await import("./find.ts");
+    if (!(await turnToOnly(context))) throw unanswered(context, error);
+    return await send(context, method, path, options);
   }
 }
 
@@ -111,6 +166,11 @@ function envelopeIn(text: string): Envelope | undefined {
 
 function foreign(context: Context): CommandError {
   return new CommandError(`what answers at ${context.socket()} is not zapd`, exits.failed);
+}
+
+/** Whether nobody is behind the socket, and nothing was sent. */
+function isAbsent(error: unknown): boolean {
+  return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
 function unanswered(context: Context, error: unknown): CommandError {

@@ -1,7 +1,7 @@
 /** Runs one command of the table: its words, its failures, its exit status. */
 import { exits } from "../errors.ts";
 import { type Command, commands } from "./commands.ts";
-import { common, createContext, visible } from "./context.ts";
+import { type Context, common, createContext, visible } from "./context.ts";
 import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
 import { stderr, stdout } from "./output.ts";
 
@@ -9,26 +9,46 @@ import { stderr, stdout } from "./output.ts";
 export async function runCommand(given: readonly string[]): Promise<number> {
   const { word, words } = split(given);
   const name = word === "--version" ? "version" : word;
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const command = await commandOf(name);
+  let context: Context | undefined;
   try {
     if (!command) return await helpWith(word, words);
-    const context = createContext(command.hidden ? ["--", ...words] : words, command.options);
+    context = createContext(command.hidden ? ["--", ...words] : words, command.options);
     if (context.options["help"] === true) return await helpWith("help", [name]);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
   } catch (error) {
-    return explain(error, command && `${name} ${command.use}`.trimEnd(), asksForJson(words));
+    return explain(
+      await withNames(error, context, given),
+      command && `${name} ${command.use}`.trimEnd(),
+      asksForJson(words),
+    );
   }
+}
+
+/** The command of a word: one of the table, or a key. */
+async function commandOf(word: string): Promise<Command | undefined> {
+  if (Object.hasOwn(commands, word)) return commands[word];
+  if (!/^[a-z]/.test(word)) return undefined;
+  return (await import("./key-commands.ts")).keyCommand(word);
 }
 
 /** Help, asked for or not; fails with UsageError for a word that is no command. */
 async function helpWith(word: string, words: readonly string[]): Promise<number> {
-  const { help, unknownCommand } = await import("./help.ts");
-  if (!/^(|help|-h|--help)$/.test(word)) throw unknownCommand(word);
-  if (word !== "") return help(words.find((one) => !one.startsWith("-")));
+  const [{ help, unknownCommand }, { keyCommand, keyWords }] = await Promise.all([
+    import("./help.ts"),
+    import("./key-commands.ts"),
+  ]);
+  const pressable = { words: [...keyWords.keys()], commandOf: keyCommand };
+  if (!/^(|help|-h|--help)$/.test(word)) throw unknownCommand(word, pressable.words);
+  if (word !== "")
+    return help(
+      words.find((one) => !one.startsWith("-")),
+      pressable,
+    );
   createContext(words);
   if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
-  help(undefined, stderr());
+  help(undefined, pressable, stderr());
   return exits.usage;
 }
 
@@ -44,6 +64,12 @@ export function split(given: readonly string[]): { word: string; words: string[]
   while (/^-./.test(given[at] ?? "") && !/^(-h|--help|--version)$/.test(given[at] ?? ""))
     at += takesValue.includes(given[at] ?? "") ? 2 : 1;
   return { word: given[at] ?? "", words: [...given.slice(0, at), ...given.slice(at + 1)] };
+}
+
+/** Who has no default device is told the names, and what to type. */
+async function withNames(error: unknown, context: Context | undefined, given: readonly string[]): Promise<unknown> {
+  if (!context || !(error instanceof CommandError) || error.code !== "default_device_missing") return error;
+  return (await import("./which-device.ts")).withNames(error, context, given);
 }
 
 function checkCount(words: readonly string[], { most }: Command): void {

@@ -17,6 +17,11 @@ export interface Command {
   load(): Promise<Run>;
 }
 
+/** For commands that wait for a device. */
+export const timeout = {
+  timeout: { type: "string", value: "TIME", about: "give up after so long, such as 30s, 500ms or 2m" },
+} as const satisfies Record<string, Option>;
+
 export const commands: Readonly<Record<string, Command>> = {
   serve: {
     ...{ use: "[--config FILE]", about: "run the daemon in the foreground", most: 0 },
@@ -37,6 +42,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   discover: {
     ...{ use: "", about: "look for devices now", most: 0 },
+    options: timeout,
     load: async () => (await import("./devices.ts")).discover,
   },
   device: {
@@ -48,6 +54,7 @@ export const commands: Readonly<Record<string, Command>> = {
     options: {
       name: { type: "string", value: "NAME", about: "what to call it (else what it calls itself)" },
       platform: { type: "string", value: "NAME", about: "its platform (else all are tried)" },
+      ...timeout,
     },
     examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     load: async () => (await import("./devices.ts")).add,
@@ -63,6 +70,7 @@ export const commands: Readonly<Record<string, Command>> = {
       host: { type: "string", value: "HOST[:PORT]", about: "where it is now; it is paired anew there" },
       pin: { type: "string", value: "PIN", about: "what the device shows" },
       user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
+      ...timeout,
     },
     examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
     load: async () => (await import("./pair.ts")).pair,
@@ -82,15 +90,17 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   state: {
     ...{ use: "[NAME]", about: "what a device is doing", most: 1 },
+    options: timeout,
     load: async () => (await import("./state.ts")).state,
   },
   apps: {
     ...{ use: "[--all]", about: "the apps of a device", most: 0 },
-    options: { all: { type: "boolean", about: "those too that are no longer installed" } },
+    options: { all: { type: "boolean", about: "those too that are no longer installed" }, ...timeout },
     load: async () => (await import("./apps.ts")).apps,
   },
   launch: {
     ...{ use: "APP [KEY=VALUE …]", about: "launch an app, by name or id, with a deep link" },
+    options: timeout,
     examples: [
       "zapd launch netflix",
       'zapd launch "Prime Video" -d Bedroom',
@@ -100,36 +110,44 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   stop: {
     ...{ use: "", about: "leave the app that is shown", most: 0 },
+    options: timeout,
     load: async () => (await import("./apps.ts")).stop,
   },
   refresh: {
     ...{ use: "[--clear]", about: "read the list of apps anew", most: 0 },
-    options: { clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" } },
+    options: {
+      clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" },
+      ...timeout,
+    },
     load: async () => (await import("./apps.ts")).refresh,
   },
   key: {
     ...{ use: "KEY", about: "press a key" },
+    options: timeout,
     examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
     load: async () => (await import("./keys.ts")).key,
   },
   keys: {
     ...{ use: "KEY … [--delay MS]", about: "press keys one after another" },
-    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" } },
+    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" }, ...timeout },
     examples: ["zapd keys down down select --delay 150"],
     load: async () => (await import("./keys.ts")).keys,
   },
   text: {
     ...{ use: "TEXT", about: "type text into the field that has the focus" },
+    options: timeout,
     examples: ["zapd text Amélie"],
     load: async () => (await import("./keys.ts")).text,
   },
   install: {
     ...{ use: "PATH", about: "sideload a package: a ZIP, or a folder that is zipped", most: 1 },
+    options: timeout,
     examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
     load: async () => (await import("./install.ts")).install,
   },
   reload: {
     ...{ use: "", about: "start the sideloaded package anew", most: 0 },
+    options: timeout,
     load: async () => (await import("./dev.ts")).reload,
   },
   logs: {
@@ -138,13 +156,14 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import("./logs.ts")).logs,
   },
   config: {
-    use: "get [KEY] | set KEY VALUE … | unset KEY … | reload | path",
+    use: "get [KEY] | set KEY VALUE … | unset KEY … | reload | path | edit",
     about: "read and change the config; comments and formatting stay",
     examples: [
       "zapd config get daemon.http_port",
       'zapd config set daemon.default_device "Living Room" discovery.interval_s 60',
       "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
       "zapd config unset discovery.hosts",
+      "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
     ],
     load: async () => (await import("./config.ts")).config,
   },

@@ -7,6 +7,7 @@ import { split } from "./command.ts";
 import { commands } from "./commands.ts";
 import { readSettings } from "./config.ts";
 import { type Context, common, createContext, type Option } from "./context.ts";
+import { keyCommand, keyWords } from "./key-commands.ts";
 
 /** One that may stand there, and what it is. */
 interface Candidate {
@@ -41,12 +42,15 @@ const first =
     asked.before.length === 0 ? source(asked) : [];
 
 const devices: Source = async ({ context, signal }) => {
-  const { data } = await call<Device[]>(context, "GET", "/devices", { signal });
+  const { data } = await call<Device[]>(context, "GET", "/devices", { quiet: true, signal });
   return data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
 };
 
 const apps: Source = async ({ context, signal }) => {
-  const { data } = await call<{ apps: App[] }>(context, "GET", devicePath(context.device, "/apps"), { signal });
+  const { data } = await call<{ apps: App[] }>(context, "GET", devicePath(context.device, "/apps"), {
+    quiet: true,
+    signal,
+  });
   return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
 };
 
@@ -63,7 +67,7 @@ const settingsAndValues: Source = async (asked) => {
 
 const configWords: Source = (asked) => {
   const [verb] = asked.before;
-  if (verb === undefined) return words("get", "set", "unset", "reload", "path")(asked);
+  if (verb === undefined) return words("get", "set", "unset", "reload", "path", "edit")(asked);
   if (verb === "set") return settingsAndValues(asked);
   return verb === "unset" || (verb === "get" && asked.before.length === 1) ? settings(asked) : [];
 };
@@ -89,7 +93,16 @@ const values: Readonly<Record<string, Source>> = { device: devices, socket: file
 
 function commandWords(_: unknown): Candidate[] {
   const shown = Object.entries(commands).filter(([, command]) => !command.hidden);
-  return [...shown.map(([word, { about }]) => ({ word, about })), { word: "help", about: "how it is used" }];
+  const pressed = [...keyWords.keys()].flatMap((word) => {
+    const command = keyCommand(word);
+    return command ? [{ word, about: command.about }] : [];
+  });
+  return [
+    ...shown.map(([word, { about }]) => ({ word, about })),
+    { word: "help", about: "how it is used" },
+    // Behind the commands: there are many.
+    ...pressed,
+  ];
 }
 
 export async function complete(context: Context): Promise<void> {
@@ -112,7 +125,7 @@ export async function complete(context: Context): Promise<void> {
 
 async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
   const { word: name, words: given } = split(line.filter((word) => word !== "="));
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
   const options: Record<string, Option> = { ...command?.options, ...common };
   const { before, open, asked } = readWords(given, options);
   const ended = given.includes("--");

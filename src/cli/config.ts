@@ -1,7 +1,6 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
 import type { z } from "zod";
 import type { operations } from "../api.ts";
-import { configPath } from "../config/paths.ts";
 import { printable } from "../log.ts";
 import { nearest } from "../nearest.ts";
 import { type Called, call } from "./client.ts";
@@ -19,6 +18,7 @@ const verbs: Readonly<Record<string, (context: Context, words: readonly string[]
   unset,
   reload,
   path,
+  edit,
 };
 
 export async function config(context: Context): Promise<void> {
@@ -26,7 +26,7 @@ export async function config(context: Context): Promise<void> {
   const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
   if (run) return run(context, words);
   const meant = nearest(verb, Object.keys(verbs));
-  const given = verb === "" ? "get, set, unset, reload or path?" : `${JSON.stringify(verb)} is none of its verbs`;
+  const given = verb === "" ? "get, set, unset, reload, path or edit?" : `${JSON.stringify(verb)} is none of its verbs`;
   throw new UsageError(meant && verb !== "" ? `${given}. Did you mean ${meant}?` : given);
 }
 
@@ -69,9 +69,20 @@ async function reload(context: Context, words: readonly string[]): Promise<void>
 
 async function path(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("path takes no words");
-  const given = context.options["config"];
-  const file = configPath(process.env, typeof given === "string" ? given : undefined);
-  context.print(context.json ? JSON.stringify({ path: file }) : file);
+  const { elsewhere, placesOf } = await import("./places.ts");
+  const places = await placesOf(context);
+  const remark = elsewhere(context, places);
+  if (remark !== null) context.say(printable(remark));
+  context.print(context.json ? JSON.stringify({ path: places.configFile }) : places.configFile);
+}
+
+async function edit(context: Context, words: readonly string[]): Promise<void> {
+  if (words.length > 0) throw new UsageError("edit takes no words");
+  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./places.ts")]);
+  const { configFile, running } = await placesOf(context);
+  await editFile(configFile);
+  if (running) return reload(context, []);
+  if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 
 /** Silence is success; only what has no effect yet is told. */

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { unseen } from "../log.ts";
 import { takesColour } from "./colour.ts";
+import { milliseconds } from "./duration.ts";
 import { UsageError } from "./failure.ts";
 import { stderr, stdout } from "./output.ts";
 import { parseWords } from "./parse.ts";
@@ -20,7 +21,11 @@ export interface Option {
 export const common = {
   device: { type: "string", short: "d", value: "NAME", about: "the device, by name or id (else the default device)" },
   json: { type: "boolean", about: "the response of the daemon, unchanged: exactly one document" },
-  socket: { type: "string", value: "PATH", about: "the daemon's socket (else $ZAPD_SOCKET, or that of the config)" },
+  socket: {
+    type: "string",
+    value: "PATH",
+    about: "the daemon's socket (else $ZAPD_SOCKET, that of the config, or the one that runs)",
+  },
   config: { type: "string", value: "FILE", about: "the config (else $ZAPD_CONFIG, or the usual place)" },
   "no-color": { type: "boolean", about: "no colour, as with $NO_COLOR" },
   help: { type: "boolean", short: "h", about: "how the command is used" },
@@ -38,8 +43,14 @@ export interface Context {
   readonly colour: boolean;
   /** Columns of the terminal; unlimited when stdout is none. */
   readonly width: number;
+  /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
+  deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined;
   /** The control socket to call. */
   socket(): string;
+  /** Whether it was said which daemon is meant: by an option, or in the environment. */
+  readonly chosen: boolean;
+  /** From now on another socket is called: that of the one daemon that runs. */
+  turnTo(socket: string): void;
   /** Data, on stdout. */
   print(text: string): void;
   /** Talk, on stderr. */
@@ -51,6 +62,10 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
   const { values, positionals } = parseWords(given, { ...own, ...common });
   const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
   const json = values["json"] === true;
+  let found: string | undefined;
+  const time = text("timeout");
+  const patience = time === undefined ? undefined : milliseconds("timeout", time);
+  let deadline: { signal: AbortSignal; ms: number } | undefined;
   if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return {
     words: positionals,
@@ -63,8 +78,21 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
     },
+    deadline() {
+      if (patience !== undefined) deadline ??= { signal: AbortSignal.timeout(patience), ms: patience };
+      return deadline;
+    },
     socket: () =>
-      text("socket") || process.env["ZAPD_SOCKET"] || configuredSocket(configPath(process.env, text("config"))),
+      found ||
+      text("socket") ||
+      process.env["ZAPD_SOCKET"] ||
+      configuredSocket(configPath(process.env, text("config"))),
+    chosen:
+      [text("socket"), text("config")].some((value) => value !== undefined) ||
+      ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]),
+    turnTo(socket) {
+      found = socket;
+    },
     print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
   };

@@ -59,7 +59,7 @@ const webos: Starter = async (own, tell) => {
   });
   await simulator.start();
   const ports = { plain: simulator.ports.plain ?? 0, wake: simulator.ports.wake };
-  const access = "to be paired: zapd pair Kitchen";
+  const access = "to be paired";
   return { name, model: "LG TV", access, identity: simulator.uuid, ports, stop: () => simulator.stop() };
 };
 

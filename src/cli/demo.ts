@@ -7,13 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits } from "../errors.ts";
 import { createLog, printable } from "../log.ts";
+import { currentRuntime } from "../runtime/runtime.ts";
 import { version } from "../version.ts";
 import type { Daemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { type DemoSet, password, starters } from "./demo-sets.ts";
 import { UsageError } from "./failure.ts";
 import { logStream } from "./output.ts";
+import { shellWord } from "./print.ts";
+import { note, runningDaemons } from "./running.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
+import { runningNow } from "./service/program.ts";
 
 const usualPort = 7272;
 
@@ -44,8 +48,10 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([found(daemon, shown), stopped]);
     await introducePorts(daemon, shown);
-    show(introduction(version, daemon, shown));
+    const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");
+    show(introduction(daemon, shown, await isAlone(context, daemon)));
     await stopped;
+    unnote();
     await daemon.stop();
     endSoon();
     return exits.ok;
@@ -60,6 +66,12 @@ function show(text: string): void {
   if (process.stdout.listenerCount("error") === 0)
     process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
   process.stdout.write(text);
+}
+
+/** Whether a command without more words finds this daemon: the user's own would go first, and of several none is guessed. */
+async function isAlone(context: Context, { socket }: Daemon): Promise<boolean> {
+  if (await currentRuntime().answers(context.socket())) return false;
+  return (await runningDaemons()).every((one) => one.socket === socket);
 }
 
 function configOf(port: number): string {
@@ -94,23 +106,38 @@ async function introducePorts(daemon: Daemon, sets: readonly DemoSet[]): Promise
   }
 }
 
-function introduction(version: string, { url, socket }: Daemon, sets: readonly DemoSet[]): string {
+/** What to type in the second terminal: each line as it stands. */
+const lines = [
+  "devices",
+  'key home -d "Living Room"',
+  'state "Living Room"',
+  'launch netflix -d "Living Room"',
+  "home -d Bedroom",
+  "pair Kitchen",
+  "on -d Kitchen",
+];
+
+function introduction({ url, socket }: Daemon, sets: readonly DemoSet[], alone: boolean): string {
   const address = (url ?? "").replace("http://", "");
   const rows = sets.map(({ name, model, access }) => `  ${name.padEnd(13)} ${model.padEnd(17)} ${access}`);
+  const { compiled } = runningNow();
+  const program = compiled ? "zapd" : "npx zapd";
+  const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
+  const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
   return `zapd ${version} · demo: five simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}
 
 API     ${url}
-Try     curl -s ${address}/devices
-        curl -s -X POST ${address}/devices/Living%20Room/remote/key -d '{"key":"home"}'
-        curl -s ${address}/devices/Living%20Room/state
-        curl -s -X POST ${address}/devices/Living%20Room/apps/launch -d '{"app":"netflix"}'
-        curl -s -X POST ${address}/devices/Bedroom/remote/key -d '{"key":"home"}'     (see what a refusal says)
-        curl -s -X POST ${address}/devices/Kitchen/pair                              (accepted on the set after 2 s)
-        curl -s -X POST ${address}/devices/Workbench/dev/install -F archive=@my-app.zip
-CLI     export ZAPD_SOCKET=${socket}     (then zapd devices, zapd state, zapd help)
-Stop    Ctrl-C
+
+${where}:
+${[...choose, ...lines.map((line) => `  ${program} ${line}`)].join("\n")}
+
+or with curl:
+  curl -s ${address}/devices
+  curl -s -X POST ${address}/devices/Living%20Room/remote/key -d '{"key":"home"}'
+
+Ctrl-C ends the demo. What is done to its sets is told here:
 
 `;
 }

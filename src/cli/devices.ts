@@ -8,6 +8,7 @@ import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { stderr } from "./output.ts";
 import { type Cell, table } from "./print.ts";
+import { fullTime } from "./words.ts";
 
 export async function devices(context: Context): Promise<void> {
   const { data, text } = await call<Device[]>(context, "GET", "/devices");
@@ -19,7 +20,9 @@ export async function devices(context: Context): Promise<void> {
 
 export async function discover(context: Context): Promise<void> {
   if (stderr().isTTY && !context.json) context.say("looking …");
-  const { data, text } = await call<{ devices: Device[] }>(context, "POST", "/devices/discover");
+  const { data, text } = await call<{ devices: Device[] }>(context, "POST", "/devices/discover", {
+    quiet: true,
+  });
   if (context.json) return context.print(text);
   if (data.devices.length > 0) return context.print(deviceTable(data.devices, context));
   const { data: config } = await call<Config>(context, "GET", "/config");
@@ -72,22 +75,25 @@ function quiet(context: Context, called: Called<unknown>): void {
   if (context.json) context.print(called.text);
 }
 
+/** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
+const wholeName = 25;
+
 function deviceTable(all: readonly Device[], context: Context): string {
   const paint = paintFor(context.colour);
   const columns = [
-    { title: "NAME", yields: 0 },
-    { title: "PLATFORM" },
-    { title: "MODEL", yields: 2 },
-    { title: "STATUS" },
-    { title: "ADDRESS", yields: 1 },
-    { title: "ACCESS" },
+    { title: "NAME", yields: 0, keeps: wholeName },
+    { title: "PLATFORM", goes: 2 },
+    { title: "MODEL", yields: 1, goes: 3 },
+    { title: "POWER" },
+    { title: "ADDRESS", goes: 4 },
+    { title: "ACCESS", goes: 1 },
   ];
-  const statuses = { online: paint.good, offline: paint.bad, unknown: paint.faint };
+  const powers = { on: paint.good, standby: paint.faint, off: paint.faint, unknown: paint.faint };
   const rows = all.map((one): Cell[] => [
     `${one.name}${one.is_default ? "*" : ""}`,
     one.platform,
     modelOf(one),
-    { text: one.status, paint: statuses[one.status] ?? paint.faint },
+    { text: one.power, paint: one.status === "offline" ? paint.bad : powers[one.power] },
     one.host,
     { text: one.access ?? "", paint: one.access === "full" ? (text) => text : paint.warn },
   ]);
@@ -121,16 +127,12 @@ function deviceFacts(one: Device): string {
         .join(", "),
     ],
     ["status", facts.status],
+    ["power", facts.power],
     ["access", facts.access],
     ["can", capabilities.join(", ")],
-    ["added", local(facts.added_at)],
-    ["last seen", facts.last_seen && local(facts.last_seen)],
+    ["added", fullTime(new Date(facts.added_at))],
+    ["last seen", facts.last_seen && fullTime(new Date(facts.last_seen))],
   ];
   const shown = rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
   return table([{ title: "" }, { title: "", yields: 1 }], shown, Number.POSITIVE_INFINITY);
-}
-
-/** Times are local for people. */
-function local(time: string): string {
-  return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }

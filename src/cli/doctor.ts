@@ -1,5 +1,4 @@
 /** `zapd doctor`: looks for what may be in the way, and says what to do about it. */
-import { configPath, stateFolder } from "../config/paths.ts";
 import { exits } from "../errors.ts";
 import type { Context } from "./context.ts";
 import { type Check, type Finding, runChecks, type Verdict } from "./doctor/check.ts";
@@ -10,6 +9,7 @@ import { configValid, stateWritable } from "./doctor/files.ts";
 import { clockSane, container } from "./doctor/host.ts";
 import { thisMachine } from "./doctor/machine.ts";
 import { firewall, interfacesAsked, multicastReceived } from "./doctor/network.ts";
+import { elsewhere, placesOf } from "./places.ts";
 import { wrap } from "./print.ts";
 
 /** Every check, in the order in which they are told. */
@@ -29,14 +29,11 @@ const checks: Readonly<Record<string, Check>> = {
 };
 
 export async function doctor(context: Context): Promise<number> {
-  const { config } = context.options;
-  const places = {
-    configFile: configPath(process.env, typeof config === "string" ? config : undefined),
-    stateFolder: stateFolder(process.env),
-    socket: context.socket(),
-  };
+  const places = await placesOf(context);
   const all: Finding[] = [];
-  for await (const findings of runChecks(checks, examine(thisMachine(), places, context))) {
+  const remark = elsewhere(context, places);
+  const exam = examine(thisMachine(), { ...places, remarks: remark === null ? [] : [remark] }, context);
+  for await (const findings of runChecks(checks, exam)) {
     all.push(...findings);
     if (!context.json) for (const one of findings) context.print(findingLine(one, context));
   }

@@ -5,6 +5,7 @@ import { type Command, commands } from "./commands.ts";
 import { common, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { stdout } from "./output.ts";
+import { wrap } from "./print.ts";
 
 /** The commands as they belong together; one that is in no group is listed with the last. */
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -16,10 +17,17 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 
 /** Words of other tools, for those who come from them. */
 const elsewhere: Readonly<Record<string, string>> = {
-  ...{ list: "devices", ls: "devices", scan: "discover", find: "discover", search: "discover", info: "device" },
+  ...{ list: "devices", ls: "devices", scan: "discover", find: "discover" },
   ...{ remove: "forget", delete: "forget", rm: "forget", press: "key", send: "key", type: "text", open: "launch" },
-  ...{ start: "serve", run: "serve", daemon: "serve", log: "logs", sideload: "install", pair: "add", use: "default" },
+  ...{ start: "serve", run: "serve", daemon: "serve", log: "logs", sideload: "install", use: "default" },
+  ...{ ok: "select", enter: "select", wake: "on", "volume-mute": "mute", forward: "fast-forward" },
 };
+
+/** The keys that are commands of their own. */
+export interface Pressable {
+  readonly words: readonly string[];
+  commandOf(word: string): Command | undefined;
+}
 
 /** What each exit status means, for people. */
 export const exitTable: readonly (readonly [number, string])[] = [
@@ -34,18 +42,30 @@ export const exitTable: readonly (readonly [number, string])[] = [
 ];
 
 /** Prints the overview, a command or a topic; fails with UsageError for a word that is none. */
-export function help(topic: string | undefined, to: NodeJS.WriteStream = stdout()): number {
-  const command = listed().find(([name]) => name === topic)?.[1];
-  if (topic !== undefined && topic !== "exit" && !command) throw unknownCommand(topic);
-  const text =
-    topic === "exit" ? exitHelp() : topic !== undefined && command ? commandHelp(topic, command) : overview();
-  to.write(text);
+export function help(topic: string | undefined, keys: Pressable, to: NodeJS.WriteStream = stdout()): number {
+  to.write(helpText(topic, keys));
   return exits.ok;
 }
 
+function helpText(topic: string | undefined, keys: Pressable): string {
+  if (topic === undefined) return overview();
+  if (topic === "exit") return exitHelp();
+  const command = listed().find(([name]) => name === topic)?.[1] ?? keys.commandOf(topic);
+  if (!command) throw unknownCommand(topic, keys.words);
+  const pressed = topic === "key" ? `Keys, each of which is a command too\n${keyRows(keys.words)}` : undefined;
+  return commandHelp(topic, command, pressed);
+}
+
+/** In lines that any terminal takes. */
+function keyRows(words: readonly string[]): string {
+  return wrap(words.join(" "), 70)
+    .map((line) => `  ${line}`)
+    .join("\n");
+}
+
 /** That there is no such command, and what may have been meant. */
-export function unknownCommand(word: string): UsageError {
-  const names = listed().map(([name]) => name);
+export function unknownCommand(word: string, keys: readonly string[]): UsageError {
+  const names = [...listed().map(([name]) => name), ...keys];
   const known = Object.hasOwn(elsewhere, word) ? elsewhere[word] : undefined;
   const meant = known ?? nearest(word, names);
   const instead = meant ? `Did you mean ${meant}?` : "See: zapd help";
@@ -56,6 +76,9 @@ function listed(): (readonly [string, Command])[] {
   return Object.entries(commands).filter(([, command]) => !command.hidden);
 }
 
+/** What thirty rows would say. */
+const keysRow = "  home, on …  any key by its own name, and on and off (zapd help key lists them)";
+
 function overview(): string {
   const grouped = new Set(Object.values(groups).flat());
   const rest = listed().flatMap(([name]) => (grouped.has(name) ? [] : [name]));
@@ -65,7 +88,7 @@ function overview(): string {
       const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
       return command ? [`  ${name.padEnd(12)}${command.about}`] : [];
     });
-    return [title, ...rows].join("\n");
+    return [title, ...(at === 0 ? [keysRow] : []), ...rows].join("\n");
   });
   return `zapd drives every TV and media player in the house.
 
@@ -80,10 +103,11 @@ zapd help COMMAND says more of one; zapd help exit lists the exit statuses.
 `;
 }
 
-function commandHelp(name: string, { use, about, options, examples }: Command): string {
+function commandHelp(name: string, { use, about, options, examples }: Command, more?: string): string {
   const parts = [`zapd ${name} ${use}`.trimEnd(), `  ${about}`];
   if (options) parts.push(`Options\n${optionRows(options)}`);
   if (examples) parts.push(`Such as\n${examples.map((example) => `  ${example}`).join("\n")}`);
+  if (more !== undefined) parts.push(more);
   return `${parts.join("\n\n")}\n\nOptions of every command: zapd help\n`;
 }
 

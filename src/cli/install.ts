@@ -98,7 +98,10 @@ async function deliver(
   }, 250);
   try {
     const upload = formOf(parcel, (done) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`));
-    const called = await call<Installed>(context, "POST", devicePath(context.device, "/dev/install"), { upload });
+    const called = await call<Installed>(context, "POST", devicePath(context.device, "/dev/install"), {
+      quiet: true,
+      upload,
+    });
     progress.keep(sent);
     return called;
   } catch (error) {

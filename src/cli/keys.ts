@@ -7,7 +7,12 @@ export async function key(context: Context): Promise<void> {
   const [name, ...more] = context.words;
   if (!name) throw new UsageError("which key?");
   if (more.length > 0) throw new UsageError("one key at a time; for several there is zapd keys");
-  await press(context, "/remote/key", { key: name });
+  await pressKey(context, name);
+}
+
+/** Presses one key; silence is success. */
+export async function pressKey(context: Context, key: string): Promise<void> {
+  await press(context, "/remote/key", { key });
 }
 
 export async function keys(context: Context): Promise<void> {

@@ -64,7 +64,7 @@ async function readOn(context: Context, place: Place, signal: AbortSignal): Prom
   const called = await read(context, place.cursor, signal);
   const { lines, cursor } = called.data;
   if (lines.length === 0 && place.cursor !== undefined) return;
-  const { pid } = (await call<Status>(context, "GET", "/daemon/status", { signal })).data;
+  const { pid } = (await call<Status>(context, "GET", "/daemon/status", { quiet: true, signal })).data;
   const anew = place.pid !== undefined && place.pid !== pid;
   const fresh = anew ? lines.slice(overlap(place.tail, lines)) : lines;
   if (fresh.length > 0) printFresh(context, called, fresh);
@@ -89,6 +89,7 @@ export function overlap(tail: readonly string[], lines: readonly string[]): numb
 
 function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<Log>> {
   return call<Log>(context, "GET", devicePath(context.device, "/dev/logs"), {
+    quiet: signal !== undefined,
     ...(cursor !== undefined && { query: { cursor } }),
     ...(signal && { signal }),
   });

@@ -23,7 +23,7 @@ export async function pair(context: Context): Promise<void> {
   if (user === undefined && pin === undefined)
     context.say(printable(`asking ${device.name}; if it shows a request, accept it there within a minute …`));
   const body = { ...where, ...(pin !== undefined && { pin }), ...login };
-  const text = unasked ?? (await call(context, "POST", `${devicePath(device.id)}/pair`, { body })).text;
+  const text = unasked ?? (await call(context, "POST", `${devicePath(device.id)}/pair`, { quiet: true, body })).text;
   if (context.json) return context.print(text);
   context.say(printable(`paired with ${device.name}`));
 }

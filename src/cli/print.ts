@@ -5,6 +5,10 @@ export interface Column {
   readonly title: string;
   /** Shortened first when the terminal is narrow; the highest number goes first. Without one a column is never shortened. */
   readonly yields?: number;
+  /** How many columns of it stay as long as another column can give way. */
+  readonly keeps?: number;
+  /** Left out altogether where shortening is not enough, the highest number first. Without one it is never left out. */
+  readonly goes?: number;
 }
 
 /** A cell, with the colour it is shown in. */
@@ -21,12 +25,13 @@ const gap = "  ";
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number): string {
   const head = columns.some(({ title }) => title !== "") ? [columns.map(({ title }) => title)] : [];
   const cells = [...head, ...rows.map((row) => row.map(clean))];
-  const widths = columns.map((_, at) => Math.max(...cells.map((row) => columnsOf(textOf(row[at] ?? "")))));
-  shrink(columns, widths, width);
+  const natural = columns.map((_, at) => Math.max(...cells.map((row) => columnsOf(textOf(row[at] ?? "")))));
+  const { shown, widths } = fitting(columns, natural, width);
   return cells
     .map((row) => {
-      const last = row.findLastIndex((cell) => textOf(cell) !== "");
-      return row
+      const kept = shown.map((at) => row[at] ?? "");
+      const last = kept.findLastIndex((cell) => textOf(cell) !== "");
+      return kept
         .slice(0, last + 1)
         .map((cell, at) => fit(cell, widths[at] ?? 0, at === last))
         .join(gap);
@@ -34,18 +39,48 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
     .join("\n");
 }
 
-/** Takes from the least important columns first; at first each stays readable, at last it only stays. */
-function shrink(columns: readonly Column[], widths: number[], width: number): void {
+/** So many columns of a shortened text can still be read. */
+const readable = 8;
+const least = 3;
+
+/** Which columns are shown, and how wide: the least important are shortened, then left out, then shortened to nearly nothing. */
+function fitting(
+  columns: readonly Column[],
+  natural: readonly number[],
+  width: number,
+): { shown: readonly number[]; widths: readonly number[] } {
+  const leaving = columns
+    .map(({ goes }, at) => ({ at, goes: goes ?? -1 }))
+    .filter(({ goes }) => goes >= 0)
+    .sort((one, other) => other.goes - one.goes);
+  let shown = columns.map((_, at) => at);
+  for (;;) {
+    const widths = shown.map((at) => natural[at] ?? 0);
+    const left = shown.map((at) => columns[at] ?? { title: "" });
+    shrink(left, widths, width, ({ keeps }) => keeps ?? readable);
+    const next = leaving.shift();
+    if (excess(widths, width) <= 0 || next === undefined) {
+      shrink(left, widths, width, () => least);
+      return { shown, widths };
+    }
+    shown = shown.filter((at) => at !== next.at);
+  }
+}
+
+function excess(widths: readonly number[], width: number): number {
+  return widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
+}
+
+/** Takes from the least important columns first, from each down to what it keeps. */
+function shrink(columns: readonly Column[], widths: number[], width: number, keeps: (column: Column) => number): void {
   const order = columns
-    .map(({ yields }, at) => ({ at, yields: yields ?? -1 }))
+    .map((column, at) => ({ column, at, yields: column.yields ?? -1 }))
     .filter(({ yields }) => yields >= 0)
     .sort((one, other) => other.yields - one.yields);
-  for (const readable of [8, 3]) {
-    for (const { at } of order) {
-      const over = widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
-      const now = widths[at] ?? 0;
-      if (over > 0) widths[at] = Math.max(Math.min(now, readable), now - over);
-    }
+  for (const { column, at } of order) {
+    const over = excess(widths, width);
+    const now = widths[at] ?? 0;
+    if (over > 0) widths[at] = Math.min(now, Math.max(keeps(column), now - over));
   }
 }
 

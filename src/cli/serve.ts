@@ -7,6 +7,7 @@ import { version } from "../version.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
 import { logStream } from "./output.ts";
+import { note } from "./running.ts";
 import { homely } from "./words.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
@@ -23,16 +24,19 @@ export async function serve(context: Context): Promise<number> {
     log,
   );
   if (typeof started === "number") return started;
+  let unnote = () => {};
   // Behind whoever is knocking already.
-  setImmediate(() =>
+  setImmediate(() => {
+    if (started.socket !== null) unnote = note(started.socket, "serve");
     log.info(
       `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${homely(started.socket)}`}`,
-    ),
-  );
+    );
+  });
   void started.scanned?.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });
   await untilSignal();
+  unnote();
   await started.stop();
   log.info("stopped");
   endSoon();
@@ -74,14 +78,17 @@ export function catchStrays(log: Log): void {
   process.on("uncaughtException", (error) => log.error(`nobody caught: ${error.stack ?? error.message}`));
 }
 
+/** A terminal's Ctrl-C comes from the terminal and, moments later, from whoever started this (npm, src/zapd.mjs): it is one. */
+const sameSignal = 500;
+
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedAt: number | undefined;
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(exits.failed);
-        asked = true;
+        askedAt ??= performance.now();
+        if (performance.now() - askedAt > sameSignal) process.exit(exits.failed);
         resolve();
       });
     }

@@ -6,11 +6,24 @@ export function homely(path: string): string {
   return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
 }
 
-/** `09:12`, or `30 Jul 09:12` when it was not today. */
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
 export function shortTime(time: Date, now: Date): string {
-  const clock = `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
-  if (time.toDateString() === now.toDateString()) return clock;
-  return `${time.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${clock}`;
+  return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** `30 Jul 2026, 09:12`, local. */
+export function fullTime(time: Date): string {
+  return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
+}
+
+function dayOf(time: Date): string {
+  return `${time.getDate()} ${months[time.getMonth()]}`;
+}
+
+function clockTime(time: Date): string {
+  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
 }
 
 /** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */

@@ -147,7 +147,9 @@ export class ConfigFile {
     this.#patches = [];
     try {
       const source = sourceAt(this.path);
-      const { text, path } = source;
+      const { path } = source;
+      // Where there is no file yet, the first change brings one, with every setting and what it does.
+      const text = source.found === null ? await defaultConfig() : source.text;
       const open = checkGroups(source, parseToml(text, this.path));
       const made: Made[] = [];
       for (const patch of batch) {
@@ -196,6 +198,10 @@ export class ConfigFile {
       restart_required: restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key)),
     };
   }
+}
+
+async function defaultConfig(): Promise<string> {
+  return (await import("./default-text.ts")).defaultText;
 }
 
 function isSecret({ values }: Patch): boolean {

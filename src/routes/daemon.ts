@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Hono } from "hono";
 import type { AppDependencies } from "../app.ts";
 import { type Env, route } from "./route.ts";
@@ -14,6 +15,8 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.entries.length,
     default_device: control.defaultDevice()?.name ?? null,
+    config_file: resolve(config.path),
+    state_folder: resolve(deps.state),
   }));
 
   route(app, "health", () => ({

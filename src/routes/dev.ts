@@ -60,7 +60,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
       "dev_password_missing",
       `Installing on ${entry.name} needs its developer password, and none is set`,
       {
-        hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
+        hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
       },
     );
   }

@@ -25,12 +25,13 @@ const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
  * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
- * tells the routes what was sent before this machine woke.
+ * tells the routes what was sent before this machine woke, and `address` is where zapd listens.
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
   hosts: readonly string[] = [],
   sleep?: SleepWatch,
+  address: () => string = () => "http://127.0.0.1:7272",
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set("sleep", sleep);
@@ -42,7 +43,7 @@ export function guard(
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
     if (c.env.door === "tcp") {
-      checkHost(c.req.header("host"), hosts, c.env.ownProgram === true);
+      checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkLoop(c.req.header(marker));
       const foreign = !allowed && isForeign(c, origin);
       if (foreign && !onlyReads(c)) throw forbidden(origin, "control devices");
@@ -55,14 +56,19 @@ export function guard(
   };
 }
 
-function checkHost(host: string | undefined, hosts: readonly string[], ownProgram: boolean): void {
+function checkHost(
+  host: string | undefined,
+  hosts: readonly string[],
+  ownProgram: boolean,
+  address: () => string,
+): void {
   // Made by the program itself, a request has none; one that came from elsewhere has the name that it was sent to.
   if (host === undefined && ownProgram) return;
   const match = loopbackHost.exec(host ?? "");
   const port = Number(match?.[1] ?? 80);
   if ((match && port > 0 && port <= 65_535) || (host !== undefined && hosts.includes(host))) return;
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
-    hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
+    hint: `Call zapd at ${address()}/v1, by the address and not by a name that leads to it`,
   });
 }
 

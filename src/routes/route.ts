@@ -175,14 +175,14 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 }
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
-export function answerUnknown(c: Context<Env>): Response {
+export function answerUnknown(c: Context<Env>, prefix: string): Response {
   // What CONNECT names is no address with a path.
   const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
-    const error = new ZapdError("not_found", `There is nothing at ${path.slice(0, 200)}`, {
-      hint: "Every route begins with /v1, such as /v1/devices",
+    const error = new ZapdError("not_found", `There is nothing at ${(c.env.asked ?? path).slice(0, 200)}`, {
+      hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
   }
@@ -194,7 +194,7 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(
     "method_not_allowed",
-    `${path.slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
+    `${(c.env.asked ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
     { hint: `It takes ${allow.join(", ")}` },
   );
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });

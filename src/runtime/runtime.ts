@@ -9,6 +9,8 @@ export interface Call {
   readonly door: "tcp" | "socket";
   /** It was made by the program that holds zapd, or handed on by one that vouches for it: it may lack a `Host`. */
   readonly ownProgram?: boolean;
+  /** The path as the caller wrote it, where zapd is mounted below another one. */
+  readonly asked?: string;
   /** Lets the request be silent for longer than the server's usual limit: its handler has a deadline of its own. */
   unhurried(): void;
 }

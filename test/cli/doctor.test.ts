@@ -214,13 +214,24 @@ describe("as a program", () => {
 
   test("another config than the daemon's, and a socket that is open to others, are told", async () => {
     const other = join(folder, "other.toml");
-    writeFileSync(other, `[daemon]\nhttp_port = ${daemon.port}\n[dev]\nvendor_password = "secret"\n`, { mode: 0o644 });
+    writeFileSync(other, `[daemon]\nhttp_port = ${daemon.port}\n`, { mode: 0o600 });
     chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o666);
     const { by } = await doctor(other, daemon.stateFolder);
     chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o600);
-    expect(by("config").map((one) => one.status)).toEqual(["warn", "warn"]);
-    expect(JSON.stringify(by("config"))).not.toContain("secret");
+    expect(by("daemon")[0]?.text).toEndWith(`config ${daemon.configFile}`);
+    expect(by("config")).toMatchObject([
+      { status: "warn", text: `the daemon that answers runs on ${daemon.configFile}, not on ${other}` },
+    ]);
     expect(by("socket")[0]).toMatchObject({ status: "fail", hint: expect.stringContaining("chmod 600") });
+  });
+
+  test("no daemon: a config that others may read, with the password in it", async () => {
+    const config = join(folder, "open.toml");
+    const port = await freePort();
+    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[dev]\nvendor_password = "secret"\n`, { mode: 0o644 });
+    const { by } = await doctor(config, folder);
+    expect(by("config")).toMatchObject([{ status: "warn", hint: `chmod 600 ${config}` }]);
+    expect(JSON.stringify(by("config"))).not.toContain("secret");
   });
 
   test("no daemon: a broken config with line and column, a port that is held, a stale socket", async () => {

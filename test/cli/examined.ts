@@ -49,7 +49,7 @@ export function examined(given: MadeUp = {}): Examination {
       read: async (path) => files[path] ?? null,
       output: async (program, words) => programs[[program, ...words].join(" ")] ?? null,
     },
-    ...{ configFile: "/c/config.toml", stateFolder: "/s", socket: "/s/zapd.sock" },
+    ...{ configFile: "/c/config.toml", stateFolder: "/s", socket: "/s/zapd.sock", remarks: [] },
     met: async () => given.met ?? { as: "running", status },
     config: async () => ({ config, warnings: [], broken: null }),
     asked: async () => all,

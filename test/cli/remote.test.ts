@@ -16,7 +16,7 @@ test("without a terminal it says so and what to use instead: exit 2", () => {
   expect(stderr.toString()).toContain("the remote needs a terminal to fill, and here is none");
 });
 
-describe.skipIf(noPty !== null)("in a terminal", () => {
+describe.skipIf(noPty !== null)(`in a terminal${noPty === null ? "" : ` (skipped: ${noPty})`}`, () => {
   const living = createRokuSimulator({ name: "Living Room", kind: "tv", ssdp: false, launchMs: 0 });
   const bedroom = createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false });
   const open: Pty[] = [];

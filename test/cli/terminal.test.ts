@@ -1,6 +1,8 @@
 /** What is different on a terminal: its width, its colours, progress, and values typed unseen. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { columnsOf } from "../../src/cli/print.ts";
+import { add } from "../blackbox/checked.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { password, type Stage, setStage } from "./stage.ts";
 import { inTerminal, type TerminalOptions } from "./terminal.ts";
 
@@ -29,14 +31,33 @@ async function shown(words: readonly string[], options?: TerminalOptions): Promi
 }
 
 describe("width", () => {
-  test("a table fits, and gives up the model first", async () => {
-    for (const columns of [64, 50, 44]) {
+  test("a table fits: the model is shortened, then the address goes, and the rest where that is not enough", async () => {
+    const rows: string[] = [];
+    for (const columns of [70, 58, 44, 34]) {
       const lines = await shown(["devices"], { columns });
       expect(lines).toHaveLength(5);
       for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(columns);
-      expect(lines[2]).toMatch(/^Bedroom .*Ro.*….*limited$/);
+      rows.push(lines[2] ?? "");
     }
+    const power = String.raw`(on|unknown)\s+`;
+    expect(rows[0]).toMatch(new RegExp(`^Bedroom +roku +Roku …?\\S* .*${power}127\\.0\\.0\\.1 +limited$`));
+    expect(rows[1]).toMatch(new RegExp(`^Bedroom +roku +Roku .*…? +${power}limited$`));
+    expect(rows[2]).toMatch(new RegExp(`^Bedroom +roku +${power}limited$`));
+    expect(rows[3]).toMatch(new RegExp(`^Bedroom +${power}limited$`));
     expect((await shown(["devices"], { columns: 120 }))[2]).toContain("Roku Streaming Stick 4K");
+  });
+
+  test("at 40 columns a name of 24 characters is whole, and a longer one is cut there", async () => {
+    const [whole, long] = ["Grandmother's Television", "Grandmother's Televisions"];
+    await stage.daemon.api("PATCH", "/devices/Living%20Room", { name: whole });
+    await stage.daemon.api("PATCH", "/devices/Workbench", { name: `${long} upstairs` });
+    const lines = await shown(["devices"], { columns: 40 });
+    expect(lines[1]).toStartWith(`${whole}* `);
+    expect(lines[3]).toStartWith("Grandmother's Televisio");
+    expect(lines[3]).toContain("… ");
+    for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(40);
+    expect(lines.join("\n")).not.toContain("127.0.0.1");
+    await stage.reset();
   });
 
   test("a long hint is broken between words", async () => {
@@ -51,18 +72,19 @@ describe("width", () => {
 });
 
 describe("colour", () => {
-  const green = "\x1b[32monline\x1b[0m";
+  const green = "\x1b[32mon\x1b[0m";
   const textOf = async (words: readonly string[], env: Record<string, string> = {}) => {
     const screen = run(words, { env });
     await screen.ended;
     return screen.text;
   };
 
-  test("is for the status, and what is not as it should be", async () => {
+  test("is for the power, and what is not as it should be", async () => {
+    await stage.run("zapd state", folder);
     const text = await textOf(["devices"]);
     expect(text).toContain(green);
     expect(text).toContain("\x1b[33mlimited\x1b[0m");
-    expect(text.replace(/\x1b\[[0-9;]+m/g, "")).toContain("online  127.0.0.1  limited");
+    expect(text.replace(/\x1b\[[0-9;]+m/g, "")).toMatch(/on +127\.0\.0\.1 {2}full/);
   });
 
   test("is left out when it is not wanted", async () => {
@@ -154,4 +176,56 @@ describe("a value that is typed unseen", () => {
     expect(await screen.ended).toBe("SIGINT");
     expect(await refusal()).toContain("is running on Workbench");
   });
+});
+
+describe("a wait of more than a second", () => {
+  const fakes: FakeRoku[] = [];
+  afterAll(() => Promise.all(fakes.map((fake) => fake.stop())));
+
+  /** A set that said that it goes off, and is silent since; a magic packet wakes it after so long. */
+  async function sleeping(name: string, wakeMs: number): Promise<void> {
+    const set = await FakeRoku.start();
+    fakes.push(set);
+    const { id } = await add(stage.daemon, set);
+    await stage.daemon.api("PATCH", `/devices/${id}`, { name });
+    set.wakeMs = wakeMs;
+    set.facts.set("power-mode", "Ready");
+    await stage.daemon.api("GET", `/devices/${id}/state`);
+    await set.sleep();
+    await stage.daemon.api("GET", `/devices/${id}/state`);
+  }
+
+  test("says that the set is being woken, and keeps how long it took", async () => {
+    await sleeping("Attic", 2_500);
+    const screen = run(["on", "-d", "Attic"]);
+    await screen.shows(/waking Attic … [12] s/);
+    expect(await screen.ended).toBe(0);
+    expect(screen.lines().filter((line) => line !== "")).toEqual([
+      expect.stringMatching(/^waking Attic … on after \d+ s$/),
+    ]);
+  }, 20_000);
+
+  test("is silent where nobody watches, and leaves nothing when it was in vain", async () => {
+    await sleeping("Cellar", 3_600_000);
+    const began = performance.now();
+    const piped = await stage.run("zapd on -d Cellar --timeout 2s", folder);
+    expect(performance.now() - began).toBeLessThan(6_000);
+    expect([piped.status, piped.stdout]).toEqual([4, ""]);
+    expect(piped.stderr).toStartWith("zapd: there was no answer within 2 s");
+    const screen = run(["on", "-d", "Cellar", "--timeout", "2500ms"]);
+    await screen.shows("waking Cellar … 1 s");
+    expect(await screen.ended).toBe(4);
+    expect(screen.lines().filter((line) => line !== "")[0]).toStartWith("zapd: there was no answer within 2.5 s");
+  }, 20_000);
+});
+
+test("dates are the same in every locale, and local", async () => {
+  const shown = /^added {6}\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}, \d\d:\d\d$/m;
+  for (const LANG of ["C", "de_DE.UTF-8", "ja_JP.UTF-8"]) {
+    const { stdout } = await stage.run("zapd device Bedroom", folder, { LANG, LC_ALL: LANG });
+    expect(stdout).toMatch(shown);
+  }
+  const hour = async (TZ: string) =>
+    /added.* (\d\d):\d\d$/m.exec((await stage.run("zapd device Bedroom", folder, { TZ })).stdout)?.[1];
+  expect((Number(await hour("Asia/Tokyo")) - Number(await hour("UTC")) + 24) % 24).toBe(9);
 });

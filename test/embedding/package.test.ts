@@ -1,6 +1,6 @@
 /** The npm package: what is in it, and that it works, types included, in an empty project under both runtimes. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +29,7 @@ const fetch = (request: Request) => {
 const client = createClient({ url: "http://127.0.0.1/tv/v1", fetch });
 const devices: Device[] = await client.listDevices();
 const { status } = await client.health();
+await client.patchConfig({ body: { "discovery.interval_s": 77 } });
 console.log(JSON.stringify({ devices, status, operations: Object.keys(operations).length }));
 await zapd.stop();
 `;
@@ -53,32 +54,45 @@ beforeAll(() => {
   writeFileSync(join(project, "consumer.ts"), consumer);
 });
 
-/** The README's examples, each with a check behind it that ends what it began. */
-function examples(): string[] {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Adding a platform"));
-  return [...section.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
+interface Example {
+  readonly language: string;
+  readonly code: string;
 }
 
+/** The README's examples, each with a check behind it that ends what it began. */
+function examples(): Example[] {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Benchmark"));
+  return [...section.matchAll(/```(ts|js)\n(.*?)```/gs)].map(([, language = "", code = ""]) => ({ language, code }));
+}
+
+const answered = `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status`;
 const checks = [
-  `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status, await (await fetch("http://127.0.0.1:7273/")).text());
+  `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
 await zapd.stop();
 await server.stop(true);`,
   `console.log(devices.length, (await client.health()).status);
 await zapd.stop();
 await server.shutdown();`,
+  `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
+await zapd.stop();
+await server.stop(true);`,
+  `const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
+const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
+${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
+await zapd.stop();
+server.close();`,
 ];
 
 test("the README's examples run", async () => {
   const said = await Promise.all(
-    examples().map(async (code, at) => {
+    examples().map(async ({ language, code }, at) => {
       const port = await freePort();
-      const file = join(project, `example-${at}.ts`);
-      writeFileSync(
-        file,
-        `${code}\n${checks[at]}\n`.replaceAll("7273", String(port)).replaceAll("./state", `./state-${at}`),
-      );
-      const [command, words] = code.includes("Deno.") ? deno : ([process.execPath, []] as const);
+      const file = join(project, `example-${at}.${language === "js" ? "mjs" : "ts"}`);
+      const text = `${code}\n${checks[at]}\n`.replaceAll("7273", String(port));
+      writeFileSync(file, text.replaceAll("./state", `./state-${at}`).replaceAll("config.toml", `config-${at}.toml`));
+      const [command, words] =
+        language === "js" ? (["node", []] as const) : code.includes("Deno.") ? deno : ([process.execPath, []] as const);
       return execFileSync(command, [...words, file], {
         cwd: project,
         encoding: "utf8",
@@ -86,7 +100,7 @@ test("the README's examples run", async () => {
       }).trim();
     }),
   );
-  expect(said).toEqual(["200 a page of yours", "0 ok"]);
+  expect(said).toEqual(["200 a page of yours", "0 ok", "200 a page of yours", "200 0 404"]);
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -94,13 +108,20 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 test("it holds the library, its types and its papers, and nothing else", () => {
   const strays = files.filter(
     (file) =>
-      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml)$/.test(
+      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml|src\/zapd\.mjs)$/.test(
         file,
       ),
   );
   expect(strays).toEqual([]);
   expect(files.filter((file) => /simulators|\/cli\/|test/.test(file))).toEqual([]);
   expect(files).toContain("dist/npm/src/zapd.d.ts");
+});
+
+test("its command says that the program is made elsewhere", () => {
+  const { status, stderr } = spawnSync("node", [join(project, "node_modules/zapd/src/zapd.mjs"), "devices"], {
+    encoding: "utf8",
+  });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("npm run build")]);
 });
 
 test("its types hold in a strict project", () => {
@@ -137,4 +158,9 @@ test.each([
   const said = JSON.parse(output.trim().split("\n").at(-1) ?? "");
   expect(said).toMatchObject({ devices: [], status: "ok" });
   expect(said.operations).toBeGreaterThan(18);
+  // The first change has brought the annotated default, which the package holds.
+  expect(readFileSync(join(project, "config.toml"), "utf8")).toBe(
+    readFileSync(join(root, "config.toml"), "utf8").replace("interval_s = 300", "interval_s = 77"),
+  );
+  rmSync(join(project, "config.toml"));
 });

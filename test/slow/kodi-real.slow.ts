@@ -43,7 +43,7 @@ afterAll(async () => {
   await real?.stop();
 }, 30_000);
 
-describe.skipIf(missing !== null)("a real Kodi", () => {
+describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
   test("is found by mDNS, once though two services announce it, and is who it says", async () => {
     const { devices } = await succeed(daemon, "discover");
     expect(devices).toMatchObject([

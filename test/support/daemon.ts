@@ -138,7 +138,10 @@ export function denoFlags(task: "start" | "serve"): string[] {
   const { tasks } = JSON.parse(readFileSync(join(root, "deno.json"), "utf8")) as { tasks: Record<string, string> };
   const flags = (tasks[task] ?? "").split(" ").filter((word) => /^--(no-prompt|unstable|allow)/.test(word));
   return flags.map((flag) =>
-    flag.replace(/^--allow-(read|write)=.*/, (_all, what) => `--allow-${what}=${root},${tmpdir()}`),
+    flag
+      .replace(/^--allow-read=.*/, `--allow-read=${root},${tmpdir()}`)
+      // As in the tasks: nothing in the checkout.
+      .replace(/^--allow-write=.*/, `--allow-write=${tmpdir()}`),
   );
 }
 

@@ -16,11 +16,13 @@ export interface Demo {
 const turnPort = 47_272;
 const turnWithin = 60_000;
 
-/** Starts the demo when no other test has one, and waits for its introduction. */
-export async function startDemo(): Promise<Demo> {
+/** Starts the demo, with more in its environment, when no other test has one, and waits for its introduction. */
+export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
   const turn = await takeTurn();
   const port = await freePort();
-  const demo = spawn(process.execPath, [join(root, "src/main.ts"), "demo", "--port", String(port)]);
+  const demo = spawn(process.execPath, [join(root, "src/main.ts"), "demo", "--port", String(port)], {
+    env: { ...process.env, ...env },
+  });
   let printed = "";
   demo.stdout.on("data", (bytes: Buffer) => {
     printed += bytes.toString();

@@ -8,6 +8,7 @@ export const noMounts: string | null = (() => {
   if (process.platform !== "linux") return "mount namespaces are for Linux";
   const tried = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"], { encoding: "utf8" });
   if (tried.error) return "there is no unshare";
+  if (Bun.which("nsenter") === null) return "there is no nsenter";
   return tried.status === 0 ? null : `unshare may not mount here: ${tried.stderr.trim().split("\n")[0]}`;
 })();
 if (noMounts !== null) process.stderr.write(`skipped: what needs a disk of its own: ${noMounts}\n`);

@@ -33,6 +33,8 @@ export interface Examination {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
+  /** What was found already while its places were looked for. */
+  readonly remarks: readonly string[];
   met(): Promise<Met>;
   config(): Promise<ConfigFound>;
   /** The interfaces that discovery asks on. */
@@ -48,6 +50,7 @@ export interface Places {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
+  readonly remarks: readonly string[];
 }
 
 export function examine(machine: Machine, places: Places, context: Parameters<typeof ask>[0]): Examination {

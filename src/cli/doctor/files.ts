@@ -17,13 +17,14 @@ const noSpace = mebibyte;
 export async function configValid(exam: Examination): Promise<Finding[]> {
   const path = homely(exam.configFile);
   const file = await stat(exam.configFile).catch((error: unknown) => systemCode(error));
-  if (file === "ENOENT") return [ok("config", `no config at ${path}: every setting has its default`)];
+  const other = exam.remarks.map((one) => warn("config", one, "To use that one, start a daemon with it"));
+  if (file === "ENOENT") return [...other, ok("config", `no config at ${path}: every setting has its default`)];
   const found = await exam.config();
   if (found.broken !== null) return [broken(found.broken)];
   const findings = found.warnings.map((one) => warn("config", one, "Mend or remove that line"));
   if (typeof file !== "string" && exam.machine.uid !== null)
     findings.push(...(await permissions(file, found, exam.machine.uid, exam.configFile)));
-  findings.push(...(await differences(found, exam)));
+  findings.push(...other, ...(await differences(found, exam)));
   return findings.length > 0 ? findings : [ok("config", "config valid")];
 }
 

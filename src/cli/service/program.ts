@@ -22,12 +22,18 @@ export interface Running {
   readonly deno: boolean;
 }
 
-export function runningNow(): Running {
+export function runningNow(): Running & { readonly compiled: boolean } {
+  const script = process.argv[1] ?? "";
   return {
     execPath: process.execPath,
-    script: process.argv[1] ?? "",
+    script,
     deno: process.versions["deno"] !== undefined,
+    compiled: isCompiled(script),
   };
+}
+
+function isCompiled(script: string): boolean {
+  return /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/i.test(script);
 }
 
 /** Fails with CommandError where the command line would be more than a path and a script. */
@@ -38,8 +44,7 @@ export function programOf({ execPath, script, deno }: Running, env: Environment,
       exits.unsupported,
       "Install it with the binary; or have what starts programs here run `deno task start`",
     );
-  const compiled = /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/i.test(script);
-  const words = [execPath, ...(compiled ? [] : [resolve(script)]), "serve"];
+  const words = [execPath, ...(isCompiled(script) ? [] : [resolve(script)]), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));
   const known = variables.flatMap((name): [string, string][] => {
     const value = env[name];

@@ -151,7 +151,7 @@ function authorize(challenge: Challenge, method: string, password: string): stri
 
 function wrongPassword(): ZapdError {
   return new ZapdError("dev_auth_failed", "refused the developer password", {
-    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password …",
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
   });
 }
 

@@ -2,10 +2,12 @@
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { median, percentile, ratios, short, spreadOf } from "./figures.ts";
 import { measures } from "./measures/index.ts";
+import { curlToSet } from "./measures/sideload.ts";
 import { readOptions } from "./options.ts";
 import { PeerRounds } from "./peers.ts";
 import { devicesOf } from "./registry.ts";
@@ -105,3 +107,25 @@ test("one measure from end to end", () => {
     rmSync(folder, { recursive: true, force: true });
   }
 }, 30_000);
+
+const noCurl = Bun.which("curl") === null ? " (skipped: there is no curl)" : "";
+test.skipIf(noCurl !== "")(
+  `a connection that a set closes under curl is tried again, a refusal is not${noCurl}`,
+  async () => {
+    let calls = 0;
+    const set = net.createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        calls++;
+        if (calls < 3) socket.destroy();
+        else socket.end(`HTTP/1.1 ${calls === 3 ? "200 OK" : "404 Not Found"}\r\ncontent-length: 0\r\n\r\n`);
+      });
+    });
+    await new Promise<void>((resolve) => set.listen(0, "127.0.0.1", resolve));
+    const { port } = set.address() as AddressInfo;
+    expect(await curlToSet(`http://127.0.0.1:${port}/`)).toBeGreaterThan(0);
+    expect(calls).toBe(3);
+    await expect(curlToSet(`http://127.0.0.1:${port}/`)).rejects.toThrow("404");
+    set.close();
+  },
+);

@@ -21,6 +21,7 @@ function findReason(): string | null {
   if (process.platform !== "linux") return "a real Kodi needs the network namespaces of Linux";
   if (process.getuid?.() !== 0) return "a real Kodi in a network of its own needs root";
   if (kodiFile() === null) return "kodi is not installed";
+  if (!drawsBySoftware()) return "libgl1-mesa-dri is not installed, without which Kodi has no screen";
   const missing = tools.filter((tool) => Bun.which(tool) === null);
   if (missing.length > 0) return `a real Kodi needs ${missing.join(", ")}`;
   const trial = `zkt${process.pid}`;
@@ -43,7 +44,19 @@ function findReason(): string | null {
   }
 }
 
+/** Whether Mesa's drivers are there: nothing here has a graphics card. */
+function drawsBySoftware(): boolean {
+  return libraryFolders().some((folder) => existsSync(`/usr/lib/${folder}/dri/swrast_dri.so`));
+}
+
+function libraryFolders(): string[] {
+  return existsSync("/usr/lib") ? readdirSync("/usr/lib") : [];
+}
+
 export function kodiFile(): string | null {
-  const folders = existsSync("/usr/lib") ? readdirSync("/usr/lib") : [];
-  return folders.map((folder) => `/usr/lib/${folder}/kodi/kodi.bin`).find((path) => existsSync(path)) ?? null;
+  return (
+    libraryFolders()
+      .map((folder) => `/usr/lib/${folder}/kodi/kodi.bin`)
+      .find((path) => existsSync(path)) ?? null
+  );
 }

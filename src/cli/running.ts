@@ -1,0 +1,128 @@
+/**
+ * The daemons that run: each notes its socket in a folder of its user's alone, so that a command finds one that is not
+ * at the usual place, such as the demo. A note is a help and no more: without one a daemon runs as well, and nothing
+ * is believed that another user could have put there.
+ */
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemCode } from "../errors.ts";
+import { readRegular } from "../files.ts";
+import { currentRuntime } from "../runtime/runtime.ts";
+import { isObject } from "../shape.ts";
+
+/** What runs: the daemon of a house, or the one with the simulated sets. */
+export type Kind = "serve" | "demo";
+
+/** A daemon, as it has noted itself. */
+export interface Noted {
+  readonly pid: number;
+  readonly kind: Kind;
+  readonly socket: string;
+}
+
+const name = /^(\d{1,10})\.json$/;
+const mostBytes = 4_096;
+/** Nobody runs more, and a folder of notes is read while somebody waits. */
+const mostNotes = 64;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where notes may be: the folder for what runs, and the one for passing files where a login has none of that. */
+function foldersOf(env: Environment): string[] {
+  const runtime = env["XDG_RUNTIME_DIR"];
+  const uid = process.getuid?.();
+  const shared = join(tmpdir(), uid === undefined ? "zapd-run" : `zapd-run-${uid}`);
+  return [...(runtime?.startsWith("/") ? [join(runtime, "zapd")] : []), shared];
+}
+
+/** Whether a file is ours, and nobody else can write to it. */
+function isOurs(path: string, is: (found: { isDirectory(): boolean; isSocket(): boolean }) => boolean): boolean {
+  try {
+    const found = lstatSync(path);
+    const uid = process.getuid?.();
+    return is(found) && (uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0));
+  } catch {
+    return false;
+  }
+}
+
+const isOurFolder = (path: string) => isOurs(path, (found) => found.isDirectory());
+
+/** Notes a daemon; gives what takes the note away. Where none can be written the daemon runs without. */
+export function note(socket: string, kind: Kind): () => void {
+  try {
+    return noteIn({ pid: process.pid, kind, socket }, foldersOf(process.env));
+  } catch {
+    // A runtime that does not even say who we are (Deno, without the permission to).
+    return () => {};
+  }
+}
+
+function noteIn(noted: Noted, folders: readonly string[]): () => void {
+  for (const folder of folders) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch {
+      // It is there, or cannot be made: what matters is whose it is.
+    }
+    if (!isOurFolder(folder)) continue;
+    const path = join(folder, `${process.pid}.json`);
+    try {
+      sweep(folder);
+      writeFileSync(path, `${JSON.stringify(noted)}\n`, { mode: 0o600, flag: "wx" });
+      return () => rmSync(path, { force: true });
+    } catch {
+      // The next folder may take it.
+    }
+  }
+  return () => {};
+}
+
+/** Removes the notes of daemons that were killed, and one of a process that had our number before. */
+function sweep(folder: string): void {
+  for (const file of readdirSync(folder)) {
+    const pid = Number(name.exec(file)?.[1]);
+    if (pid === process.pid || (pid > 0 && !isAlive(pid))) rmSync(join(folder, file), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) !== "ESRCH";
+  }
+}
+
+/** The daemons of this user that have noted themselves and answer, in the order of their numbers. */
+export async function runningDaemons(): Promise<Noted[]> {
+  const noted = foldersOf(process.env).filter(isOurFolder).flatMap(notesIn);
+  const answering = await Promise.all(
+    noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().answers(socket)),
+  );
+  const sockets = new Set<string>();
+  return noted
+    .filter(({ socket }, at) => answering[at] && !sockets.has(socket) && sockets.add(socket))
+    .sort((one, other) => one.pid - other.pid);
+}
+
+function notesIn(folder: string): Noted[] {
+  return readdirSync(folder)
+    .filter((file) => name.test(file))
+    .slice(0, mostNotes)
+    .flatMap((file) => readNote(join(folder, file)) ?? []);
+}
+
+function readNote(path: string): Noted | null {
+  try {
+    const value: unknown = JSON.parse(readRegular(path, mostBytes) ?? "");
+    if (!isObject(value)) return null;
+    const { pid, kind, socket } = value as Readonly<Record<string, unknown>>;
+    if (typeof pid !== "number" || typeof socket !== "string" || !socket.startsWith("/")) return null;
+    return { pid, kind: kind === "demo" ? "demo" : "serve", socket };
+  } catch {
+    return null;
+  }
+}

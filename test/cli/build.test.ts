@@ -1,0 +1,23 @@
+/** `npm run build`: one program, and the line that puts it on the path. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../support/sources.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd build's-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function run(command: readonly string[], cwd: string): Promise<string> {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: folder };
+  const ended = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const said = await new Response(ended.stdout).text();
+  expect(await ended.exited).toBe(0);
+  return said;
+}
+
+test("its last line, typed as it is, makes zapd a command", async () => {
+  const said = await run([process.execPath, join(root, ".ci/build.ts"), "--into", folder], root);
+  const last = said.trimEnd().split("\n").at(-1) ?? "";
+  expect(await run(["sh", "-c", `${last}\nzapd version`], "/")).toMatch(/^zapd \d+\.\d+\.\d+\n$/);
+}, 180_000);

@@ -1,0 +1,127 @@
+/** Whatever the program, its config, its document or the README tells a person to type is a command that there is. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root, sourcesIn } from "../support/sources.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-hints-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What ends a command in a sentence. */
+const end = /[`;|]|&&|\s#\s|\s{2,}|[.,:](?=\s|$)|\s[("·…]|(?<!^)\)|$/m;
+
+/** What stands behind each `zapd ` of a text, up to the end of its sentence. */
+function commandsIn(text: string): string[] {
+  return [...text.matchAll(/(?<![\w/.@-])zapd (?=[a-z])/g)].map(({ index }) => {
+    const rest = text.slice(index + "zapd ".length).split("\n", 1)[0] ?? "";
+    // What stands in quotes is one word, whatever is in it.
+    const hidden = rest.replace(/"[^"]*"/g, (word) => "q".repeat(word.length));
+    return rest.slice(0, hidden.search(end)).trim();
+  });
+}
+
+/** A source's strings, with what is put into them named `X`. */
+function stringsOf(code: string): string {
+  const strings = code.match(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g) ?? [];
+  return strings
+    .map((one) =>
+      one
+        .slice(1, -1)
+        .replace(/\$\{[^}]*\}/g, "X")
+        .replace(/\$\{.*$/gm, "")
+        .replace(/\\n/g, "\n")
+        .replace(/\\(["'`])/g, "$1"),
+    )
+    .join("\n");
+}
+
+/** What the program itself is or does, which nobody types. */
+const prose = new Set([
+  ...["itself", "is", "to", "at", "in", "and", "cannot", "may", "has", "does", "do", "did", "failed", "found"],
+  ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
+]);
+
+function hints(): string[] {
+  const documents = ["README.md", "config.toml", "CHANGELOG.md"].map((name) => readFileSync(join(root, name), "utf8"));
+  const sources = sourcesIn("src").map(({ code }) => stringsOf(code));
+  const found = [...sources, ...documents.map(typed)].flatMap(commandsIn);
+  return [...new Set(found)].filter(
+    (one) => one !== "" && !prose.has(one.split(" ")[0] ?? "") && !/^completion for/.test(one),
+  );
+}
+
+/** Of a document only what stands as code: everything else is prose about zapd. */
+function typed(text: string): string {
+  const blocks = [...text.matchAll(/```(?:console|text|sh)\n(.*?)```/gs)].map(([, block = ""]) =>
+    block
+      .split("\n")
+      .flatMap((line) => /^\$ (.*)/.exec(line)?.[1] ?? [])
+      .join("\n"),
+  );
+  const inline = [...text.replace(/```.*?```/gs, "").matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code);
+  return [...blocks, ...inline].join("\n");
+}
+
+/** Commands that do more than ask the daemon: their words are judged by their help. */
+const atHome = /^(help|serve|demo|doctor|remote|service|config edit)\b/;
+
+async function statusOf(words: readonly string[]): Promise<number> {
+  const help = words[0] === "help" ? [] : ["--help"];
+  const more = atHome.test(words.join(" ")) ? help : ["--socket", "/nowhere/zapd.sock"];
+  const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words], {
+    ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "ignore", timeout: 20_000 },
+    env: environment,
+  });
+  return ended.exited;
+}
+
+const environment = { PATH: process.env["PATH"] ?? "", HOME: folder, VISUAL: "true" };
+
+/** Whether it is only the name of a command, or of one with its verb, of which more is said elsewhere. */
+async function isName([command = "", verb, ...more]: readonly string[]): Promise<boolean> {
+  if (more.length > 0) return false;
+  if (verb === undefined) return (await statusOf(["help", command])) === 0;
+  const offered = Bun.spawn([process.execPath, join(root, "src/main.ts"), "__complete", command, ""], {
+    ...{ cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "ignore", env: environment },
+  });
+  return (await new Response(offered.stdout).text()).split("\n").includes(verb);
+}
+
+/** Whether the words begin with a command that takes them, and every option among them is one that it has. */
+async function isCommand(hint: string): Promise<boolean> {
+  const words = hint.match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
+  const least = Math.max(1, words.findLastIndex((word) => /^--?[a-z]/.test(word)) + 1);
+  for (let count = words.length; count >= least; count--) {
+    const line = words.slice(0, count).map((word) => word.replace(/^(["'])(.*)\1$/, "$2"));
+    if ((await statusOf(line)) !== 2) return true;
+  }
+  return isName(words);
+}
+
+let all: string[] = [];
+beforeAll(() => {
+  all = hints();
+});
+
+test("the reader of hints sees what it must", async () => {
+  const text =
+    'Look for some with zapd discover, or add one: zapd add 192.168.1.40 --name "Living Room". Else `zapd serve` (zapd).';
+  expect(commandsIn(text)).toEqual(["discover", 'add 192.168.1.40 --name "Living Room"', "serve"]);
+  expect(all.length).toBeGreaterThan(30);
+  for (const one of ["default NAME", "config reload", "service install", "discover"]) expect(all).toContain(one);
+  const wrong = await Promise.all(
+    ["frobnicate", "key home --nosuch", "config gte", "devices --clear now"].map(isCommand),
+  );
+  expect(wrong).toEqual([false, false, false, false]);
+});
+
+test("each is a command that there is, with words and options that it takes", async () => {
+  const bad: string[] = [];
+  const todo = all.values();
+  const work = async () => {
+    for (const hint of todo) if (!(await isCommand(hint))) bad.push(hint);
+  };
+  await Promise.all([work(), work(), work()]);
+  expect(bad).toEqual([]);
+}, 120_000);

@@ -1,0 +1,162 @@
+/** A clone, Node, and nothing else: `npm start`, `npx zapd`, and the daemon that a command finds. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../support/sources.ts";
+import { type Home, makeHome, type Running } from "./program.ts";
+
+let home: Home;
+beforeEach(async () => {
+  home = await makeHome();
+});
+afterEach(() => home.leave());
+
+const bin = join(root, "src/zapd.mjs");
+const zapd = (...words: string[]) => home.run("node", [bin, ...words]);
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const patch = (body: unknown) =>
+  fetch(`http://127.0.0.1:${home.port}/v1/config`, { method: "PATCH", body: JSON.stringify(body) });
+
+/** What stands in the checkout where a change of the config could land. */
+const checkout = () => ["config.toml", "package.json"].map((name) => readFileSync(join(root, name), "utf8"));
+
+describe("a start from the clone serves the user's own place, and writes nothing in the checkout", () => {
+  test.each([
+    ["npm start", "npm", ["start"]],
+    ["deno task start", join(root, "node_modules/.bin/deno"), ["task", "start"]],
+  ] as const)(
+    "%s",
+    async (_name, command, words) => {
+      const before = [checkout(), readdirSync(root)];
+      const daemon = home.start(command, words);
+      await daemon.says(" · socket ");
+      chmodSync(home.configFile, 0o644);
+      expect((await patch({ "dev.vendor_password": "c4nary" })).status).toBe(200);
+      expect(readFileSync(home.configFile, "utf8")).toContain('vendor_password = "c4nary"');
+      expect(modeOf(home.configFile)).toBe("600");
+      const path = await zapd("config", "path");
+      expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
+      const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as { checks: { id: string; text: string }[] };
+      expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
+      expect([checkout(), readdirSync(root)]).toEqual(before);
+      process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
+      await daemon.ended;
+    },
+    40_000,
+  );
+});
+
+describe("zapd in the clone", () => {
+  test("npx zapd runs, there and from another folder, with its words and its exit status", async () => {
+    expect(await home.run("npx", ["zapd", "version"])).toMatchObject({ stdout: expect.stringMatching(/^zapd \d/) });
+    const missing = await home.run("npx", ["zapd", "devices", "--json"]);
+    expect([missing.status, JSON.parse(missing.stdout).error.code]).toEqual([7, "daemon_not_running"]);
+    expect((await home.run("npx", [root, "key", "two words", "more"], home.folder)).status).toBe(2);
+  }, 40_000);
+
+  test("it works by a link, as npm link makes one", async () => {
+    symlinkSync(bin, join(home.folder, "zapd"));
+    expect(await home.run(join(home.folder, "zapd"), ["help", "key"], home.folder)).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining("press a key") },
+    });
+  });
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s ends the daemon in good order", async (signal) => {
+    const daemon = home.start("node", [bin, "serve"]);
+    await daemon.says(" · socket ");
+    daemon.child.kill(signal);
+    expect(await daemon.ended).toBe(0);
+    expect(daemon.said()).toContain("stopped");
+  });
+
+  test("Ctrl-C, which reaches the whole group and is passed on as well, is one signal", async () => {
+    const daemon = home.start("node", [bin, "serve"]);
+    await daemon.says(" · socket ");
+    process.kill(-(daemon.child.pid ?? 0), "SIGINT");
+    expect(await daemon.ended).toBe(0);
+    expect(daemon.said()).toContain("stopped");
+  });
+
+  test("a command that a signal ends is seen to end by it", async () => {
+    const daemon = home.start("node", [bin, "serve"]);
+    await daemon.says(" · socket ");
+    process.kill(JSON.parse((await zapd("status", "--json")).stdout).data.pid, "SIGKILL");
+    expect(await daemon.ended).toBe("SIGKILL");
+  });
+});
+
+describe("a command finds the daemon that runs", () => {
+  /** A daemon with a config and a state of its own, which nothing in the environment names. */
+  async function serveElsewhere(name: string): Promise<Running & { socket: string }> {
+    const folder = join(home.folder, name);
+    mkdirSync(folder, { mode: 0o700 });
+    const socket = join(folder, "zapd.sock");
+    const config = join(folder, "config.toml");
+    const text = `[daemon]\nhttp_enabled = false\nsocket = "${socket}"\n[discovery]\non_start = false\n`;
+    writeFileSync(config, text, { mode: 0o600 });
+    const daemon = home.start("env", [`ZAPD_STATE_DIR=${folder}/state`, "node", bin, "serve", "--config", config]);
+    await daemon.says(" · socket ");
+    return { ...daemon, socket };
+  }
+  const notes = () => readdirSync(join(home.folder, "run", "zapd"));
+  const socketOf = async (...words: string[]) =>
+    JSON.parse((await zapd("status", "--json", ...words)).stdout).data?.socket;
+
+  test("the only one, wherever it is; and none when it has ended", async () => {
+    const one = await serveElsewhere("one");
+    expect(await socketOf()).toBe(one.socket);
+    expect((await zapd("config", "path")).stdout).toBe(`${join(home.folder, "one", "config.toml")}\n`);
+    expect([modeOf(join(home.folder, "run", "zapd")), notes().length]).toEqual(["700", 1]);
+    one.child.kill("SIGTERM");
+    await one.ended;
+    expect(notes()).toEqual([]);
+    expect((await zapd("devices")).status).toBe(7);
+  }, 20_000);
+
+  test("the user's own goes first, and who says which is heard", async () => {
+    const one = await serveElsewhere("one");
+    const own = home.start("node", [bin, "serve"]);
+    await own.says(" · socket ");
+    expect(await socketOf()).toBe(join(home.folder, ".local/state/zapd/zapd.sock"));
+    expect(await socketOf("--socket", one.socket)).toBe(one.socket);
+  }, 20_000);
+
+  test("of several, none is guessed: they are listed, with how to choose", async () => {
+    const [one, two] = [await serveElsewhere("one"), await serveElsewhere("two")];
+    const { status, stderr } = await zapd("devices");
+    expect(status).toBe(7);
+    for (const part of ["one/zapd.sock (serve, pid ", "two/zapd.sock (serve, pid ", "--socket", "ZAPD_SOCKET"])
+      expect(stderr).toContain(part);
+    // The line that it gives is one that can be typed.
+    const [, line = ""] = /(export ZAPD_SOCKET=.*)$/m.exec(stderr) ?? [];
+    const chosen = await home.run("sh", ["-c", `${line}; node ${bin} status --json`]);
+    expect([one.socket, two.socket]).toContain(JSON.parse(chosen.stdout).data.socket);
+  }, 20_000);
+
+  test("what a killed daemon left is passed over, and taken away by the next", async () => {
+    const one = await serveElsewhere("one");
+    process.kill(JSON.parse((await zapd("status", "--json")).stdout).data.pid, "SIGKILL");
+    await one.ended;
+    expect(notes().length).toBe(1);
+    expect((await zapd("devices")).status).toBe(7);
+    const two = await serveElsewhere("two");
+    expect([notes().length, await socketOf()]).toEqual([1, two.socket]);
+  }, 20_000);
+
+  test("nothing is believed of a folder that others can write to", async () => {
+    const one = await serveElsewhere("one");
+    chmodSync(join(home.folder, "run", "zapd"), 0o777);
+    expect((await zapd("devices")).status).toBe(7);
+    chmodSync(join(home.folder, "run", "zapd"), 0o700);
+    expect(await socketOf()).toBe(one.socket);
+    // Nor of a link to a folder, a note that is none, and a socket that leads nowhere.
+    const planted = join(home.folder, "run", "zapd", "1.json");
+    for (const text of ["", "{", "[]", '{"pid":1,"socket":"relative"}', `{"pid":1,"socket":"${home.folder}/no"}`]) {
+      writeFileSync(planted, text, { mode: 0o600 });
+      expect(await socketOf()).toBe(one.socket);
+    }
+    rmSync(planted);
+    symlinkSync("/etc/passwd", planted);
+    expect(await socketOf()).toBe(one.socket);
+  }, 30_000);
+});

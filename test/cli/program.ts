@@ -1,0 +1,92 @@
+/** Programs started as a newcomer starts them, in a home of their own: no setting says where anything is. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../support/daemon.ts";
+import { root } from "../support/sources.ts";
+import type { Ended } from "./stage.ts";
+
+export interface Running {
+  readonly child: ChildProcess;
+  /** What it has said so far, on both streams. */
+  said(): string;
+  /** Waits until it has said this. */
+  says(what: string | RegExp): Promise<void>;
+  /** Its exit status, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+export interface Home {
+  readonly folder: string;
+  /** Where the config of a user is, on this system as on Linux. */
+  readonly configFile: string;
+  readonly port: number;
+  start(command: string, words: readonly string[], cwd?: string): Running;
+  run(command: string, words: readonly string[], cwd?: string): Promise<Ended>;
+  /** Ends what still runs, and removes everything. */
+  leave(): Promise<void>;
+}
+
+export async function makeHome(): Promise<Home> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-home-"));
+  const port = await freePort();
+  const configFile = join(folder, ".config", "zapd", "config.toml");
+  mkdirSync(join(folder, ".config", "zapd"), { recursive: true, mode: 0o700 });
+  mkdirSync(join(folder, "run"), { mode: 0o700 });
+  const quiet = `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterfaces = ["lo"]\n`;
+  writeFileSync(configFile, quiet, { mode: 0o600 });
+  const { PATH = "" } = process.env;
+  const env = {
+    ...{ PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: join(folder, "run"), LANG: "C.UTF-8", TZ: "UTC" },
+    ...{ npm_config_update_notifier: "false", npm_config_loglevel: "error" },
+  };
+  const all: Running[] = [];
+  const start = (command: string, words: readonly string[], cwd = root): Running => {
+    // A group of its own, as a terminal gives a command: so that all of it can be ended.
+    const child = spawn(command, [...words], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (bytes: Buffer) => {
+        said += bytes.toString();
+      });
+    const running: Running = {
+      child,
+      said: () => said,
+      async says(what) {
+        const heard = () => (typeof what === "string" ? said.includes(what) : what.test(said));
+        for (let tries = 0; tries < 1_000 && !heard() && child.exitCode === null; tries++) await Bun.sleep(20);
+        if (!heard()) throw new Error(`${command} ${words.join(" ")} never said ${what}, but:\n${said}`);
+      },
+      ended: new Promise((resolve) => child.on("close", (status, signal) => resolve(signal ?? status))),
+    };
+    all.push(running);
+    return running;
+  };
+  return {
+    ...{ folder, configFile, port, start },
+    run: (command, words, cwd = root) =>
+      new Promise((resolve) => {
+        const child = spawn(command, [...words], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+        const texts = { stdout: "", stderr: "" };
+        for (const name of ["stdout", "stderr"] as const)
+          child[name].on("data", (bytes: Buffer) => {
+            texts[name] += bytes.toString();
+          });
+        child.on("close", (status) => resolve({ ...texts, status }));
+      }),
+    async leave() {
+      for (const { child } of all) if (child.exitCode === null && child.signalCode === null) endGroup(child);
+      await Promise.all(all.map(({ ended }) => ended));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function endGroup({ pid = 0 }: ChildProcess): void {
+  try {
+    if (pid > 0) process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
