@@ -3,16 +3,17 @@
  * program is loaded; who knocks meanwhile waits. The runtime clears its memory whenever it begins to listen, which takes
  * the less time the less is in it.
  */
+
+import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
-import { textOf } from "./errors.ts";
-import type { Log } from "./log.ts";
-import { checkAbove } from "./owners.ts";
+import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./runtime/control-socket.ts";
 import { currentRuntime, type Listening } from "./runtime/runtime.ts";
-import { createServing } from "./serving.ts";
-import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./socket.ts";
-import { examineState } from "./state-folder.ts";
+import { createServing } from "./runtime/serving.ts";
+import type { Log } from "./system/log.ts";
+import { checkAbove } from "./system/owners.ts";
+import { examineState } from "./system/state-folder.ts";
 
 export interface DaemonOptions {
   readonly config: string;

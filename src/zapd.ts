@@ -1,7 +1,6 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import { join } from "node:path";
-import { createApp, isOfNoDevice } from "./app.ts";
-import { SleepWatch } from "./clock.ts";
+import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -14,17 +13,18 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { textOf } from "./errors.ts";
-import { makeFolder } from "./files.ts";
-import { createLog, type Log } from "./log.ts";
-import { type Neighbours, neighboursOf } from "./neighbours.ts";
 import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
-import { examineState, sweepState, uploadsIn } from "./state-folder.ts";
-import { version } from "./version.ts";
+import { createApp, isOfNoDevice } from "./server/app.ts";
+import { SleepWatch } from "./system/clock.ts";
+import { makeFolder } from "./system/files.ts";
+import { createLog, type Log } from "./system/log.ts";
+import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
+import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
+import { version } from "./system/version.ts";
 
-export { type AppDependencies, createApp } from "./app.ts";
 export { type Daemon, type DaemonOptions, startDaemon } from "./daemon.ts";
+export { type AppDependencies, createApp } from "./server/app.ts";
 
 /** Where a daemon listens, as its status says. */
 interface Doors {

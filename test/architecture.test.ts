@@ -19,18 +19,17 @@ const layers: readonly Layer[] = [
   {
     ...{
       name: "words",
-      files:
-        /^src\/((errors|clock|nearest|log|files|owners|state-folder|version|socket|serving|ip|shape|rest|neighbours)|runtime\/\w+)\.ts$/,
+      files: /^src\/(api\/errors|system\/[\w-]+|runtime\/[\w-]+)\.ts$/,
       uses: [],
     },
     why: "errors, logs, files and the runtime know nothing of televisions",
   },
   {
-    ...{ name: "endpoints", files: /^src\/endpoints\.ts$/, uses: [] },
+    ...{ name: "endpoints", files: /^src\/api\/routes\.ts$/, uses: [] },
     why: "where each operation is, for those who must not load the schemas",
   },
   {
-    ...{ name: "contract", files: /^src\/platforms\/(?!index)[\w-]+\.ts$/, uses: ["words"] },
+    ...{ name: "contract", files: /^src\/(platforms\/(?!index)|transport\/)[\w-]+\.ts$/, uses: ["words"] },
     why: "what a platform is, and the wires that all of them call over; it knows none of them",
   },
   {
@@ -38,15 +37,15 @@ const layers: readonly Layer[] = [
     why: "settings are read and written, whoever they are for",
   },
   {
-    ...{ name: "api", files: /^src\/api\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
+    ...{ name: "api", files: /^src\/api\/operations\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
     why: "the one statement of the wire format",
   },
   {
-    ...{ name: "document", files: /^src\/openapi(-\w+)?\.ts$/, uses: ["words", "contract", "config", "api"] },
+    ...{ name: "document", files: /^src\/api\/openapi(-\w+)?\.ts$/, uses: ["words", "contract", "config", "api"] },
     why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
   },
   {
-    ...{ name: "client", files: /^src\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
+    ...{ name: "client", files: /^src\/api\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
@@ -73,14 +72,14 @@ const layers: readonly Layer[] = [
   {
     ...{
       name: "routes",
-      files: /^src\/routes\//,
+      files: /^src\/server\/(?!app\.ts)/,
       uses: ["words", "contract", "config", "endpoints", "api", "document", "devices"],
     },
     knows: ["app"],
     why: "a route parses, calls and answers",
   },
   {
-    ...{ name: "app", files: /^src\/app\.ts$/, uses: ["api", "routes"], knows: ["words", "config", "devices"] },
+    ...{ name: "app", files: /^src\/server\/app\.ts$/, uses: ["api", "routes"], knows: ["words", "config", "devices"] },
     why: "the app is a value: it joins routes, and is given what they work with",
   },
   {

@@ -5,8 +5,8 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writ
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { answers } from "../src/runtime/control-socket.ts";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
-import { answers } from "../src/socket.ts";
 import { damage } from "./reliability/damage.ts";
 import { freePort, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
 import { measured } from "./support/evidence.ts";

@@ -1,7 +1,7 @@
 /** Apps on the command line. */
 import type { z } from "zod";
-import type { App, operations } from "../api.ts";
-import { printable } from "../log.ts";
+import type { App, operations } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";

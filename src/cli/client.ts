@@ -1,5 +1,5 @@
 /** Calls to the daemon, over its control socket and nothing else. */
-import { exits, systemCode } from "../errors.ts";
+import { exits, systemCode } from "../api/errors.ts";
 import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
 import type { Context } from "./context.ts";
 import { spoken } from "./duration.ts";

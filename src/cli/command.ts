@@ -1,5 +1,5 @@
 /** Runs one command of the table: its words, its failures, its exit status. */
-import { exits } from "../errors.ts";
+import { exits } from "../api/errors.ts";
 import { type Command, commands } from "./commands.ts";
 import { type Context, common, createContext, visible } from "./context.ts";
 import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";

@@ -1,7 +1,7 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
-import type { App, Device } from "../api.ts";
-import { printable } from "../log.ts";
+import type { App, Device } from "../api/operations.ts";
 import { keys } from "../platforms/platform.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import { split } from "./command.ts";
 import { commands } from "./commands.ts";

@@ -1,8 +1,8 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
 import type { z } from "zod";
-import type { operations } from "../api.ts";
-import { printable } from "../log.ts";
-import { nearest } from "../nearest.ts";
+import type { operations } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
+import { nearest } from "../system/nearest.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";

@@ -1,7 +1,7 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { unseen } from "../log.ts";
+import { unseen } from "../system/log.ts";
 import { takesColour } from "./colour.ts";
 import { milliseconds } from "./duration.ts";
 import { UsageError } from "./failure.ts";

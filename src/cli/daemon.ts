@@ -1,9 +1,9 @@
 /** Commands about the daemon itself. */
 
 import type { z } from "zod";
-import type { operations } from "../api.ts";
-import { printable } from "../log.ts";
-import { version } from "../version.ts";
+import type { operations } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
+import { version } from "../system/version.ts";
 import { call, fetchDocument } from "./client.ts";
 import type { Context } from "./context.ts";
 import { table } from "./print.ts";

@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exits } from "../errors.ts";
-import { createLog, printable } from "../log.ts";
+import { exits } from "../api/errors.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { version } from "../version.ts";
+import { createLog, printable } from "../system/log.ts";
+import { version } from "../system/version.ts";
 import type { Daemon } from "../zapd.ts";
 import type { Context } from "./context.ts";
 import { type DemoSet, password, starters } from "./demo-sets.ts";

@@ -1,7 +1,7 @@
 /** `zapd reload`: the sideloaded package, started anew. */
 import type { z } from "zod";
-import type { operations } from "../api.ts";
-import { printable } from "../log.ts";
+import type { operations } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { shellWord } from "./print.ts";

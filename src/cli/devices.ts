@@ -1,7 +1,7 @@
 /** Devices on the command line. */
-import type { Device } from "../api.ts";
+import type { Device } from "../api/operations.ts";
 import type { Config } from "../config/schema.ts";
-import { printable } from "../log.ts";
+import { printable } from "../system/log.ts";
 import { type Called, call, devicePath } from "./client.ts";
 import { paintFor } from "./colour.ts";
 import type { Context } from "./context.ts";

@@ -1,5 +1,5 @@
 /** `zapd doctor`: looks for what may be in the way, and says what to do about it. */
-import { exits } from "../errors.ts";
+import { exits } from "../api/errors.ts";
 import type { Context } from "./context.ts";
 import { type Check, type Finding, runChecks, type Verdict } from "./doctor/check.ts";
 import { daemonRuns, portBound, socketPrivate } from "./doctor/daemon.ts";

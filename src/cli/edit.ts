@@ -2,9 +2,9 @@
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { exits, systemCode } from "../api/errors.ts";
 import { defaultText } from "../config/default-text.ts";
-import { exits, systemCode } from "../errors.ts";
-import { makeFolder } from "../files.ts";
+import { makeFolder } from "../system/files.ts";
 import { CommandError } from "./failure.ts";
 
 /** Waits until the editor has ended; where no file is yet it is shown the annotated default. Fails with CommandError. */

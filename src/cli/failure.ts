@@ -1,6 +1,6 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode } from "../errors.ts";
-import { printable } from "../log.ts";
+import { codes, type ErrorCode } from "../api/errors.ts";
+import { printable } from "../system/log.ts";
 import { columnsOf, wrap } from "./print.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */

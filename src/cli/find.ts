@@ -1,5 +1,5 @@
 /** Finds the daemon that is meant when none answers at the usual place. */
-import { exits } from "../errors.ts";
+import { exits } from "../api/errors.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
 import { shellWord } from "./print.ts";

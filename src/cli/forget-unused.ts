@@ -1,6 +1,6 @@
 /** `zapd forget --unused`: removes what scans found and nobody has used. */
-import type { Device } from "../api.ts";
-import { printable } from "../log.ts";
+import type { Device } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";

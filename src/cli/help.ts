@@ -1,6 +1,6 @@
 /** What `zapd help` says: the overview, one command in full, and the exit statuses. */
-import { exits } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+import { exits } from "../api/errors.ts";
+import { nearest } from "../system/nearest.ts";
 import { type Command, commands } from "./commands.ts";
 import { common, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";

@@ -1,9 +1,9 @@
 /** `zapd logs`: the developer log of a device, once or as it grows. */
 import type { z } from "zod";
-import type { operations } from "../api.ts";
-import { exits } from "../errors.ts";
-import { printable } from "../log.ts";
-import { rest } from "../rest.ts";
+import { exits } from "../api/errors.ts";
+import type { operations } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
+import { rest } from "../system/sleep.ts";
 import { type Called, call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, failureText } from "./failure.ts";

@@ -1,7 +1,7 @@
 /** What of a folder belongs into a package. */
 import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { systemCode } from "../errors.ts";
+import { systemCode } from "../api/errors.ts";
 import { CommandError } from "./failure.ts";
 
 export interface PackageFile {

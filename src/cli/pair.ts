@@ -1,6 +1,6 @@
 /** `zapd pair`: asks a device to let zapd in, and waits while its user answers there. */
-import type { Device } from "../api.ts";
-import { printable } from "../log.ts";
+import type { Device } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";

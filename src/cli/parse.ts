@@ -2,7 +2,7 @@
  * Reads the words of a command as `parseArgs` of `node:util` does, which is not used because loading it takes a tenth of
  * the time of a key press: `--name value`, `--name=value`, `-n value`, `-nvalue`, switches, and `--` before plain words.
  */
-import { nearest } from "../nearest.ts";
+import { nearest } from "../system/nearest.ts";
 import { UsageError } from "./failure.ts";
 
 /** What an option is called, and whether it takes a value. */

@@ -1,7 +1,7 @@
 /** The files that the daemon runs on, as it says itself; those it would run on, where none does. */
 import { resolve } from "node:path";
 import type { z } from "zod";
-import type { operations } from "../api.ts";
+import type { operations } from "../api/operations.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { ask } from "./ask.ts";
 import type { Context } from "./context.ts";

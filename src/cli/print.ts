@@ -1,5 +1,5 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
-import { printable } from "../log.ts";
+import { printable } from "../system/log.ts";
 
 export interface Column {
   readonly title: string;

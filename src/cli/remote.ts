@@ -1,6 +1,7 @@
 /** `zapd remote`: a remote that fills the terminal. */
-import type { Device } from "../api.ts";
-import { exits } from "../errors.ts";
+
+import { exits } from "../api/errors.ts";
+import type { Device } from "../api/operations.ts";
 import { ask } from "./ask.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";

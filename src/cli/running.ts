@@ -6,10 +6,10 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemCode } from "../errors.ts";
-import { readRegular } from "../files.ts";
+import { systemCode } from "../api/errors.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { isObject } from "../shape.ts";
+import { readRegular } from "../system/files.ts";
+import { isObject } from "../system/shape.ts";
 
 /** What runs: the daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";

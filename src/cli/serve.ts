@@ -1,9 +1,10 @@
 /** `zapd serve`: the daemon in the foreground, until a signal ends it. */
+
+import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
-import { exits, textOf, ZapdError } from "../errors.ts";
-import { createLog, type Log } from "../log.ts";
-import { version } from "../version.ts";
+import { createLog, type Log } from "../system/log.ts";
+import { version } from "../system/version.ts";
 import type { Context } from "./context.ts";
 import { nothingFound } from "./nothing-found.ts";
 import { logStream } from "./output.ts";
@@ -78,7 +79,7 @@ export function catchStrays(log: Log): void {
   process.on("uncaughtException", (error) => log.error(`nobody caught: ${error.stack ?? error.message}`));
 }
 
-/** A terminal's Ctrl-C comes from the terminal and, moments later, from whoever started this (npm, src/zapd.mjs): it is one. */
+/** A terminal's Ctrl-C comes from the terminal and, moments later, from whoever started this (npm, src/cli/zapd.mjs): it is one. */
 const sameSignal = 500;
 
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */

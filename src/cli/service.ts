@@ -1,8 +1,8 @@
 /** `zapd service`: has the system keep the daemon running, from login on. */
 import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { exits } from "../errors.ts";
-import { answers } from "../socket.ts";
+import { exits } from "../api/errors.ts";
+import { answers } from "../runtime/control-socket.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { mark as plistMark } from "./service/launchd.ts";

@@ -1,7 +1,7 @@
 /** `zapd state`: what a set is doing, in one line. */
 import type { z } from "zod";
-import type { operations, State } from "../api.ts";
-import { printable } from "../log.ts";
+import type { operations, State } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { clock } from "./print.ts";

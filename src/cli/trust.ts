@@ -1,6 +1,6 @@
 /** `zapd trust`: what answers for a device that is on probation is it. */
-import type { Device } from "../api.ts";
-import { printable } from "../log.ts";
+import type { Device } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";

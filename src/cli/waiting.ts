@@ -1,6 +1,6 @@
 /** What a command waits for, told on a terminal while it waits. */
-import type { Device } from "../api.ts";
-import { printable } from "../log.ts";
+import type { Device } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
 import { ask } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { stderr } from "./output.ts";

@@ -1,5 +1,5 @@
 /** Helps on whoever has no default device: the names that there are, and the command with one of them. */
-import type { Device } from "../api.ts";
+import type { Device } from "../api/operations.ts";
 import { ask } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";

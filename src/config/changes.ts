@@ -1,5 +1,5 @@
 /** Reading a patch of the config: flat, dotted keys with plain values, all of it right or all of it refused. */
-import { ZapdError } from "../errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import { problemOf, redacted, settings, suggestion } from "./schema.ts";
 
 const limits = { keys: 64, keyCharacters: 128 } as const;

@@ -3,9 +3,9 @@
  * patch; a refused patch changes no byte; a broken file never stops a running daemon.
  */
 import { basename, dirname } from "node:path";
-import { ZapdError } from "../errors.ts";
-import { makeFolder, sweepTemporaries, writeWhole } from "../files.ts";
-import { closeSecret } from "../owners.ts";
+import { ZapdError } from "../api/errors.ts";
+import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
+import { closeSecret } from "../system/owners.ts";
 import { readChanges } from "./changes.ts";
 import { checkGroups, checkSecret, parseToml, readConfig, type Source, sourceAt } from "./read.ts";
 import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";

@@ -1,10 +1,10 @@
 /** Reading the config file: as text, as TOML, and as settings, each checked. */
 import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
-import { systemCode, textOf, ZapdError } from "../errors.ts";
-import { readUtf8 } from "../files.ts";
-import { checkAbove, checkGroup, checkOwned, followLinks } from "../owners.ts";
-import { isObject } from "../shape.ts";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { readUtf8 } from "../system/files.ts";
+import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
+import { isObject } from "../system/shape.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;

@@ -3,9 +3,9 @@
  * schema of the wire is made from it (zod.ts), so that the daemon starts without building one.
  */
 
-import { isIPv4 } from "../ip.ts";
-import { logLevels } from "../log.ts";
-import { nearest } from "../nearest.ts";
+import { isIPv4 } from "../system/ip.ts";
+import { logLevels } from "../system/log.ts";
+import { nearest } from "../system/nearest.ts";
 
 /** What a setting may hold. */
 export type Kind =

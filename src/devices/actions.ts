@@ -1,7 +1,8 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
-import type { App } from "../api.ts";
-import { sequenceLimits } from "../endpoints.ts";
-import { ZapdError } from "../errors.ts";
+
+import { ZapdError } from "../api/errors.ts";
+import type { App } from "../api/operations.ts";
+import { sequenceLimits } from "../api/routes.ts";
 import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import type { Task } from "./attempts.ts";
 import { appNotFound, type Catalog, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";

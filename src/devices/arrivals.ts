@@ -1,12 +1,13 @@
 /** Devices that come into the registry, and where they are: found by a scan, added by the user, or met elsewhere than before. */
+
+import { textOf, ZapdError } from "../api/errors.ts";
 import type { ConfigFile } from "../config/config.ts";
 import type { Asked, Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
-import type { Finding } from "../discovery/intake.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
 import type { Seats } from "../discovery/seats.ts";
-import { textOf, ZapdError } from "../errors.ts";
-import { type Log, redacted } from "../log.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
+import { type Log, redacted } from "../system/log.ts";
 import type { Entry } from "./entry.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { Merged, Registry } from "./registry.ts";

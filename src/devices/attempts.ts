@@ -1,8 +1,8 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
-import { ZapdError } from "../errors.ts";
-import { type Log, redacted } from "../log.ts";
-import { Ended } from "../platforms/ended.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Connection } from "../platforms/platform.ts";
+import { type Log, redacted } from "../system/log.ts";
+import { Ended } from "../transport/ended.ts";
 import type { Entry } from "./entry.ts";
 import { named } from "./failures.ts";
 import type { Links } from "./links.ts";

@@ -1,9 +1,10 @@
 /** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
-import type { App } from "../api.ts";
-import { ZapdError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+
+import { ZapdError } from "../api/errors.ts";
+import type { App } from "../api/operations.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
-import { listOf, object, oneOf, orNull, recordOf, text, truth } from "../shape.ts";
+import { nearest } from "../system/nearest.ts";
+import { listOf, object, oneOf, orNull, recordOf, text, truth } from "../system/shape.ts";
 import { Store } from "./store.ts";
 
 /** More than any device has: what lists more is not believed, rather than cut without a word. */

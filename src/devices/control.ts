@@ -2,12 +2,13 @@
  * The control path: a name becomes a device, a device a connection, and a connection carries one command, with its
  * place in the queue, its deadline and an error that says whose it is. Knows no platform by name.
  */
-import type { Device, State } from "../api.ts";
-import type { SleepWatch } from "../clock.ts";
+
+import { textOf, ZapdError } from "../api/errors.ts";
+import type { Device, State } from "../api/operations.ts";
 import type { Config } from "../config/config.ts";
-import type { Finding } from "../discovery/intake.ts";
-import { textOf, ZapdError } from "../errors.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
 import type { Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
+import type { SleepWatch } from "../system/clock.ts";
 import { type AttemptDependencies, Attempts, type Task } from "./attempts.ts";
 import type { Catalog } from "./catalog.ts";
 import { describeApp } from "./catalog.ts";

@@ -1,6 +1,6 @@
 /** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
 import type { CredentialKeeper, Credentials as Kept } from "../platforms/platform.ts";
-import { object, recordOf, text } from "../shape.ts";
+import { object, recordOf, text } from "../system/shape.ts";
 import { Store } from "./store.ts";
 
 const longest = 4_096;

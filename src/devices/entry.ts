@@ -1,5 +1,5 @@
 /** One device as the registry keeps it: its shape on disk, its id, and how what it says is merged into what is known. */
-import { ZapdError } from "../errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import {
   type Access,
   type Address,
@@ -13,7 +13,19 @@ import {
   powers,
   type Target,
 } from "../platforms/platform.ts";
-import { instant, listOf, object, oneOf, orMissing, orNull, port, recordOf, text, truth, uuid } from "../shape.ts";
+import {
+  instant,
+  listOf,
+  object,
+  oneOf,
+  orMissing,
+  orNull,
+  port,
+  recordOf,
+  text,
+  truth,
+  uuid,
+} from "../system/shape.ts";
 import { inventName, type Named } from "./names.ts";
 import { firstMet, isStanding, type Place, type Standing } from "./standing.ts";
 

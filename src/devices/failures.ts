@@ -1,5 +1,5 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
-import { ZapdError } from "../errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Entry } from "./entry.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";

@@ -1,6 +1,5 @@
 /** The connection to each device: made when it is first wanted, kept while what it was made from stays the same. */
-import { textOf, ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { textOf, ZapdError } from "../api/errors.ts";
 import {
   type Capability,
   type Connection,
@@ -9,6 +8,7 @@ import {
   type Platform,
   type Surroundings,
 } from "../platforms/platform.ts";
+import type { Log } from "../system/log.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";

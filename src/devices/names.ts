@@ -1,6 +1,6 @@
 /** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
-import { ZapdError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+import { ZapdError } from "../api/errors.ts";
+import { nearest } from "../system/nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

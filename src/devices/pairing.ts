@@ -3,8 +3,9 @@
  * only its success changes anything. Then the device is where it was paired, what it gave takes the place of what was
  * kept, and its probation is over (SECURITY.md 2.4).
  */
-import type { Finding } from "../discovery/intake.ts";
-import { textOf } from "../errors.ts";
+
+import { textOf } from "../api/errors.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
 import type { Connection, DeviceSurroundings, Facts, Credentials as Kept, Platform } from "../platforms/platform.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf, withFacts } from "./entry.ts";

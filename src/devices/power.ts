@@ -1,6 +1,7 @@
 /** Off is a state, not an error: what the last word of a device and its silence say together. */
-import type { State } from "../api.ts";
-import { ZapdError } from "../errors.ts";
+
+import { ZapdError } from "../api/errors.ts";
+import type { State } from "../api/operations.ts";
 import type { Power } from "../platforms/platform.ts";
 
 /** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */

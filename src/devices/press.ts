@@ -1,9 +1,10 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
-import { Pulse } from "../clock.ts";
-import { ZapdError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+
+import { ZapdError } from "../api/errors.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
-import { rest } from "../rest.ts";
+import { Pulse } from "../system/clock.ts";
+import { nearest } from "../system/nearest.ts";
+import { rest } from "../system/sleep.ts";
 import type { Task } from "./attempts.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";

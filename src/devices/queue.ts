@@ -1,6 +1,7 @@
 /** Commands to one device, one at a time in order of arrival. Reads do not come here. */
-import { type SleepWatch, stopwatch, tooOld } from "../clock.ts";
-import { ZapdError } from "../errors.ts";
+
+import { ZapdError } from "../api/errors.ts";
+import { type SleepWatch, stopwatch, tooOld } from "../system/clock.ts";
 
 const maxWaiting = 32;
 /** A key that is older than this is better dropped than pressed late (SECURITY.md R14). */

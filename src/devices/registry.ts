@@ -1,8 +1,8 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
-import { ZapdError } from "../errors.ts";
-import { readRegular } from "../files.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Address, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
-import { isObject, object, text, uuid } from "../shape.ts";
+import { readRegular } from "../system/files.ts";
+import { isObject, object, text, uuid } from "../system/shape.ts";
 import {
   type Entry,
   givesWay,

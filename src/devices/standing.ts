@@ -3,7 +3,7 @@
  * (SECURITY.md 2.4). Pure: who answered and what time it is are given. An address is host and control port.
  */
 import type { Address } from "../platforms/platform.ts";
-import { instant, listOf, object, oneOf, orMissing, port, text } from "../shape.ts";
+import { instant, listOf, object, oneOf, orMissing, port, text } from "../system/shape.ts";
 
 /** After this many milliseconds without a rival, what answers is plausible. */
 export const settlesAfter = 24 * 60 * 60 * 1_000;

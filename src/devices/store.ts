@@ -2,8 +2,8 @@
  * A value kept in one JSON file. Changes made at the same time share one write and all wait for it; none is visible
  * before it is on disk, so nothing that was answered can be lost, and a write that fails leaves nothing to undo.
  */
-import { textOf, type ZapdError } from "../errors.ts";
-import { readRegular, setAside, writeWhole } from "../files.ts";
+import { textOf, type ZapdError } from "../api/errors.ts";
+import { readRegular, setAside, writeWhole } from "../system/files.ts";
 
 const version = 1;
 /** At most one write in this time, however many changes come. */

@@ -1,8 +1,8 @@
 /** How far what answers as a device is believed to be it, and what is withheld from it meanwhile (SECURITY.md 2.4). */
-import { textOf, ZapdError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Neighbours } from "../neighbours.ts";
+import { textOf, ZapdError } from "../api/errors.ts";
 import type { Address, CredentialKeeper } from "../platforms/platform.ts";
+import type { Log } from "../system/log.ts";
+import type { Neighbours } from "../system/neighbours.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Entry } from "./entry.ts";
 import { inCommand } from "./names.ts";

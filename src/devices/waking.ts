@@ -1,5 +1,5 @@
 /** Wake, wait, act: a command to a device that is asleep wakes it first; one to a device that has moved follows it. */
-import { ZapdError } from "../errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Connection } from "../platforms/platform.ts";
 import type { Attempts, Task } from "./attempts.ts";
 import type { Entry } from "./entry.ts";

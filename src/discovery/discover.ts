@@ -2,14 +2,15 @@
  * Finding devices: every platform's search at once, over SSDP and mDNS on every interface, and the configured hosts
  * directly. Knows no platform: a platform says what to ask, how to read an answer, and who lives at an address.
  */
+
+import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import { textOf, ZapdError } from "../errors.ts";
 import type { Address, Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
-import { rest } from "../rest.ts";
+import { rest } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
-import { addressOf, type Finding, Intake } from "./intake.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
+import { addressOf, type Finding, Intake } from "./probe-queue.ts";
 import type { Seats } from "./seats.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";

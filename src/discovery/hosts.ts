@@ -1,6 +1,6 @@
 /** Addresses that users give: read, resolved once, and checked before anything is sent there (SECURITY.md T7). */
-import { ZapdError } from "../errors.ts";
-import { isIP, isIPv4 } from "../ip.ts";
+import { ZapdError } from "../api/errors.ts";
+import { isIP, isIPv4 } from "../system/ip.ts";
 import { interfacesNow } from "./interfaces.ts";
 
 /** Splits `host`, `host:port`, `[v6]` and `[v6]:port`; fails with `invalid_host`. */

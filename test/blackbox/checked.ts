@@ -1,7 +1,7 @@
 /** Calls that check what every answer must be: the status of its code, the envelope, the schema, and no vendor's word. */
 import { expect } from "bun:test";
 import type { z } from "zod";
-import { Failure, operations, success } from "../../src/api.ts";
+import { Failure, operations, success } from "../../src/api/operations.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
 import type { FakeRoku } from "./fake-roku.ts";
 

@@ -1,7 +1,7 @@
 /** A set gone wrong in every way: an envelope in time, a flat daemon, and nobody else the worse for it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { Failure } from "../../src/api.ts";
+import { Failure } from "../../src/api/operations.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { add, at, type Name, succeed, until } from "./checked.ts";

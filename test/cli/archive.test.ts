@@ -17,7 +17,7 @@ import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
 import { writeArchive } from "../../src/cli/archive.ts";
 import { packageFiles } from "../../src/cli/package-files.ts";
-import { withZip } from "../../src/platforms/zip.ts";
+import { withZip } from "../../src/platforms/roku/zip.ts";
 import { root } from "../support/sources.ts";
 
 let folder = "";

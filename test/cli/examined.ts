@@ -1,5 +1,5 @@
 /** An examination of a machine that a test has made up. */
-import type { Device } from "../../src/api.ts";
+import type { Device } from "../../src/api/operations.ts";
 import type { Asked } from "../../src/cli/ask.ts";
 import type { Examination, Met } from "../../src/cli/doctor/examination.ts";
 import type { Probe } from "../../src/cli/doctor/probe.ts";

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.leave());
 
-const bin = join(root, "src/zapd.mjs");
+const bin = join(root, "src/cli/zapd.mjs");
 const zapd = (...words: string[]) => home.run("node", [bin, ...words]);
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const patch = (body: unknown) =>

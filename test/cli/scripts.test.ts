@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exits } from "../../src/api/errors.ts";
 import { commands } from "../../src/cli/commands.ts";
-import { exits } from "../../src/errors.ts";
 import { readScript, type Step, shows } from "./script.ts";
 import { act, type Ended, type Stage, setStage } from "./stage.ts";
 

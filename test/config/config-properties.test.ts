@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, defaultOf, settingOf, settings } from "../../src/config/schema.ts";
-import { ZapdError } from "../../src/errors.ts";
 import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/fuzz.ts";
 

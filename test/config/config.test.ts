@@ -3,9 +3,9 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { defaultOf, settingOf, settings } from "../../src/config/schema.ts";
-import { ZapdError } from "../../src/errors.ts";
 
 const root = mkdtempSync(join(tmpdir(), "zapd-config-"));
 let folder = root;

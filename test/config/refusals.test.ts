@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ErrorCode } from "../../src/api/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { settings } from "../../src/config/schema.ts";
-import type { ErrorCode } from "../../src/errors.ts";
-import { ZapdError } from "../../src/errors.ts";
 import { measured } from "../support/evidence.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-refusals-"));

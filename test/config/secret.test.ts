@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { operations } from "../../src/api.ts";
+import { operations } from "../../src/api/operations.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { furnish, type Room, soundPackage } from "../support/room.ts";
 

@@ -1,6 +1,6 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
-import { ZapdError } from "../../src/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 import type {
   Archive,
   Connection,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { readPress } from "../../src/devices/press.ts";
-import { ZapdError } from "../../src/errors.ts";
 import { keys } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { Arrivals } from "../../src/devices/arrivals.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
@@ -9,9 +10,8 @@ import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust } from "../../src/devices/trust.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
-import { ZapdError } from "../../src/errors.ts";
-import { createLog } from "../../src/log.ts";
 import type { Address } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 

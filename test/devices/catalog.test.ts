@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { App } from "../../src/api.ts";
+import { ZapdError } from "../../src/api/errors.ts";
+import { App } from "../../src/api/operations.ts";
 import { appNotFound, Catalog, describeApp, findApp, mergeApps } from "../../src/devices/catalog.ts";
-import { ZapdError } from "../../src/errors.ts";
 import type { PlatformApp } from "../../src/platforms/platform.ts";
 
 let count = 0;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import { ZapdError } from "../../src/errors.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";

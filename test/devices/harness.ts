@@ -10,8 +10,8 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust } from "../../src/devices/trust.ts";
-import { createLog } from "../../src/log.ts";
 import type { Connection, DeviceSurroundings, Facts, Platform, Target } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
 import { FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 

@@ -1,6 +1,6 @@
 /** The written list never says what is not so any more. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Device } from "../../src/api.ts";
+import type { Device } from "../../src/api/operations.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Listing } from "../../src/devices/listing.ts";
 import { defaultConfig, type House, openHouse } from "./harness.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ZapdError } from "../../src/api/errors.ts";
 import { checkName, inventName, resolveName } from "../../src/devices/names.ts";
-import { ZapdError } from "../../src/errors.ts";
 
 const named = (...names: string[]) =>
   names.map((name, at) => ({ name, id: `00000000-0000-5000-8000-00000000000${at}` }));

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ZapdError } from "../../src/api/errors.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import { ZapdError } from "../../src/errors.ts";
 import type { PairingAnswer } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";

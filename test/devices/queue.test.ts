@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
-import type { ZapdError } from "../../src/errors.ts";
 
 const never = new AbortController().signal;
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: never, ...more });

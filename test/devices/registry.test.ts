@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { idOf, type Sighting, targetOf } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import type { ZapdError } from "../../src/errors.ts";
 import type { Facts } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 

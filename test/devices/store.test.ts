@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import type { ZapdError } from "../../src/api/errors.ts";
 import { Store } from "../../src/devices/store.ts";
-import type { ZapdError } from "../../src/errors.ts";
 
 interface Numbers {
   readonly numbers: readonly number[];

@@ -1,7 +1,7 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import { ZapdError } from "../../src/errors.ts";
 import type { Connection, Waking } from "../../src/platforms/platform.ts";
 import { type House, never, openHouse } from "./harness.ts";
 

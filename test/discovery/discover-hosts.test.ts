@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 import type { Address } from "../../src/platforms/platform.ts";
-import { rest } from "../../src/rest.ts";
+import { rest } from "../../src/system/sleep.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { look, platformFor } from "./harness.ts";

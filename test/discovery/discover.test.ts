@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ZapdError } from "../../src/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { announce } from "../support/mdns-service.ts";
 import { found, whyNoSearches } from "../support/ssdp-responder.ts";

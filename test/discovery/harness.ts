@@ -2,7 +2,7 @@
 import { afterAll } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
-import type { Finding } from "../../src/discovery/intake.ts";
+import type { Finding } from "../../src/discovery/probe-queue.ts";
 import type { Address, Facts, Finder, Platform, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { found, type Responder, startResponder } from "../support/ssdp-responder.ts";

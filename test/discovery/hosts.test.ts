@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ZapdError } from "../../src/api/errors.ts";
 import { resolveHost, splitHost } from "../../src/discovery/hosts.ts";
 import { interfacesNow, isOnLink, isThisMachine, wantedInterfaces } from "../../src/discovery/interfaces.ts";
-import { ZapdError } from "../../src/errors.ts";
 
 function codeOf(error: unknown): string {
   return error instanceof ZapdError ? error.code : `not ours: ${String(error)}`;

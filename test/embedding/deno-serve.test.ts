@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Failure } from "../../src/api.ts";
+import { Failure } from "../../src/api/operations.ts";
 import { denoFlags, freePort } from "../support/daemon.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient, ZapdError } from "../../src/client.ts";
+import { createClient, ZapdError } from "../../src/api/client.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
 

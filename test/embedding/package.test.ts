@@ -108,7 +108,7 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 test("it holds the library, its types and its papers, and nothing else", () => {
   const strays = files.filter(
     (file) =>
-      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml|src\/zapd\.mjs)$/.test(
+      !/^(dist\/npm\/(package\.json|src\/.*\.(js|d\.ts))|package\.json|README\.md|CHANGELOG\.md|config\.toml|src\/cli\/zapd\.mjs)$/.test(
         file,
       ),
   );
@@ -118,7 +118,7 @@ test("it holds the library, its types and its papers, and nothing else", () => {
 });
 
 test("its command says that the program is made elsewhere", () => {
-  const { status, stderr } = spawnSync("node", [join(project, "node_modules/zapd/src/zapd.mjs"), "devices"], {
+  const { status, stderr } = spawnSync("node", [join(project, "node_modules/zapd/src/cli/zapd.mjs"), "devices"], {
     encoding: "utf8",
   });
   expect([status, stderr]).toEqual([1, expect.stringContaining("npm run build")]);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
-import { operations } from "../../src/api.ts";
+import { operations } from "../../src/api/operations.ts";
 import { zip } from "../blackbox/packages.ts";
 import { answerProblems, at } from "./document.ts";
 import { furnishHouse, type House, password } from "./house.ts";

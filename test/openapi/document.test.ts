@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Failure, operations } from "../../src/api.ts";
+import { codes } from "../../src/api/errors.ts";
+import { openApiText } from "../../src/api/openapi.ts";
+import { Failure, operations } from "../../src/api/operations.ts";
+import { sequenceLimits } from "../../src/api/routes.ts";
 import { settings } from "../../src/config/schema.ts";
 import { checkName } from "../../src/devices/names.ts";
 import { readPress } from "../../src/devices/press.ts";
-import { sequenceLimits } from "../../src/endpoints.ts";
-import { codes } from "../../src/errors.ts";
-import { openApiText } from "../../src/openapi.ts";
 import { keys } from "../../src/platforms/platform.ts";
-import { version } from "../../src/version.ts";
+import { version } from "../../src/system/version.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
 import { sourcesIn } from "../support/sources.ts";
 import { answerProblems, at, documented, frozenFile, problems } from "./document.ts";
@@ -31,9 +31,9 @@ async function call(method: string, path = "/openapi.json", headers: Record<stri
   return zapd.fetch(new Request(`http://127.0.0.1:7272${path}`, init));
 }
 
-test("src/openapi.json is current", () => {
+test("src/api/openapi.json is current", () => {
   const current = readFileSync(frozenFile, "utf8") === openApiText(version);
-  expect(current ? "current" : "src/openapi.json is not what the code says: npm run openapi").toBe("current");
+  expect(current ? "current" : "src/api/openapi.json is not what the code says: npm run openapi").toBe("current");
 });
 
 describe("served", async () => {
@@ -75,8 +75,8 @@ describe("served", async () => {
   test("and loaded only then", () => {
     const early = sourcesIn("src").flatMap(({ path, imports }) =>
       imports
-        .filter(({ from, late, typeOnly }) => from.startsWith("src/openapi") && !late && !typeOnly)
-        .filter(() => !path.startsWith("src/openapi"))
+        .filter(({ from, late, typeOnly }) => from.startsWith("src/api/openapi") && !late && !typeOnly)
+        .filter(() => !path.startsWith("src/api/openapi"))
         .map(({ from }) => `${path} imports ${from}`),
     );
     expect(early).toEqual([]);

@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { createOpenApi } from "../../src/openapi.ts";
-import { version } from "../../src/version.ts";
+import { createOpenApi } from "../../src/api/openapi.ts";
+import { version } from "../../src/system/version.ts";
 import { root } from "../support/sources.ts";
 
-export const frozenFile = join(root, "src/openapi.json");
+export const frozenFile = join(root, "src/api/openapi.json");
 
 export type Path = readonly (string | number)[];
 type Part = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-/** `npm run openapi`: writes the document to `src/openapi.json`. */
-import { openApiText } from "../../src/openapi.ts";
-import { version } from "../../src/version.ts";
+/** `npm run openapi`: writes the document to `src/api/openapi.json`. */
+import { openApiText } from "../../src/api/openapi.ts";
+import { version } from "../../src/system/version.ts";
 import { frozenFile } from "./document.ts";
 
 await Bun.write(frozenFile, openApiText(version));

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { operations } from "../../src/api.ts";
+import { codes } from "../../src/api/errors.ts";
+import { operations } from "../../src/api/operations.ts";
 import { configOf, restartKeys, settingOf, settings } from "../../src/config/schema.ts";
-import { codes } from "../../src/errors.ts";
 import { keys } from "../../src/platforms/platform.ts";
 
 const readme = readFileSync(join(import.meta.dir, "..", "..", "README.md"), "utf8");

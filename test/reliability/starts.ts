@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answers } from "../../src/socket.ts";
+import { answers } from "../../src/runtime/control-socket.ts";
 import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeFolder, writeWhole } from "../../src/files.ts";
-import { withArchive } from "../../src/routes/upload.ts";
+import { withArchive } from "../../src/server/upload.ts";
+import { makeFolder, writeWhole } from "../../src/system/files.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { soundPackage } from "../support/room.ts";
 

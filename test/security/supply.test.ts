@@ -116,7 +116,7 @@ describe("T26 the runtimes", () => {
   });
 
   test("T26 are each held to the doors: guard, framing, sizes, slow callers, faults", () => {
-    const doors = ["test/blackbox", "test/routes/guard", "test/routes/limits", "test/security/raw-"];
+    const doors = ["test/blackbox", "test/server/guard", "test/server/limits", "test/security/raw-"];
     const gate = readFileSync(join(root, ".ci/run"), "utf8");
     for (const runtime of ["binary", "deno"]) {
       const words = own.scripts[`test:${runtime}`]?.split(" ") ?? [];

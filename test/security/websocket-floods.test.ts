@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 import net from "node:net";
 import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
-import { ZapdError } from "../../src/errors.ts";
-import { openWebSocket } from "../../src/platforms/websocket.ts";
-import { FrameReader } from "../../src/platforms/websocket-frames.ts";
+import { ZapdError } from "../../src/api/errors.ts";
+import { openWebSocket } from "../../src/transport/websocket.ts";
+import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/fuzz.ts";
 

@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { Connection } from "../slow/bench/connection.ts";
-import { percentile } from "../slow/bench/figures.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { requestOf } from "../support/raw-http.ts";
+import { Connection } from "./bench/connection.ts";
+import { percentile } from "./bench/figures.ts";
 import { some } from "./length.ts";
 import { startTypingSets } from "./typing-sets.ts";
 

@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { Connection } from "../slow/bench/connection.ts";
-import { percentile } from "../slow/bench/figures.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { requestOf } from "../support/raw-http.ts";
+import { Connection } from "./bench/connection.ts";
+import { percentile } from "./bench/figures.ts";
 import { some } from "./length.ts";
 import { slopeOf } from "./slope.ts";
 

@@ -1,7 +1,7 @@
 /** Simulated sets in a process of their own, which write down what is typed on them: `startTypingSets` is its other end. */
 import { createServer } from "node:net";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { obey, Worker } from "../slow/bench/worker.ts";
+import { obey, Worker } from "./bench/worker.ts";
 
 const sets: { simulator: RokuSimulator; typed: string; hangs: boolean }[] = [];
 

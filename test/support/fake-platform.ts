@@ -1,6 +1,6 @@
 /** A platform that is nothing but an object: what the daemon needs of one, and no network. */
 
-import { ZapdError } from "../../src/errors.ts";
+import { ZapdError } from "../../src/api/errors.ts";
 import type {
   Address,
   Connection,

@@ -1,6 +1,6 @@
 /** What a check is. All run at once, each with a deadline, and are told in the order of their table. */
-import { textOf } from "../../errors.ts";
-import { printable } from "../../log.ts";
+import { textOf } from "../../api/errors.ts";
+import { printable } from "../../system/log.ts";
 import type { Examination } from "./examination.ts";
 
 export type Verdict = "ok" | "warn" | "fail";

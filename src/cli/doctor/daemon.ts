@@ -1,7 +1,7 @@
 /** Checks of the daemon itself: whether it runs, its port, its socket. */
 import { lstat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { version } from "../../version.ts";
+import { version } from "../../system/version.ts";
 import { shellWord } from "../print.ts";
 import { homely } from "../words.ts";
 import { type Finding, fail, ok, warn } from "./check.ts";

@@ -1,6 +1,6 @@
 /** Checks of each known device: whether it answers, and what its settings let through. All through the daemon. */
 import type { z } from "zod";
-import type { Device, operations, State } from "../../api.ts";
+import type { Device, operations, State } from "../../api/operations.ts";
 import type { Asked } from "../ask.ts";
 import { devicePath } from "../client.ts";
 import type { Failure } from "../failure.ts";

@@ -1,10 +1,10 @@
 /** What several checks need, found out once: the daemon behind its socket, the config, the network, the devices. */
 import net from "node:net";
 import type { z } from "zod";
-import type { Device, operations } from "../../api.ts";
+import { systemCode, ZapdError } from "../../api/errors.ts";
+import type { Device, operations } from "../../api/operations.ts";
 import type { Config } from "../../config/config.ts";
 import { type Interface, wantedInterfaces } from "../../discovery/interfaces.ts";
-import { systemCode, ZapdError } from "../../errors.ts";
 import { type Asked, ask } from "../ask.ts";
 import type { Machine } from "./machine.ts";
 import { type Probe, probeMulticast } from "./probe.ts";

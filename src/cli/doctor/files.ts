@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { access, constants, readdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemCode } from "../../errors.ts";
+import { systemCode } from "../../api/errors.ts";
 import { shellWord } from "../print.ts";
 import { homely } from "../words.ts";
 import { type Finding, fail, ok, warn } from "./check.ts";

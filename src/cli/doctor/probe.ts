@@ -1,10 +1,10 @@
 /** Whether multicast really comes through: a datagram of ours to the group, heard by a second socket, and the search of discovery. */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
+import { systemCode, textOf } from "../../api/errors.ts";
 import { type Interface, isThisMachine } from "../../discovery/interfaces.ts";
 import { searchSsdp } from "../../discovery/ssdp.ts";
 import { ScanWindow } from "../../discovery/window.ts";
-import { systemCode, textOf } from "../../errors.ts";
 
 const group = "239.255.255.250";
 const listensFor = 1_000;

@@ -1,5 +1,5 @@
 /** Lines of the screen: pieces of text with a style each, cut to a width, and only then written as a terminal takes them. */
-import { printable } from "../../log.ts";
+import { printable } from "../../system/log.ts";
 import { columnsOf, cut } from "../print.ts";
 
 export type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";

@@ -1,6 +1,6 @@
 /** The calls that the remote makes to the daemon. Each has its deadline, and a failure is an answer. */
 import type { z } from "zod";
-import type { App, Device, operations } from "../../api.ts";
+import type { App, Device, operations } from "../../api/operations.ts";
 import { type Asked, ask } from "../ask.ts";
 import { devicePath } from "../client.ts";
 import type { Context } from "../context.ts";

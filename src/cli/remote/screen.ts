@@ -1,6 +1,6 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
-import type { Device } from "../../api.ts";
-import { printable } from "../../log.ts";
+import type { Device } from "../../api/operations.ts";
+import { printable } from "../../system/log.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, wrap } from "../print.ts";
 import { doing } from "../state.ts";

@@ -5,8 +5,8 @@
 import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
-import { textOf } from "../../errors.ts";
-import { printable } from "../../log.ts";
+import { textOf } from "../../api/errors.ts";
+import { printable } from "../../system/log.ts";
 import { decode, flush, type Input } from "./input.ts";
 
 /** Alternate screen, no cursor, no wrapping, pasted text marked as such; and all of it back. */

@@ -1,5 +1,5 @@
 /** One event, one step of the remote. */
-import { printable } from "../../log.ts";
+import { printable } from "../../system/log.ts";
 import type { Failure } from "../failure.ts";
 import { updateInput } from "./keys.ts";
 import { deviceOf, type Event, type Model, type Step } from "./model.ts";

@@ -2,8 +2,8 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { exits, systemCode } from "../../errors.ts";
-import { makeFolder, writeWhole } from "../../files.ts";
+import { exits, systemCode } from "../../api/errors.ts";
+import { makeFolder, writeWhole } from "../../system/files.ts";
 import { CommandError } from "../failure.ts";
 
 /** What a program did; `status` is `null` when there is no such program. */

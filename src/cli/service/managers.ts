@@ -1,7 +1,7 @@
 /** The service managers: systemd for a user of Linux, launchd for a user of macOS. */
 import { join } from "node:path";
-import { exits } from "../../errors.ts";
-import { makeFolder } from "../../files.ts";
+import { exits } from "../../api/errors.ts";
+import { makeFolder } from "../../system/files.ts";
 import { CommandError } from "../failure.ts";
 import { label, plistText } from "./launchd.ts";
 import { type Manager, mustRun, type Run } from "./manager.ts";

@@ -1,7 +1,7 @@
 /** What the service is to run: the very program that runs now, by absolute paths. */
 import { resolve } from "node:path";
+import { exits } from "../../api/errors.ts";
 import { configPath, stateFolder } from "../../config/paths.ts";
-import { exits } from "../../errors.ts";
 import { CommandError } from "../failure.ts";
 
 /** The words of the command line, and the variables that it needs to find the same config and state. */

@@ -1,7 +1,8 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
-import { ZapdError } from "../../errors.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { Ended } from "../ended.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { Ended } from "../../transport/ended.ts";
+import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type {
   Capability,
   Connection,
@@ -12,7 +13,6 @@ import type {
   Target,
   Waking,
 } from "../platform.ts";
-import { callUntilAwake } from "../wake.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
 import { KodiDevice } from "./device.ts";

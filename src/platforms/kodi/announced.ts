@@ -1,5 +1,5 @@
 /** What a Kodi announces over mDNS (players.md 2.3), and what it tells of its own ports. */
-import { asJson, type Json } from "../json.ts";
+import { asJson, type Json } from "../../transport/json.ts";
 
 /** Its web server. */
 export const httpType = "_xbmc-jsonrpc-h._tcp";

@@ -1,6 +1,6 @@
 /** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
-import { ZapdError } from "../../errors.ts";
-import { asJson, type Json, listOf, text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { blameDialog, dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";

@@ -1,13 +1,13 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { Ended } from "../ended.ts";
-import { asJson, isJson, type Json, text } from "../json.ts";
-import { Link } from "../link.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { Ended } from "../../transport/ended.ts";
+import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { Link } from "../../transport/session.ts";
+import { isRefused } from "../../transport/socket.ts";
+import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
-import { readMac } from "../wake.ts";
-import { isRefused } from "../wire.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { Field } from "./field.ts";
 import { PushedState } from "./pushed.ts";

@@ -1,6 +1,6 @@
 /** Dialogs take everything that is sent, and Kodi says OK all the same (players.md 7.3): what is done is looked at. */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import { busyWindow, isDialog, type Window } from "./protocol.ts";
 import { windowOf } from "./state.ts";

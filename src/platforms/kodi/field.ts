@@ -2,7 +2,7 @@
  * What stands in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so what is
  * there is read, and sent again with what is typed behind it.
  */
-import { rest } from "../../rest.ts";
+import { rest } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import type { Window } from "./protocol.ts";
 

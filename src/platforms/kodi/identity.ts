@@ -1,10 +1,10 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { deadline } from "../http.ts";
-import { asJson, isJson, type Json, text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
+import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
-import { readMac } from "../wake.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { AsksLogin, HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";

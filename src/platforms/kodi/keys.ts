@@ -1,7 +1,7 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
-import { ZapdError } from "../../errors.ts";
-import { HungUp } from "../hung-up.ts";
-import { isJson, type Json } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { HungUp } from "../../transport/hung-up.ts";
+import { isJson, type Json } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";

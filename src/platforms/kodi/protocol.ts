@@ -1,5 +1,5 @@
 /** What Kodi says, read into zapd's words. Pure. Facts and their evidence: protocols/players.md 7, by section. */
-import { asJson, isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
 

@@ -1,5 +1,5 @@
 /** What a Kodi does, as it was last read and as its notifications changed it since (players.md 7.1). */
-import { asJson, type Json } from "../json.ts";
+import { asJson, type Json } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState } from "../platform.ts";
 import { addonOf, appOf, describePlayback, type Playing, readTime } from "./protocol.ts";
 

@@ -1,7 +1,7 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { ZapdError } from "../../errors.ts";
-import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
-import { asJson, isJson, type Json } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
+import { asJson, isJson, type Json } from "../../transport/json.ts";
 import type { Address, Surroundings } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;

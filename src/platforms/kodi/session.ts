@@ -2,12 +2,12 @@
  * The WebSocket of a Kodi, which pushes what happens, and over which it can be asked (players.md 7.1). It is never sent a
  * ping, and left without a goodbye: Kodi answers a close frame with a text frame that holds it.
  */
-import { deadline } from "../http.ts";
-import { asJson, isJson, type Json } from "../json.ts";
-import type { Ending, Session } from "../link.ts";
+import { deadline } from "../../transport/http.ts";
+import { asJson, isJson, type Json } from "../../transport/json.ts";
+import { Questions } from "../../transport/rpc.ts";
+import type { Ending, Session } from "../../transport/session.ts";
+import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, Surroundings } from "../platform.ts";
-import { Questions } from "../questions.ts";
-import { openWebSocket, type WebSocketLine } from "../websocket.ts";
 import { parsed, resultIn } from "./rpc.ts";
 
 const askEvery = 8_000;

@@ -1,5 +1,5 @@
 /** Reading what a Kodi does (players.md 7.2): each part may fail alone. */
-import { asJson, isJson, type Json, text } from "../json.ts";
+import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";

@@ -1,9 +1,9 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
-import { Pulse } from "../../clock.ts";
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { DeviceHttp } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { Pulse } from "../../system/clock.ts";
+import { rest } from "../../system/sleep.ts";
+import { DeviceHttp } from "../../transport/http.ts";
 import type { Capability, Connection, DeviceSurroundings, Key, Platform, PlatformState, Target } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";

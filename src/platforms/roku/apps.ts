@@ -1,7 +1,7 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { deadline } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
 import { accessHint, paths } from "./paths.ts";

@@ -3,8 +3,8 @@
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
 import type net from "node:net";
-import { systemCode, textOf, ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
+import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./paths.ts";
 

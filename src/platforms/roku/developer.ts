@@ -1,7 +1,7 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { DeviceHttp } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { DeviceHttp } from "../../transport/http.ts";
 import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";

@@ -2,9 +2,9 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { ZapdError } from "../../errors.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { type Answer, bodyText, DeviceHttp, type Read } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
 import type { Said } from "./identity.ts";
 import { accessHint, paths, remoteHint } from "./paths.ts";
@@ -99,7 +99,7 @@ export class Ecp {
     const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven, ...(check && { check }) });
     if (answer.status === 404 || answer.status === 400) return null;
     await this.#accept(answer, what, signal);
-    const { documentText } = await import("../xml.ts");
+    const { documentText } = await import("../../transport/xml.ts");
     return documentText(answer);
   }
 
@@ -179,7 +179,7 @@ interface Who extends Said {
  */
 async function whoAnswers(read: Read): Promise<Who> {
   const { readDescription, readDeviceInfo } = await import("./identity.ts");
-  const { documentText } = await import("../xml.ts");
+  const { documentText } = await import("../../transport/xml.ts");
   const asked = await attempt(async () => {
     const answer = await read(paths.deviceInfo);
     return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };

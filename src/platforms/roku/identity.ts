@@ -1,8 +1,8 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
-import { ZapdError } from "../../errors.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { readMac } from "../../transport/wake-on-lan.ts";
+import { child, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { Access, Facts, Kind, Power } from "../platform.ts";
-import { readMac } from "../wake.ts";
-import { child, childText, type Element, readXml } from "../xml.ts";
 
 /** What a Roku may have beyond the keys of every Roku. */
 export type Trait = "volume" | "power" | "inputs";

@@ -1,10 +1,10 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
-import { ZapdError } from "../../errors.ts";
-import { answerChallenge, type Challenge, readChallenge } from "../digest.ts";
-import { bodyText, type DeviceHttp } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { bodyText, type DeviceHttp } from "../../transport/http.ts";
+import type { Exchange } from "../../transport/socket.ts";
 import type { Archive } from "../platform.ts";
-import type { Exchange } from "../wire.ts";
+import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 import { developerHint } from "./paths.ts";
 

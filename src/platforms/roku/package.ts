@@ -1,7 +1,7 @@
 /** A Roku package: a ZIP with a `manifest` of `key=value` lines at its root (protocols/roku.md 2.1). */
-import { ZapdError } from "../../errors.ts";
+import { ZapdError } from "../../api/errors.ts";
 import type { Archive, InstallResult } from "../platform.ts";
-import { withZip } from "../zip.ts";
+import { withZip } from "./zip.ts";
 
 const manifestBytes = 64 * 1024;
 

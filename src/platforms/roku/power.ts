@@ -1,10 +1,10 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { deadline } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { deadline } from "../../transport/http.ts";
+import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { Surroundings, Target, Waking } from "../platform.ts";
-import { callUntilAwake } from "../wake.ts";
 import type { Ecp } from "./ecp.ts";
 import { paths } from "./paths.ts";
 

@@ -2,8 +2,9 @@
  * What Roku sets say, read into zapd's words. Pure: documents in, values out. Facts and their evidence:
  * protocols/roku.md, by section.
  */
+
+import { child, childrenOf, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { PlatformApp, PlatformState, Playback } from "../platform.ts";
-import { child, childrenOf, childText, type Element, readXml } from "../xml.ts";
 import { inputOf } from "./paths.ts";
 import { rokuServices } from "./services.ts";
 

@@ -1,6 +1,6 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
-import { ZapdError } from "../../errors.ts";
-import type { Link } from "../link.ts";
+import { ZapdError } from "../../api/errors.ts";
+import type { Link } from "../../transport/session.ts";
 import type { Capability, Connection, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { linkTo, type Ready } from "./connection.ts";

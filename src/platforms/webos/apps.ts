@@ -1,5 +1,5 @@
 /** Apps of a set: launched with their deep link and seen, and closed (smart-tvs.md 2.4). */
-import { ZapdError } from "../../errors.ts";
+import { ZapdError } from "../../api/errors.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ready } from "./connection.ts";
 import { SetFailure } from "./failures.ts";

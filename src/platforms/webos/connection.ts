@@ -1,9 +1,9 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
-import { ZapdError } from "../../errors.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { deadline } from "../http.ts";
-import { isJson } from "../json.ts";
-import { Link, type Session } from "../link.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { deadline } from "../../transport/http.ts";
+import { isJson } from "../../transport/json.ts";
+import { Link, type Session } from "../../transport/session.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { HungUp } from "./failures.ts";
 import { knownFacts } from "./identity.ts";

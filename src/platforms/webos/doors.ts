@@ -2,10 +2,10 @@
  * By which port a set is reached (smart-tvs.md 2.2): wss on 3001, which firmware of 2022 on wants and sets of before 2018
  * lack, or ws on 3000. What worked is remembered; on any failure of one the other is tried.
  */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import { text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import { text } from "../../transport/json.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
 import { HungUp, Unproven } from "./failures.ts";
 import { type Payload, uris } from "./protocol.ts";

@@ -1,6 +1,6 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { ZapdError } from "../../errors.ts";
-import { text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { text } from "../../transport/json.ts";
 import type { Payload } from "./protocol.ts";
 
 /** Characters of a set's own words that a message repeats. */

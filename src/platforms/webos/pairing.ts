@@ -1,5 +1,5 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { ZapdError } from "../../errors.ts";
+import { ZapdError } from "../../api/errors.ts";
 import type { CredentialKeeper } from "../platform.ts";
 import { HungUp, SetFailure } from "./failures.ts";
 import { registration } from "./protocol.ts";

@@ -1,8 +1,8 @@
 /** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
-import { ZapdError } from "../../errors.ts";
-import { text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { text } from "../../transport/json.ts";
+import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
-import { openWebSocket, type WebSocketLine } from "../websocket.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 

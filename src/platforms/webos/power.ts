@@ -1,10 +1,10 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { Elsewhere } from "../elsewhere.ts";
-import type { Link } from "../link.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
+import type { Link } from "../../transport/session.ts";
+import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
-import { callUntilAwake } from "../wake.ts";
 import type { Ready } from "./connection.ts";
 import { HungUp, SetFailure, Unproven } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";

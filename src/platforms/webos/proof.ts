@@ -2,9 +2,9 @@
  * Who must answer before the key is said (SECURITY.md 2.4). Every set shows the same certificate and says its uuid to
  * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
  */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { Elsewhere } from "../elsewhere.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { Elsewhere } from "../../transport/elsewhere.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { doorsOf, type Entered, enter, isStandIn } from "./doors.ts";
 import { Unproven } from "./failures.ts";

@@ -1,8 +1,8 @@
 /** What an LG webOS set says, read into zapd's words. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
-import { ZapdError } from "../../errors.ts";
-import { isJson, type Json, listOf, text } from "../json.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { isJson, type Json, listOf, text } from "../../transport/json.ts";
+import { readMac } from "../../transport/wake-on-lan.ts";
 import type { PlatformApp, Playback, Power } from "../platform.ts";
-import { readMac } from "../wake.ts";
 import { webosServices } from "./services.ts";
 
 export type Payload = Json;

@@ -2,13 +2,13 @@
  * One conversation with a set (smart-tvs.md 2.2 to 2.4): requests and subscriptions by id over one WebSocket, which is
  * asked every few seconds whether it still lives: a set on its way to standby often leaves it open and silent.
  */
-import { ZapdError } from "../../errors.ts";
-import { deadline } from "../http.ts";
-import { asJson, isJson, text } from "../json.ts";
-import type { Ending, Session } from "../link.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { deadline } from "../../transport/http.ts";
+import { asJson, isJson, text } from "../../transport/json.ts";
+import { Questions } from "../../transport/rpc.ts";
+import type { Ending, Session } from "../../transport/session.ts";
+import { type LineEnd, openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, Surroundings } from "../platform.ts";
-import { Questions } from "../questions.ts";
-import { type LineEnd, openWebSocket, type WebSocketLine } from "../websocket.ts";
 import { failureOf } from "./failures.ts";
 import type { Payload } from "./protocol.ts";
 

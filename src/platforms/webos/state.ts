@@ -2,9 +2,9 @@
  * What a set pushes, kept, and asked for where it was not said since the last command, or where it was never seen to push
  * (smart-tvs.md 2.4).
  */
-import { ZapdError } from "../../errors.ts";
-import { rest } from "../../rest.ts";
-import { deadline } from "../http.ts";
+import { ZapdError } from "../../api/errors.ts";
+import { rest } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power } from "../platform.ts";
 import { HungUp, SetFailure } from "./failures.ts";
 import { appOf, inputOf, type Payload, readApp, readMedia, readPower, readVolume, uris } from "./protocol.ts";

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import net from "node:net";
-import type { ZapdError } from "../../../src/errors.ts";
+import type { ZapdError } from "../../../src/api/errors.ts";
 import { overlap, RokuConsole } from "../../../src/platforms/roku/console.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ZapdError } from "../../../src/errors.ts";
+import type { ZapdError } from "../../../src/api/errors.ts";
 import type { Connection, Facts, Key } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { strToU8, zipSync } from "fflate";
-import type { ZapdError } from "../../../src/errors.ts";
+import type { ZapdError } from "../../../src/api/errors.ts";
 import { readPackage } from "../../../src/platforms/roku/package.ts";
 import { scratchFolder } from "../../support/zip.ts";
 

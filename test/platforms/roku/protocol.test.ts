@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ZapdError } from "../../../src/errors.ts";
+import { ZapdError } from "../../../src/api/errors.ts";
 import { readDescription, readDeviceInfo } from "../../../src/platforms/roku/identity.ts";
 import { capture, noCaptures } from "./captures.ts";
 

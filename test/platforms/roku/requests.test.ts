@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ZapdError } from "../../../src/errors.ts";
+import type { ZapdError } from "../../../src/api/errors.ts";
 import type { DeviceSurroundings, Target } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp } from "../../../src/platforms/roku/ecp.ts";
 import { paths } from "../../../src/platforms/roku/paths.ts";
-import { marker } from "../../../src/platforms/wire.ts";
+import { marker } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
 import { surroundingsOf } from "../../support/surroundings.ts";
 

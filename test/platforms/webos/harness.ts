@@ -1,6 +1,6 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
-import { ZapdError } from "../../../src/errors.ts";
+import { ZapdError } from "../../../src/api/errors.ts";
 import type { Connection, Credentials, Facts, Power, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";

@@ -1,0 +1,148 @@
+/** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in. */
+import { textOf } from "../api/errors.ts";
+import type { Address, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import { Seats } from "./seats.ts";
+
+const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
+/** A host of which few have been asked has its turn, though others have filled the rest. */
+const reserved = { candidates: 1_024, perHost: 2 } as const;
+/** The part of one address in them: a host that answers a thousand times must not keep the real set from its turn. */
+const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
+
+/** A device that was found: who it is, and where. */
+export interface Finding {
+  readonly platform: string;
+  readonly facts: Identified;
+  readonly address: Address;
+}
+
+/** Where a device that was asked at one address is to be driven. */
+export function addressOf({ host, port }: Address, { answersOn = port }: Identified): Address {
+  return { host, port: answersOn };
+}
+
+/** What a scan has had of one host. */
+interface Host {
+  tries: number;
+  running: number;
+  asked: number;
+}
+
+export interface IntakeDependencies<D> {
+  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  identify(platform: Platform, lead: Lead): Promise<Identified>;
+  /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
+  found(finding: Finding, seats: Seats): Promise<D>;
+  debug(message: string): void;
+}
+
+/** Takes candidates of one scan: each address once, a bounded number, some at a time. */
+export class Intake<D> {
+  readonly #deps: IntakeDependencies<D>;
+  readonly #seen = new Set<string>();
+  readonly #found = new Map<string, D>();
+  readonly #hosts = new Map<string, Host>();
+  readonly #seats = new Seats();
+  #waiting: { host: string; work(): Promise<void> }[] = [];
+  #running = 0;
+  #tries = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(deps: IntakeDependencies<D>) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Asks who is there, in its turn. Resolves with whether the platform recognized its device; `only` is the identity that it
+   * must have, where nobody else is looked for at this address.
+   */
+  offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
+    const no = Promise.resolve(false);
+    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return no;
+    const key = `${platform.name} ${lead.host} ${lead.port} ${only ?? ""}`;
+    const host = this.#host(lead.host);
+    const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
+    if (this.#seen.has(key) || this.#tries >= most || host.tries >= perHost.candidates) return no;
+    this.#seen.add(key);
+    this.#tries++;
+    host.tries++;
+    return new Promise((resolve) => {
+      const work = async () => {
+        const taken = await this.#take(platform, lead, only);
+        // One that could not say who it is may be starting: its next answer is heard again.
+        if (!taken) this.#seen.delete(key);
+        resolve(taken);
+      };
+      this.#waiting.push({ host: lead.host, work });
+      this.#next();
+    });
+  }
+
+  /** What was found, when all have said who they are or the grace is over. */
+  async finish(graceMs: number): Promise<D[]> {
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, graceMs);
+        this.#idle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#waiting = [];
+    return [...this.#found.values()];
+  }
+
+  #host(address: string): Host {
+    const host = this.#hosts.get(address) ?? { tries: 0, running: 0, asked: 0 };
+    this.#hosts.set(address, host);
+    return host;
+  }
+
+  /** Whose turn it is: of those that wait, the first of the host that was asked least. */
+  #turn(): number {
+    let turn = -1;
+    let least = Number.POSITIVE_INFINITY;
+    for (const [at, { host: address }] of this.#waiting.entries()) {
+      const host = this.#host(address);
+      if (host.running >= perHost.identifiedAtOnce || host.asked >= least) continue;
+      turn = at;
+      least = host.asked;
+    }
+    return turn;
+  }
+
+  #next(): void {
+    while (this.#running < limits.identifiedAtOnce) {
+      const at = this.#turn();
+      const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
+      if (!next) break;
+      const host = this.#host(next.host);
+      this.#running++;
+      host.running++;
+      host.asked++;
+      void next.work().finally(() => {
+        this.#running--;
+        host.running--;
+        this.#next();
+        if (this.#running === 0) this.#idle?.();
+      });
+    }
+  }
+
+  async #take(platform: Platform, lead: Lead, only?: string): Promise<boolean> {
+    try {
+      const facts = await this.#deps.identify(platform, lead);
+      if (only !== undefined && (facts.provisional || facts.identity !== only)) return false;
+      const address = addressOf(lead, facts);
+      this.#found.set(
+        `${platform.name} ${facts.identity}`,
+        await this.#deps.found({ platform: platform.name, facts, address }, this.#seats),
+      );
+      return true;
+    } catch (error) {
+      this.#deps.debug(`${lead.host}:${lead.port} is no ${platform.name} device: ${textOf(error)}`);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Reads the directory of a ZIP on disk and checks it, without extracting anything and without holding the file in
+ * memory (SECURITY.md T21). Layout: APPNOTE.TXT 4.3. A single entry is inflated with fflate, behind a cap.
+ */
+import { type FileHandle, open } from "node:fs/promises";
+import { Inflate } from "fflate";
+import { ZapdError } from "../../api/errors.ts";
+
+export interface ZipEntry {
+  readonly name: string;
+  readonly bytes: number;
+  readonly compressed: number;
+  readonly method: number;
+  readonly offset: number;
+}
+
+const limits = { entries: 10_000, directory: 4 * 1024 * 1024, total: 1024 ** 3, ratio: 200, name: 1_024 } as const;
+
+/** What `withZip` gives to its caller. */
+export interface Zip {
+  readonly entries: readonly ZipEntry[];
+  /** The content of an entry; `invalid_archive` when it is larger than `cap` or does not inflate. */
+  read(entry: ZipEntry, cap: number): Promise<Uint8Array>;
+}
+
+/** Opens and checks a ZIP, and closes it when `use` is done. Fails with `invalid_archive`. */
+export async function withZip<T>(path: string, use: (zip: Zip) => Promise<T>): Promise<T> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const end = await findEnd(file, size);
+    const entries = readDirectory(await slice(file, end.directoryAt, end.directoryBytes), end.count);
+    checkEntries(entries, size);
+    await checkPlaces(file, entries, end.directoryAt);
+    return await use({ entries, read: (entry, cap) => inflate(file, entry, cap) });
+  } finally {
+    await file.close();
+  }
+}
+
+interface End {
+  readonly count: number;
+  readonly directoryAt: number;
+  readonly directoryBytes: number;
+}
+
+async function findEnd(file: FileHandle, size: number): Promise<End> {
+  const tail = await slice(file, Math.max(0, size - 65_557), Math.min(size, 65_557));
+  const view = viewOf(tail);
+  for (let at = tail.length - 22; at >= 0; at--) {
+    if (view.getUint32(at, true) !== 0x06054b50 || at + 22 + view.getUint16(at + 20, true) !== tail.length) continue;
+    const count = view.getUint16(at + 10, true);
+    const directoryBytes = view.getUint32(at + 12, true);
+    const directoryAt = view.getUint32(at + 16, true);
+    const endAt = size - tail.length + at;
+    if (view.getUint16(at + 4, true) !== 0 || view.getUint16(at + 8, true) !== count)
+      throw invalid("is one part of several");
+    if (count === 0xffff || directoryAt === 0xffffffff || directoryBytes === 0xffffffff)
+      throw invalid("is in ZIP64 form, which no set takes");
+    if (count > limits.entries || directoryBytes > limits.directory) throw invalid("holds more than 10,000 files");
+    if (directoryAt + directoryBytes !== endAt)
+      throw invalid("does not fit together: its directory is not where its end says");
+    return { count, directoryAt, directoryBytes };
+  }
+  throw invalid("is no ZIP, or is cut short: it has no end of directory");
+}
+
+function readDirectory(bytes: Uint8Array, count: number): ZipEntry[] {
+  const view = viewOf(bytes);
+  const entries: ZipEntry[] = [];
+  let at = 0;
+  for (let index = 0; index < count; index++) {
+    if (at + 46 > bytes.length || view.getUint32(at, true) !== 0x02014b50) throw invalid("has a broken directory");
+    const nameBytes = view.getUint16(at + 28, true);
+    const next = at + 46 + nameBytes + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
+    if (next > bytes.length) throw invalid("has a broken directory");
+    const name = nameDecoder.decode(bytes.subarray(at + 46, at + 46 + nameBytes));
+    if ((view.getUint16(at + 8, true) & 1) !== 0) throw invalid(`holds an encrypted file, "${shown(name)}"`);
+    if (((view.getUint32(at + 38, true) >>> 16) & 0xf000) === 0xa000)
+      throw invalid(`holds a symbolic link, "${shown(name)}"`);
+    entries.push({
+      name,
+      method: view.getUint16(at + 10, true),
+      compressed: view.getUint32(at + 20, true),
+      bytes: view.getUint32(at + 24, true),
+      offset: view.getUint32(at + 42, true),
+    });
+    at = next;
+  }
+  if (at !== bytes.length) throw invalid("has a broken directory");
+  return entries;
+}
+
+function checkEntries(entries: readonly ZipEntry[], size: number): void {
+  const names = new Set<string>();
+  let total = 0;
+  for (const { name, bytes } of entries) {
+    const parts = name.replace(/\/$/, "").split("/");
+    if (
+      name.length > limits.name ||
+      /[\0-\x1f\x7f\\]/.test(name) ||
+      /^([a-z]:|\/)/i.test(name) ||
+      parts.some((part) => /^(|\.|\.\.)$/.test(part))
+    ) {
+      throw invalid(`holds a file with a name that is not allowed, "${shown(name)}"`);
+    }
+    if (names.has(name)) throw invalid(`holds "${shown(name)}" twice`);
+    names.add(name);
+    total += bytes;
+  }
+  if (total > limits.total || total > Math.max(size * limits.ratio, 1024 * 1024))
+    throw invalid("unpacks to far more than it should");
+}
+
+/** Each file must lie before the directory, begin with its own header, and share no byte with another. */
+async function checkPlaces(file: FileHandle, entries: readonly ZipEntry[], directoryAt: number): Promise<void> {
+  let free = 0;
+  for (const entry of [...entries].sort((one, other) => one.offset - other.offset)) {
+    const end = (await dataAt(file, entry)) + entry.compressed;
+    if (entry.offset < free || end > directoryAt)
+      throw invalid("does not fit together: its files overlap or are cut short");
+    free = end;
+  }
+}
+
+async function dataAt(file: FileHandle, entry: ZipEntry): Promise<number> {
+  const header = await slice(file, entry.offset, 30);
+  const view = viewOf(header);
+  if (header.length < 30 || view.getUint32(0, true) !== 0x04034b50)
+    throw invalid(`has no data for "${shown(entry.name)}"`);
+  return entry.offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
+}
+
+async function inflate(file: FileHandle, entry: ZipEntry, cap: number): Promise<Uint8Array> {
+  if (entry.bytes > cap || entry.compressed > cap * 2)
+    throw invalid(`holds a "${shown(entry.name)}" of more than ${cap / 1024} KiB`);
+  const data = await slice(file, await dataAt(file, entry), entry.compressed);
+  if (entry.method === 0) return data;
+  if (entry.method !== 8) throw invalid(`packs "${shown(entry.name)}" in a way that no set reads`);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const stream = new Inflate((part) => {
+    size += part.length;
+    if (size > cap) throw invalid(`holds a "${shown(entry.name)}" of more than ${cap / 1024} KiB`);
+    parts.push(part);
+  });
+  try {
+    // In small steps, so that the cap is checked before a bomb has grown.
+    for (let at = 0; at < data.length; at += 4096) stream.push(data.subarray(at, at + 4096), at + 4096 >= data.length);
+  } catch (cause) {
+    if (cause instanceof ZapdError) throw cause;
+    throw new ZapdError("invalid_archive", `The archive's "${shown(entry.name)}" cannot be unpacked`, { cause });
+  }
+  return Buffer.concat(parts);
+}
+
+const nameDecoder = new TextDecoder();
+
+async function slice(file: FileHandle, at: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  const { bytesRead } = await file.read(bytes, 0, length, at);
+  return bytes.subarray(0, bytesRead);
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function shown(name: string): string {
+  return name.slice(0, 80).replace(/[\p{C}"]/gu, "?");
+}
+
+function invalid(what: string): ZapdError {
+  return new ZapdError("invalid_archive", `The archive ${what}`);
+}

@@ -1,0 +1,72 @@
+/** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
+import type { Hono } from "hono";
+import { HonoBase } from "hono/hono-base";
+import type { ConfigFile } from "../config/config.ts";
+import type { Actions } from "../devices/actions.ts";
+import type { Arrivals } from "../devices/arrivals.ts";
+import type { Catalog } from "../devices/catalog.ts";
+import type { Control } from "../devices/control.ts";
+import type { Registry } from "../devices/registry.ts";
+import type { SleepWatch } from "../system/clock.ts";
+import type { Log } from "../system/log.ts";
+import { appRoutes } from "./apps.ts";
+import { configRoutes } from "./config.ts";
+import { daemonRoutes } from "./daemon.ts";
+import { devRoutes } from "./dev.ts";
+import { deviceRoutes } from "./devices.ts";
+import { guard } from "./guard.ts";
+import { addressOf, openApiRoute } from "./openapi.ts";
+import { remoteRoutes } from "./remote.ts";
+import { answerError, answerUnknown, type Env } from "./route.ts";
+import { RememberingRouter } from "./router.ts";
+
+export { isOfNoDevice } from "./route.ts";
+
+/** What the app works with. The caller makes it, and stops it. */
+export interface AppDependencies {
+  readonly registry: Registry;
+  readonly catalog: Catalog;
+  readonly control: Control;
+  readonly actions: Actions;
+  readonly arrivals: Arrivals;
+  readonly config: ConfigFile;
+  readonly log: Log;
+  /** The folder of the registry and what else is kept. */
+  readonly state: string;
+  /** Commands that were sent before this machine woke are not carried out. */
+  readonly sleep?: SleepWatch;
+  /** Where uploads wait, a folder of our own. */
+  readonly uploads: string;
+  readonly version: string;
+  /** Names beyond those of loopback by which callers may reach the app, each as a `Host` header writes it. */
+  readonly hosts: readonly string[];
+  /** The path below which it is mounted in another server, such as `/tv`; empty where it is on its own. */
+  readonly prefix: string;
+  /** The control socket's path, and where the daemon listens now. */
+  doors(): { socket: string; http_host: string; http_port: number };
+  /** What a person should know of: files that were damaged, settings that mean nothing. */
+  warnings(): string[];
+}
+
+export function createApp(deps: AppDependencies): Hono<Env> {
+  const app: Hono<Env> = new HonoBase<Env>({ router: new RememberingRouter() });
+  app.use(
+    "*",
+    guard(
+      () => deps.config.running.daemon,
+      deps.hosts,
+      deps.sleep,
+      () => addressOf(deps),
+    ),
+  );
+  app.onError((error, c) => answerError(error, c, deps.log));
+  app.notFound((c) => answerUnknown(c, deps.prefix));
+  deviceRoutes(app, deps);
+  appRoutes(app, deps);
+  remoteRoutes(app, deps);
+  devRoutes(app, deps);
+  daemonRoutes(app, deps);
+  configRoutes(app, deps);
+  openApiRoute(app, deps);
+  return app;
+}

@@ -1,0 +1,28 @@
+import { resolve } from "node:path";
+import type { Hono } from "hono";
+import type { AppDependencies } from "./app.ts";
+import { type Env, route } from "./route.ts";
+
+/** The daemon itself: its status, and whether it is well. */
+export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
+  const { registry, control, config, version } = deps;
+  const startedAt = performance.now();
+  const uptime_s = () => Math.floor((performance.now() - startedAt) / 1_000);
+
+  route(app, "status", () => ({
+    ...{ pid: process.pid, version, uptime_s: uptime_s() },
+    ...deps.doors(),
+    http_enabled: config.running.daemon.http_enabled,
+    device_count: registry.entries.length,
+    default_device: control.defaultDevice()?.name ?? null,
+    config_file: resolve(config.path),
+    state_folder: resolve(deps.state),
+  }));
+
+  route(app, "health", () => ({
+    status: "ok" as const,
+    version,
+    uptime_s: uptime_s(),
+    warnings: deps.warnings(),
+  }));
+}

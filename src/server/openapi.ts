@@ -1,0 +1,41 @@
+import type { Context, Hono } from "hono";
+import type { AppDependencies } from "./app.ts";
+import { answerMethod, type Env } from "./route.ts";
+
+const path = "/openapi.json";
+
+type Served = Pick<AppDependencies, "version" | "prefix" | "doors">;
+
+/** The description of the API itself, outside `/v1` and its envelope. Made when it is first asked for; its server is the one that was asked. */
+export function openApiRoute(app: Hono<Env>, deps: Served): void {
+  let making: Promise<(server: string) => string> | undefined;
+  app.get(path, async (c) => {
+    making ??= writer(deps.version);
+    const text = (await making)(serverOf(c, deps));
+    return c.body(text, 200, { "content-type": "application/json" });
+  });
+  app.all(path, (c) => answerMethod(c, path, ["GET"]));
+}
+
+/** Writes the document for a server; one that is asked for again is written already. */
+async function writer(version: string): Promise<(server: string) => string> {
+  const { openApiText } = await import("../api/openapi.ts");
+  let last = { server: "", text: "" };
+  return (server) => {
+    if (last.server !== server) last = { server, text: openApiText(version, server) };
+    return last.text;
+  };
+}
+
+/** Where the caller has reached zapd: by the name that the guard let in, else where it listens. */
+function serverOf(c: Context<Env>, deps: Served): string {
+  const host = c.env.door === "tcp" ? c.req.header("host") : undefined;
+  if (host === undefined) return addressOf(deps);
+  return `${/^https:/i.test(c.req.url) ? "https" : "http"}://${host}${deps.prefix}`;
+}
+
+/** Where zapd listens, as its config says, with the path that it is mounted below. */
+export function addressOf({ doors, prefix }: Pick<AppDependencies, "doors" | "prefix">): string {
+  const { http_host, http_port } = doors();
+  return `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${http_port}${prefix}`;
+}

@@ -1,0 +1,205 @@
+/** How every route is made: parse what the operation takes, call, answer in the envelope. */
+import type { Context, Hono } from "hono";
+import type { z } from "zod";
+import { errorBody, textOf, ZapdError } from "../api/errors.ts";
+import type { Operation, operations } from "../api/operations.ts";
+import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import type { Call } from "../runtime/runtime.ts";
+import { type SleepWatch, tooOld } from "../system/clock.ts";
+import { type Log, redacted } from "../system/log.ts";
+import { checkLength, readJson } from "./body.ts";
+import { checkReach } from "./guard.ts";
+import { describeIssue } from "./issues.ts";
+
+export interface Env {
+  Bindings: Call;
+  Variables: {
+    /** Whether the caller is a page of an origin that is not listed; the guard says so. */
+    foreign?: boolean;
+    /** Whether this machine has slept, and whether it woke just now. */
+    sleep?: SleepWatch | undefined;
+  };
+}
+
+type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
+type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : Record<string, never>;
+
+/** What a handler is given, already checked. */
+export interface Asked<O extends Operation> {
+  /** The `{id}` of the path, decoded once. */
+  readonly id: string;
+  readonly body: BodyOf<O>;
+  readonly query: QueryOf<O>;
+  /** Ends when the caller hangs up. */
+  readonly signal: AbortSignal;
+  readonly request: Request;
+}
+
+/** An answer that is written already, for what is asked for often and changes seldom. */
+export class Written<Data> {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Which payload it holds, for the compiler. */
+  declare readonly of: Data;
+
+  constructor(bytes: Uint8Array<ArrayBuffer>) {
+    this.bytes = bytes;
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** The JSON of a payload in its envelope, in UTF-8. */
+export function inEnvelope(json: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(`{"ok":true,"data":${json}}`);
+}
+
+const mostIgnored = 1024 * 1024;
+const jsonType = { "Content-Type": "application/json" } as const;
+const maxPath = 2_048;
+const maxQuery = 4_096;
+
+type Operations = typeof operations;
+type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
+
+/** Adds an operation's route. What the handler returns becomes `data`. */
+export function route<Name extends EndpointName>(
+  app: Hono<Env>,
+  name: Name,
+  handler: (asked: Asked<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name> | Written<DataOf<Name>>,
+): void {
+  const endpoint: Endpoint = endpoints[name];
+  const named = endpoint.path.includes("/:id");
+  app.on(endpoint.method, `/v1${endpoint.path}`, async (c) => {
+    checkReach(c, endpoint.reaches);
+    const sleep = named && endpoint.reaches === "device" && endpoint.method !== "get" ? c.get("sleep") : undefined;
+    const slept = sleep?.times;
+    // What waited in the kernel, and what began before the sleep and came to its end now.
+    if (sleep?.justWoke) throw tooOld();
+    const { raw } = c.req;
+    checkUrl(raw.url);
+    if (endpoint.takes !== "json" && endpoint.takes !== "upload") checkLength(raw, mostIgnored);
+    const body = endpoint.takes === "json" ? await bodyOf(name, raw) : undefined;
+    const query = endpoint.takes === "query" ? await queryOf(name, c) : {};
+    if (sleep?.times !== slept) throw tooOld();
+    const asked = {
+      id: named ? (c.req.param("id") ?? "") : "",
+      body,
+      query,
+      request: raw,
+      // Made when it is asked for: who answers at once needs none.
+      get signal() {
+        return raw.signal;
+      },
+    };
+    const answered = handler(asked as unknown as Asked<Operations[Name]>);
+    if (answered instanceof Written) return c.body(answered.bytes, 200, jsonType);
+    if (answered instanceof Promise) c.env.unhurried();
+    return c.json({ ok: true, data: await answered });
+  });
+}
+
+let loading: Promise<Operations> | undefined;
+
+/** An operation with its schemas, which are built when the first request needs one. */
+async function operationOf(name: EndpointName): Promise<Operation> {
+  loading ??= import("../api/operations.ts").then((api) => api.operations);
+  return (await loading)[name];
+}
+
+async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
+  const given = await readJson(request);
+  const { body, optionalBody } = await operationOf(name);
+  if (given === undefined && !optionalBody) {
+    throw new ZapdError("invalid_payload", "The request needs a JSON body", {
+      hint: `Such as: curl -d '{"key":"home"}'`,
+    });
+  }
+  const result = body?.safeParse(given === undefined ? {} : given);
+  if (result && !result.success) throw invalid(result.error.issues);
+  return result?.data;
+}
+
+async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
+  const [{ query }, { zValidator }] = await Promise.all([operationOf(name), import("@hono/zod-validator")]);
+  const validate = zValidator("query", query as z.ZodObject, (result) => {
+    if (!result.success) throw invalid(result.error.issues);
+  });
+  await validate(c as never, async () => {});
+  return c.req.valid("query" as never);
+}
+
+function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
+}
+
+function checkUrl(url: string): void {
+  if (url.length <= maxPath) return;
+  const { pathname, search } = new URL(url);
+  if (pathname.length > maxPath || search.length > maxQuery + "?".length) {
+    throw new ZapdError(
+      "invalid_payload",
+      `The address of the request is too long: its path may have ${maxPath} characters, its query ${maxQuery}`,
+    );
+  }
+}
+
+/** Whether a request is plainly for an operation that no platform has a part in. */
+export function isOfNoDevice({ url }: Request): boolean {
+  const { pathname } = new URL(url);
+  return Object.values(endpoints).some(({ path }) => !path.startsWith("/devices") && pathname === `/v1${path}`);
+}
+
+/** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (attempts.ts). */
+const ofFiles: ReadonlySet<string> = new Set(["config_invalid", "storage_error"]);
+
+/**
+ * Answers whatever was thrown in the envelope, without a stack or a library's words. What a caller sent stands in it as it
+ * was sent: a word in its place would tell who guesses that a guess was right (SECURITY.md T31).
+ */
+export function answerError(thrown: unknown, c: Context<Env>, log: Log): Response {
+  const error = thrown instanceof ZapdError ? thrown : unexpected(thrown, c, log);
+  // Who looks after the machine must hear of its disk, and not with every request.
+  if (error.code === "storage_error") log.recurring(error.message);
+  const shown = errorBody(ofFiles.has(error.code) ? redacted(error, log) : error);
+  // The rest of a body that is too large is not read: the connection cannot be used again.
+  const headers: Record<string, string> = error.code === "payload_too_large" ? { connection: "close" } : {};
+  return c.json({ ok: false, error: shown }, error.status as 400, headers);
+}
+
+function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
+  if (!c.req.raw.signal.aborted)
+    log.error(
+      `${c.req.method} ${c.req.path}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)}`,
+    );
+  return new ZapdError("internal_error", "zapd failed at this; the log has the details");
+}
+
+/** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
+export function answerUnknown(c: Context<Env>, prefix: string): Response {
+  // What CONNECT names is no address with a path.
+  const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
+  const known: readonly Endpoint[] = Object.values(endpoints);
+  const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
+  if (methods.length === 0) {
+    const error = new ZapdError("not_found", `There is nothing at ${(c.env.asked ?? path).slice(0, 200)}`, {
+      hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
+    });
+    return c.json({ ok: false, error: errorBody(error) }, 404);
+  }
+  return answerMethod(c, path, methods);
+}
+
+/** 405 with `Allow`: the path is known, and takes other methods. */
+export function answerMethod(c: Context<Env>, path: string, methods: readonly string[]): Response {
+  const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  const error = new ZapdError(
+    "method_not_allowed",
+    `${(c.env.asked ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
+    { hint: `It takes ${allow.join(", ")}` },
+  );
+  return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
+}
+
+function patternOf({ path }: Endpoint): RegExp {
+  return new RegExp(`^/v1${path.replace(":id", "[^/]+")}$`);
+}

@@ -1,0 +1,112 @@
+/** How long something took. Nobody sets these clocks; `Date.now` is for what people read (SECURITY.md R13). */
+import { uptime } from "node:os";
+import { ZapdError } from "../api/errors.ts";
+
+export interface Clocks {
+  /** Milliseconds; stands still while the machine sleeps. */
+  running(): number;
+  /** Seconds, whole ones; goes on in the machine's sleep. Throws where the runtime does not tell. */
+  booted(): number;
+}
+
+const machine: Clocks = { running: () => performance.now(), booted: uptime };
+
+/** Begins to measure; the milliseconds since then, the machine's sleep among them where the runtime tells of it. */
+export function stopwatch(clocks: Clocks = machine): () => number {
+  // Deno asks for a permission that nobody needs to give.
+  const booted = () => {
+    try {
+      return clocks.booted();
+    } catch {
+      return 0;
+    }
+  };
+  const [ran, was] = [clocks.running(), booted()];
+  // Of whole seconds the first may have been almost over.
+  return () => Math.max(clocks.running() - ran, (booted() - was - 1) * 1_000);
+}
+
+/** How often a pulse beats, in milliseconds, and what is a sleep when it comes between two beats (SECURITY.md R14). */
+const every = 500;
+const asleepFrom = 5_000;
+
+/** Notices that nothing ran for a while: the machine slept, or the process was stopped. What is old by then is not sent. To be ended. */
+export class Pulse {
+  readonly #timer: ReturnType<typeof setInterval>;
+  #beat = stopwatch();
+  #missed = false;
+
+  constructor() {
+    this.#timer = setInterval(() => {
+      this.#missed = this.missed;
+      this.#beat = stopwatch();
+    }, every);
+  }
+
+  /** Whether it has slept, now or before. */
+  get missed(): boolean {
+    // Who asks may be woken before the timer is.
+    return this.#missed || this.#beat() > asleepFrom;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** How often a watch looks, in milliseconds, and how long after a sleep what is read is old (SECURITY.md R14). */
+const looksEvery = 500;
+const oldFor = 500;
+
+/**
+ * Notices each time that nothing ran for more than 5 s beyond what was due: the machine slept, or the process was stopped.
+ * What callers sent meanwhile waited in the kernel, and is read at once on waking. To be ended.
+ */
+export class SleepWatch {
+  readonly #clocks: Clocks;
+  readonly #timer: ReturnType<typeof setInterval>;
+  #beat: () => number;
+  #wokeAt = Number.NEGATIVE_INFINITY;
+  #times = 0;
+
+  constructor(clocks: Clocks = machine) {
+    this.#clocks = clocks;
+    this.#beat = stopwatch(clocks);
+    this.#timer = setInterval(() => this.#look(true), looksEvery);
+    // It must not hold the process.
+    this.#timer.unref();
+  }
+
+  /** How often it has slept. */
+  get times(): number {
+    // Who asks may be woken before the timer is.
+    this.#look(false);
+    return this.#times;
+  }
+
+  /** Whether what is read now may have been sent in its sleep. */
+  get justWoke(): boolean {
+    this.#look(false);
+    return this.#clocks.running() - this.#wokeAt < oldFor;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(due: boolean): void {
+    const slept = this.#beat() > looksEvery + asleepFrom;
+    if (slept) {
+      this.#times++;
+      this.#wokeAt = this.#clocks.running();
+    }
+    if (slept || due) this.#beat = stopwatch(this.#clocks);
+  }
+}
+
+/** The failure of a command that is not sent, because it was old when this machine woke. */
+export function tooOld(): ZapdError {
+  return new ZapdError("device_busy", "The command was not sent: it waited while this machine slept", {
+    hint: "Nothing was sent, as nobody may want it any more. Send it again, if you do",
+  });
+}

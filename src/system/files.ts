@@ -1,0 +1,204 @@
+/**
+ * State on disk: whole or absent. Files 0600 in folders 0700; a bad file is kept aside and never stops the daemon. What
+ * is done once, at the start, is done at once: waking a thread for it takes longer than the work.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { isStrange } from "./owners.ts";
+
+/** Makes a folder, 0700, with those above it. Fails with `storage_error`. */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ZapdError(
+      "storage_error",
+      `The folder ${path} could not be made (${systemCode(cause) || textOf(cause)})`,
+      {
+        hint: "Check who owns the folder above it, or choose another with $ZAPD_STATE_DIR",
+        cause,
+      },
+    );
+  }
+}
+
+export interface WriteOptions {
+  /** Keeps the content that is replaced as `<path>.bak`. */
+  readonly backup?: boolean;
+}
+
+/**
+ * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
+ * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
+ */
+export async function writeWhole(path: string, text: string, { backup = false }: WriteOptions = {}): Promise<void> {
+  const folder = dirname(path);
+  const { open, rename, rm } = await import("node:fs/promises");
+  const temporary = temporaryFor(path);
+  const before = temporaryFor(path);
+  let undo = async () => {};
+  try {
+    const file = await open(temporary, "wx", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const was = await keepAs(before, path);
+    await rename(temporary, path);
+    // While the folder is not synced, a power cut may bring either back: what is told as failed must be undone.
+    if (was === "kept") undo = () => rename(before, path);
+    if (was === "absent") undo = () => rm(path, { force: true });
+    await syncFolder(folder);
+    if (was === "kept") await (backup ? rename(before, `${path}.bak`) : rm(before, { force: true })).catch(() => {});
+  } catch (cause) {
+    await undo().catch(() => {});
+    for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});
+    throw new ZapdError("storage_error", `${path} could not be written (${systemCode(cause) || textOf(cause)})`, {
+      hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
+      cause,
+    });
+  }
+}
+
+function temporaryFor(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
+}
+
+/** Gives a file a second name, so that it outlives the one that takes its place. Some disks know no second names. */
+async function keepAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
+  const { link } = await import("node:fs/promises");
+  return link(path, name).then(
+    () => "kept",
+    (error: unknown) => (systemCode(error) === "ENOENT" ? "absent" : "unkept"),
+  );
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open folders; there a rename is durable by itself.
+  if (process.platform === "win32") return;
+  const { open } = await import("node:fs/promises");
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes the temporary files of one file that a killed daemon left. `shared`: another daemon may be writing one now. */
+export function sweepTemporaries(folder: string, file: string, shared = false): void {
+  const ours = (name: string) =>
+    name.startsWith(`.${file}.`) && /^\d+-[0-9a-f]{8}\.tmp$/.test(name.slice(file.length + 2));
+  removeLeft(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
+}
+
+/** Removes the files in a folder whose names are ours: regular ones, of our own. Links, folders and those of others stay. */
+export function removeLeft(folder: string, isOurs: (name: string) => boolean): void {
+  for (const name of namesIn(folder)) {
+    const path = join(folder, name);
+    if (isOurs(name) && isOwnFile(path)) removeIfPossible(path);
+  }
+}
+
+function isOwnFile(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() === true && !isStrange(found);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // It is in nobody's way.
+  }
+}
+
+/** Whether a temporary file is left from before: another daemon's write takes no minute. */
+function isOld(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs > 60_000;
+}
+
+/** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
+export function readRegular(path: string, maxBytes: number): string | null {
+  return read(path, maxBytes, constants.O_NOFOLLOW ?? 0, (file) => readFileSync(file, "utf8"));
+}
+
+/**
+ * Reads a regular file of at most `maxBytes`, which is UTF-8, following no link; `null` when there is none. Throws what is
+ * wrong with it, and what `check` finds wrong with whose it is.
+ */
+export function readUtf8(path: string, maxBytes: number, check: (found: Stats) => void): string | null {
+  const noLink = constants.O_NOFOLLOW ?? 0;
+  const text = read(path, maxBytes, noLink, (file) => {
+    check(fstatSync(file));
+    return readFileSync(file, "utf8");
+  });
+  // Read as a text, not as bytes: making the first Buffer takes as long as reading the file. What was no UTF-8 reads as
+  // U+FFFD, which the file may also hold.
+  if (!text?.includes("\ufffd")) return text;
+  const bytes = read(path, maxBytes, noLink, (file) => readFileSync(file));
+  return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
+function read<T>(path: string, maxBytes: number, how: number, take: (file: number) => T): T | null {
+  let file: number;
+  try {
+    // O_NONBLOCK: a FIFO in its place must not hold the start.
+    file = openSync(path, constants.O_RDONLY | how | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error("it is no regular file");
+    // Before a byte is read: a file of holes takes no disk, and all of memory.
+    if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
+    return take(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** When a file was set aside, as its name says. */
+const asideAt = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+
+/** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
+export async function setAside(path: string): Promise<string> {
+  const { rename } = await import("node:fs/promises");
+  const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+  await rename(path, aside);
+  const folder = dirname(path);
+  const prefix = `${basename(path)}.corrupt-`;
+  const ours = (name: string) => name.startsWith(prefix) && asideAt.test(name.slice(prefix.length));
+  // A folder or a link in the place of a file is the user's: it is kept for as long as the user likes.
+  const kept = namesIn(folder)
+    .filter((name) => ours(name) && isOwnFile(join(folder, name)))
+    .sort();
+  for (const name of kept.slice(0, -3)) removeIfPossible(join(folder, name));
+  return aside;
+}

@@ -1,0 +1,139 @@
+/**
+ * The log: text on a terminal, JSON lines otherwise, on stderr. No secret and no control character ever reaches it,
+ * whatever a device calls itself.
+ */
+import { ZapdError } from "../api/errors.ts";
+
+export const logLevels = ["error", "warn", "info", "debug"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface Log {
+  level: LogLevel;
+  error(message: string): void;
+  warn(message: string): void;
+  info(message: string): void;
+  debug(message: string): void;
+  /** An error that may come with every request: told once a minute, however often it happens. */
+  recurring(message: string): void;
+  /** From now on this text is replaced wherever it would appear. */
+  hide(secret: string): void;
+  /**
+   * The text with every hidden secret replaced, and every login that stands in an address. What a caller sent, `echoed`,
+   * stays as it came: replacing it would tell the caller that it was right (SECURITY.md T31).
+   */
+  redact(text: string, echoed?: readonly string[]): string;
+}
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly format: "text" | "json";
+  readonly colour: boolean;
+  write(line: string): void;
+}
+
+const maxLine = 8 * 1024;
+/** What stands before the host in an address: a name, and perhaps a password. */
+const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
+/** A secret this short would be hidden out of every other word. */
+const shortestSecret = 4;
+/** Milliseconds in which an error that recurs is told once. */
+const recursIn = 60_000;
+/** Different ones that are remembered. */
+const mostRecurring = 100;
+const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
+
+export function createLog(options: LogOptions): Log {
+  const secrets = new Set<string>();
+  const redact = (text: string, echoed: readonly string[] = []) => {
+    const hidden = [...[...secrets].flatMap((secret) => placesOf(secret, text)), ...loginsIn(text)];
+    if (hidden.length === 0) return text;
+    const folded = text.toLowerCase();
+    const kept = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
+    return without(
+      text,
+      hidden.filter(({ from, to }) => !kept.some((one) => one.from <= from && to <= one.to)),
+    );
+  };
+  const say = (level: LogLevel, message: string) => {
+    if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
+    options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
+  };
+  const told = new Map<string, number>();
+  const log: Log = {
+    level: options.level,
+    error: (message) => say("error", message),
+    warn: (message) => say("warn", message),
+    info: (message) => say("info", message),
+    debug: (message) => say("debug", message),
+    recurring(message) {
+      const last = told.get(message);
+      if (last !== undefined && performance.now() - last < recursIn) return;
+      if (told.size >= mostRecurring) told.clear();
+      told.set(message, performance.now());
+      say("error", message);
+    },
+    hide(secret) {
+      if (secret.length >= shortestSecret) secrets.add(secret);
+    },
+    redact,
+  };
+  return log;
+}
+
+/** A part of a text. */
+interface Place {
+  readonly from: number;
+  readonly to: number;
+}
+
+function placesOf(word: string, text: string): Place[] {
+  const places: Place[] = [];
+  if (word === "") return places;
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    places.push({ from: at, to: at + word.length });
+  return places;
+}
+
+function loginsIn(text: string): Place[] {
+  return text.includes("@")
+    ? [...text.matchAll(login)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }))
+    : [];
+}
+
+/** The text with a word in the place of each of these; of those that overlap, in the place of all. */
+function without(text: string, places: readonly Place[]): string {
+  let said = "";
+  let end = 0;
+  for (const { from, to } of [...places].sort((one, other) => one.from - other.from || other.to - one.to)) {
+    if (from >= end) said += `${text.slice(end, from)}[redacted]`;
+    end = Math.max(end, to);
+  }
+  return said + text.slice(end);
+}
+
+function format(options: LogOptions, level: LogLevel, message: string): string {
+  if (options.format === "json") return JSON.stringify({ time: new Date().toISOString(), level, message });
+  const label = level === "info" ? "" : `${level}: `;
+  const colour = options.colour ? colours[level] : "";
+  return colour === "" ? `${label}${message}` : `${colour}${label}${message}\x1b[0m`;
+}
+
+/** A failure without a secret in its words; those that the caller sent, `echoed`, are its own. */
+export function redacted(error: ZapdError, log: Log, echoed: readonly string[] = []): ZapdError {
+  const message = log.redact(error.message, echoed);
+  const hint = error.hint === undefined ? undefined : log.redact(error.hint, echoed);
+  return message === error.message && hint === error.hint
+    ? error
+    : new ZapdError(error.code, message, { hint, cause: error.cause });
+}
+
+/** What a terminal would obey or not show: controls, direction marks, invisible and half characters. Emoji keep their variants. */
+export const unseen =
+  /[[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\ufe00-\ufe0f]]/gv;
+
+/** The text without control characters, direction marks and invisible characters, on one line. */
+export function printable(text: string): string {
+  // Most texts are plain, and a key press should not pay for a table of Unicode.
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
+  return text.replace(/[\r\n\t\u2028\u2029]+/g, " ").replace(unseen, "");
+}

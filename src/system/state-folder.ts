@@ -1,0 +1,91 @@
+/** The folder of the state as it is found: whose it is, who may write it, and what a killed daemon has left in it. */
+import { lstatSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { ZapdError } from "../api/errors.ts";
+import { makeFolder, readRegular, removeLeft, sweepTemporaries } from "./files.ts";
+import { checkAbove, checkGroup, checkOwned, closeSecret, followLinks } from "./owners.ts";
+import { isObject } from "./shape.ts";
+
+const secrets = "credentials.json";
+/** What is larger is no file of ours, and is not read to know. */
+const mostSecrets = 64 * 1024;
+const plain = ["devices.json", "devices.json.bak", "apps.json"] as const;
+/** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
+const written = ["devices.json", "apps.json", secrets, "doctor"] as const;
+/** An upload while it is received: nobody else names a file so. */
+const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
+
+/**
+ * Looks at the folder before anything is done there. Fails with `config_invalid` where others could change what zapd
+ * remembers; closes secrets that others could read. Gives what a person should know of.
+ */
+export function examineState(folder: string): string[] {
+  try {
+    return examined(folder);
+  } catch (error) {
+    if (error instanceof ZapdError) throw error;
+    // What cannot be looked at cannot be used either: who tries to says why.
+    return [];
+  }
+}
+
+function examined(folder: string): string[] {
+  const { path, found } = followLinks(folder);
+  checkAbove(path);
+  if (!found?.isDirectory()) return [];
+  checkOwned(path, found);
+  const kept = fileAt(join(path, secrets));
+  const told = checkGroup(path, found, kept !== null && holdsSecrets(kept.path));
+  for (const name of plain) {
+    const file = fileAt(join(path, name));
+    if (file) checkOwned(file.path, file.found);
+    if (file) told.push(...checkGroup(file.path, file.found, false));
+  }
+  if (kept) {
+    checkOwned(kept.path, kept.found);
+    told.push(...checkGroup(kept.path, kept.found, holdsSecrets(kept.path)));
+    told.push(...closeSecret(kept.path, kept.found));
+  }
+  return told;
+}
+
+/** Removes what a killed daemon left. Only what is plainly its own: a user may keep files here, and links to others. */
+export function sweepState(folder: string): void {
+  for (const name of written) sweepTemporaries(folder, name);
+  const uploads = uploadsIn(folder);
+  if (lstatSync(uploads, { throwIfNoEntry: false })?.isDirectory())
+    removeLeft(uploads, (name) => uploadForm.test(name));
+}
+
+/** Where uploads wait while they are received. */
+export function uploadsIn(state: string): string {
+  return join(state, "uploads");
+}
+
+/** A path for one upload, in the folder of uploads, which is made. Fails with `storage_error`. */
+export function newUpload(folder: string): string {
+  makeFolder(folder);
+  if (!lstatSync(folder).isDirectory()) {
+    throw new ZapdError("storage_error", `${folder} is a link, and packages are kept in a folder of zapd's own`, {
+      hint: "Move it away, and send the package again",
+    });
+  }
+  return join(folder, `zapd-upload-${crypto.randomUUID()}.zip`);
+}
+
+/** A regular file; `null` for all else, which is never opened. */
+function fileAt(path: string): { path: string; found: Stats } | null {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() ? { path, found } : null;
+}
+
+/** Whether a file of credentials keeps any. What cannot be read may. */
+function holdsSecrets(path: string): boolean {
+  try {
+    const content: unknown = JSON.parse(readRegular(path, mostSecrets) ?? "{}");
+    const kept = isObject(content) ? content["credentials"] : null;
+    return !isObject(kept) || Object.keys(kept).length > 0;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,4 @@
+import pkg from "../../package.json" with { type: "json" };
+
+/** zapd's own version. */
+export const { version } = pkg;

@@ -1,0 +1,311 @@
+/**
+ * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
+ * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
+ */
+import { ZapdError } from "../api/errors.ts";
+import type { Address, Surroundings } from "../platforms/platform.ts";
+import { rest } from "../system/sleep.ts";
+import type { Answer } from "./http-answer.ts";
+import { HungUp } from "./hung-up.ts";
+import { type Exchange, Wire } from "./socket.ts";
+
+export type { Answer } from "./http-answer.ts";
+export { bodyText } from "./http-answer.ts";
+
+/** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
+const provenFor = 2_000;
+/** A connection that has rested this long and is still open shows that the device keeps them. */
+const keepsAfter = 30;
+/** One that the device closes sooner than this after its answer shows that it does not, whatever its headers say. */
+const closesWithin = 1_000;
+const keptFor = 4_000;
+const keptAtMost = 4;
+const retryAfter = 250;
+
+const descriptionBytes = 256 * 1024;
+
+/** Asks for one document. */
+export type Read = (path: string, options?: ReadOptions) => Promise<Answer>;
+
+/** What an exchange carries beside its path. */
+export interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** With it a read is a POST: a question that is asked in a body. */
+  readonly body?: string;
+  /** Called once the device has proven who it is, before anything is sent: what it throws keeps the exchange back. */
+  readonly check?: () => void;
+}
+
+export interface ReadOptions extends Sent {
+  readonly maxBytes?: number;
+  /** Whether the device must have proven who it is, as for a command: what it says then decides what is done to it. */
+  readonly proven?: boolean;
+}
+
+export interface DeviceHttpOptions {
+  readonly address: Address;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
+  prove?(read: Read): Promise<void>;
+  /**
+   * The headers that let us in, for a device that has just answered 401; throws where this answer must not be given any.
+   * They go out on one new connection, opened at once, and on no other before that has been answered 401 itself.
+   */
+  login?(refusal: Answer): Readonly<Record<string, string>>;
+  /** Milliseconds after which it is proven anew over a connection that is in use; without it, only over one that rested. */
+  readonly holdsFor?: number;
+  /** What a person can do when it does not answer, where that is not the usual. */
+  readonly silentHint?: string;
+}
+
+export class DeviceHttp {
+  readonly #options: DeviceHttpOptions;
+  #idle: Wire[] = [];
+  #sweeper: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+  /** Whether the device has been seen to keep connections. Until then no command goes over one that it may be closing. */
+  #keepsThem = false;
+
+  constructor(options: DeviceHttpOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a connection is kept on which the device has let us in. */
+  get isLetIn(): boolean {
+    return this.#idle.some((wire) => wire.usable && wire.login !== undefined);
+  }
+
+  /** GET; tried once more when the first try failed without a word. */
+  async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
+    return this.#inTime(signal, (within) => this.#readTwice(path, within, options));
+  }
+
+  async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
+    const exchange = readOf(path, options);
+    let kept = false;
+    try {
+      const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
+      kept = wire.used;
+      this.#check(wire, options);
+      return await this.#carry(wire, exchange, within);
+    } catch (error) {
+      if (within.aborted || !(error instanceof HungUp)) throw error;
+      if (!kept) await rest(retryAfter, within);
+      const wire = await (options.proven ? this.#proven(within) : this.#open(within));
+      this.#check(wire, options);
+      return this.#carry(wire, exchange, within);
+    }
+  }
+
+  /** One command, sent at most once; without a body it is decided by the head of its answer. */
+  async command(path: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer> {
+    const exchange: Exchange =
+      sent.body === undefined
+        ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
+        : readOf(path, sent);
+    return this.#inTime(signal, async (within) => {
+      const wire = await this.#proven(within);
+      this.#check(wire, sent);
+      return this.#carry(wire, exchange, within);
+    });
+  }
+
+  /** Has the device prove anew who it is before the next command. */
+  mistrust(): void {
+    for (const wire of this.#idle) wire.proven = false;
+  }
+
+  #check(wire: Wire, { check }: Sent): void {
+    try {
+      check?.();
+    } catch (error) {
+      this.#keep(wire);
+      throw error;
+    }
+  }
+
+  /** Any exchange on a connection of its own, with no deadline but the signal's. */
+  async alone(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const wire = await this.#open(signal);
+    try {
+      return await wire.exchange({ ...exchange, headers: { ...exchange.headers, Connection: "close" } }, signal);
+    } finally {
+      wire.close();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#sweeper);
+    for (const wire of this.#idle) wire.close();
+    this.#idle = [];
+  }
+
+  async #proven(signal: AbortSignal): Promise<Wire> {
+    const { prove } = this.#options;
+    const kept = this.#take();
+    if (!prove) return kept ?? this.#open(signal);
+    const now = performance.now();
+    const { holdsFor = Number.POSITIVE_INFINITY } = this.#options;
+    if (kept?.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor)
+      return kept;
+    let wire = kept ?? (await this.#open(signal));
+    try {
+      await prove(async (path, options) => {
+        // A device that hangs up after each answer is asked the next over a connection of its own.
+        if (!wire.usable && wire !== kept) wire = await this.#open(signal);
+        const wasUsed = wire.used;
+        const exchange = readOf(path, options);
+        const ask = async () => {
+          const said = await this.#exchange(wire, exchange, signal);
+          wire = said.wire;
+          return said.answer;
+        };
+        try {
+          return await ask();
+        } catch (error) {
+          // One that has carried an answer, and that the device had closed already, says nothing of the device.
+          if (!wasUsed || signal.aborted || !(error instanceof HungUp)) throw error;
+          wire = await this.#open(signal);
+          return ask();
+        }
+      });
+    } catch (error) {
+      wire.close();
+      throw error;
+    }
+    wire.proven = true;
+    wire.provenAt = performance.now();
+    // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
+    if (!this.#keepsThem) this.#keepsThem = await staysOpen(wire, keepsAfter);
+    return wire.usable ? wire : this.#open(signal);
+  }
+
+  async #carry(on: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const { answer, wire } = await this.#exchange(on, exchange, signal);
+    this.#keep(wire);
+    return answer;
+  }
+
+  /** One exchange, and on which connection it was answered: one that asks for a login is hung up on. */
+  async #exchange(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<{ answer: Answer; wire: Wire }> {
+    const { login } = this.#options;
+    const answer = await wire.exchange(withHeaders(exchange, wire.login), signal);
+    // Who has proven who it is without a login is not sent one in the midst of a command.
+    if (answer.status !== 401 || !login || wire.login || wire.proven) return { answer, wire };
+    wire.close();
+    const headers = login(answer);
+    const next = await this.#open(signal);
+    next.login = headers;
+    try {
+      return { answer: await next.exchange(withHeaders(exchange, headers), signal), wire: next };
+    } catch (error) {
+      next.close();
+      throw error;
+    }
+  }
+
+  /** A kept connection, the one proven last first. */
+  #take(): Wire | undefined {
+    const now = performance.now();
+    for (const wire of this.#idle) {
+      if (wire.usable && now - wire.idleSince > keepsAfter) this.#keepsThem = true;
+      if (!wire.usable && wire.rested < closesWithin) this.#keepsThem = false;
+    }
+    this.#idle = this.#idle.filter((wire) => wire.usable);
+    const at = this.#idle.findLastIndex((wire) => wire.proven);
+    return this.#idle.splice(at === -1 ? this.#idle.length - 1 : at, 1)[0];
+  }
+
+  #keep(wire: Wire): void {
+    if (!wire.usable) return;
+    if (this.#closed || this.#idle.length >= keptAtMost) return wire.close();
+    this.#idle.push(wire);
+    this.#sweeper ??= setTimeout(() => this.#sweep(), keptFor);
+  }
+
+  #sweep(): void {
+    this.#sweeper = undefined;
+    const oldest = performance.now() - keptFor;
+    this.#idle = this.#idle.filter((wire) => {
+      if (wire.usable && wire.idleSince > oldest) return true;
+      wire.close();
+      return false;
+    });
+    if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#sweep(), keptFor);
+  }
+
+  async #open(signal: AbortSignal): Promise<Wire> {
+    const { address, surroundings } = this.#options;
+    if (surroundings.isOwnDoor(address)) {
+      throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+        hint: "Remove it with zapd forget, and add it with its own address",
+      });
+    }
+    return Wire.open(address, signal).catch((error: unknown) => {
+      const { silentHint } = this.#options;
+      if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+      throw new ZapdError(error.code, error.message, { hint: silentHint, cause: error });
+    });
+  }
+
+  /** Runs something with the deadline of one answer, and leaves nothing of it behind: thousands of keys would pile up theirs. */
+  async #inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
+    const ms = this.#options.surroundings.requestTimeout();
+    const controller = new AbortController();
+    const aborted = () => controller.abort(signal.reason);
+    const timer = setTimeout(() => controller.abort(silent(ms, this.#options.silentHint)), ms);
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) aborted();
+    try {
+      return await work(controller.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+    }
+  }
+
+  /** The deadline of one answer. */
+  within(signal: AbortSignal): AbortSignal {
+    return deadline(this.#options.surroundings.requestTimeout(), signal);
+  }
+}
+
+/** Whether a connection is still open after a moment; known at once when it is closed. */
+async function staysOpen(wire: Wire, ms: number): Promise<boolean> {
+  for (let waited = 0; wire.usable && waited < ms; waited += 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  return wire.usable;
+}
+
+/** A signal that ends with the caller's, or after `ms` with `device_timeout`. */
+export function deadline(ms: number, signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(silent(ms)), ms);
+  timer.unref?.();
+  return AbortSignal.any([signal, controller.signal]);
+}
+
+function silent(ms: number, hint = asleepHint): ZapdError {
+  return new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint });
+}
+
+const asleepHint =
+  "It may be asleep or busy: try zapd key power-on, or give it more time with zapd config set devices.request_timeout_ms 10000";
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1000).toFixed(1))} s`;
+}
+
+function readOf(path: string, { maxBytes = descriptionBytes, headers, body }: ReadOptions = {}): Exchange {
+  const common = { path, wanted: "all", maxBytes, ...(headers && { headers }) } as const;
+  if (body === undefined) return { ...common, method: "GET" };
+  const bytes = new TextEncoder().encode(body);
+  const once = async function* () {
+    yield bytes;
+  };
+  return { ...common, method: "POST", body: { bytes: bytes.length, chunks: once } };
+}
+
+function withHeaders(exchange: Exchange, more: Readonly<Record<string, string>> | undefined): Exchange {
+  return more ? { ...exchange, headers: { ...exchange.headers, ...more } } : exchange;
+}

@@ -1,0 +1,220 @@
+/**
+ * One TCP connection to a device, carrying HTTP/1.1 exchanges one after another. Not `fetch`: here a redirect cannot be
+ * followed, a scheme cannot be swapped, a head or a body cannot grow past its cap, an upload is streamed with its length,
+ * and the connection itself is known, so that an identity read over it holds for the command sent after it.
+ */
+import type net from "node:net";
+import { systemCode, ZapdError } from "../api/errors.ts";
+import type { Address } from "../platforms/platform.ts";
+import { type Answer, AnswerReader, type Wanted } from "./http-answer.ts";
+import { HungUp } from "./hung-up.ts";
+
+/** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
+export const marker = "zapd-call";
+
+/** Connecting takes this long at most (SECURITY.md 4). */
+const connectTimeout = 2_000;
+
+export interface Exchange {
+  readonly method: "GET" | "HEAD" | "POST";
+  /** Path and query, already percent-encoded: one word of printable ASCII. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A chunk is sent before the next is asked for, and may be the same memory. */
+  readonly body?: { readonly bytes: number; chunks(): AsyncIterable<Uint8Array> };
+  readonly wanted: Wanted;
+  readonly maxBytes: number;
+}
+
+export class Wire {
+  /** Whether what answers here has been proven to be the device that is meant. */
+  proven = false;
+  /** What the device wanted with every exchange on this connection before it let us in. */
+  login: Readonly<Record<string, string>> | undefined;
+  /** When that was, on the monotonic clock. */
+  provenAt = Number.NEGATIVE_INFINITY;
+  /** Whether another exchange may be sent. */
+  usable = true;
+  /** Whether an exchange has been carried before. */
+  used = false;
+  /** When the last exchange ended, on the monotonic clock. */
+  idleSince = performance.now();
+  /** Milliseconds from then until the device closed the connection. */
+  rested = Number.POSITIVE_INFINITY;
+
+  readonly #socket: net.Socket;
+  readonly #address: Address;
+  #reader: AnswerReader | undefined;
+  #settle: ((error?: Error) => void) | undefined;
+
+  private constructor(socket: net.Socket, address: Address) {
+    this.#socket = socket;
+    this.#address = address;
+    socket.on("data", (bytes: Uint8Array) => this.#received(bytes));
+    socket.on("error", (error) => this.#ended(error));
+    socket.on("close", () => this.#ended());
+    socket.on("end", () => this.#ended());
+  }
+
+  /** Connects; fails with `device_unreachable`. */
+  static async open(address: Address, signal: AbortSignal): Promise<Wire> {
+    return new Wire(await connectSocket(address, false, signal), address);
+  }
+
+  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the wire then. */
+  exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const head = headOf(exchange, this.#address);
+    const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
+    this.#reader = reader;
+    return new Promise<Answer>((resolve, reject) => {
+      const aborted = () => this.#settle?.(tooLate(signal, "device_timeout"));
+      this.#settle = (error) => {
+        this.#settle = undefined;
+        this.#reader = undefined;
+        signal.removeEventListener("abort", aborted);
+        this.used = true;
+        this.idleSince = performance.now();
+        if (error || !reader.answer || !reader.reusable) this.close();
+        if (error) reject(error);
+        else if (reader.answer) resolve(reader.answer);
+      };
+      if (signal.aborted) return aborted();
+      if (!this.usable) return this.#settle(new HungUp("closed the connection without an answer"));
+      signal.addEventListener("abort", aborted, { once: true });
+      this.#socket.write(head);
+      if (exchange.body) this.#send(exchange.body.chunks()).catch((error) => this.#settle?.(error));
+    });
+  }
+
+  close(): void {
+    this.usable = false;
+    this.#socket.destroy();
+  }
+
+  /** Sends a body as fast as the device takes it, one chunk at a time, and stops when the device has answered already. */
+  async #send(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const chunk of chunks) {
+      if (!this.usable || !this.#settle) return;
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          this.#socket.off("close", go);
+          resolve();
+        };
+        this.#socket.on("close", go);
+        this.#socket.write(chunk, go);
+      });
+    }
+  }
+
+  #received(bytes: Uint8Array): void {
+    const reader = this.#reader;
+    // Bytes that nobody asked for: what they belong to cannot be known, so the wire is not used again.
+    if (!reader) return this.close();
+    try {
+      reader.push(bytes);
+      if (reader.answer) this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+
+  #ended(cause?: Error): void {
+    if (this.usable && !this.#reader) this.rested = performance.now() - this.idleSince;
+    this.usable = false;
+    const reader = this.#reader;
+    if (!reader) return;
+    try {
+      if (cause) throw new HungUp("broke the connection off", cause);
+      reader.end();
+      this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+}
+
+/**
+ * A TCP connection to a device, with TLS if wanted: whatever certificate it shows, for a device signs its own. Fails with
+ * `device_unreachable`.
+ */
+export async function connectSocket(address: Address, tls: boolean, signal: AbortSignal): Promise<net.Socket> {
+  // Loaded with the first call: the daemon listens before it needs sockets of its own.
+  const { connect } = await import("node:net");
+  const place = { host: address.host, port: address.port };
+  const secure = tls ? (await import("node:tls")).connect : undefined;
+  return new Promise((resolve, reject) => {
+    // Sets of before 2018 speak nothing newer than TLS 1.0 or 1.1 (smart-tvs.md 1.3); what they show is compared, not trusted.
+    const socket: net.Socket =
+      secure?.({ ...place, rejectUnauthorized: false, minVersion: "TLSv1" }) ?? connect({ ...place, noDelay: true });
+    const done = (error?: ZapdError) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+      socket.removeAllListeners();
+      if (!error) return resolve(socket);
+      socket.on("error", () => {});
+      socket.destroy();
+      reject(error);
+    };
+    const aborted = () => done(tooLate(signal, "device_unreachable"));
+    const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
+    socket.once("error", (error) => {
+      const code = systemCode(error);
+      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, reasons[code] ?? "it cannot be reached", error));
+    });
+    socket.once("close", () => done(unreachable(address, "it hung up")));
+    socket.once(tls ? "secureConnect" : "connect", () => done());
+    if (signal.aborted) aborted();
+    else signal.addEventListener("abort", aborted, { once: true });
+  });
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: "the connection was refused",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
+  EHOSTDOWN: "there is no route to it",
+};
+
+/** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */
+const tlsTrouble = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
+
+function strangeTls(): ZapdError {
+  return new ZapdError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
+    hint: "The compiled program speaks TLS from 1.0 on",
+  });
+}
+
+/** Whether a machine answered that nothing listens at the port: it is up, and what was called there has ended. */
+export function isRefused(error: unknown): boolean {
+  return (
+    error instanceof ZapdError && error.code === "device_unreachable" && systemCode(error.cause) === "ECONNREFUSED"
+  );
+}
+
+function unreachable(address: Address, reason: string, cause?: Error): ZapdError {
+  return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {
+    hint: `It may be asleep: try zapd key power-on, or check that ${address.host} is still its address with zapd discover`,
+    cause,
+  });
+}
+
+/** The failure for a signal that ended an attempt: a deadline, or a caller who hung up. */
+export function tooLate(signal: AbortSignal, code: "device_unreachable" | "device_timeout"): ZapdError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof ZapdError) return reason;
+  return new ZapdError(code, "did not answer in time", { cause: reason });
+}
+
+function headOf(exchange: Exchange, address: Address): string {
+  // The Host must be an IP literal, or a Roku answers 403 (protocols/roku.md 1.2); an Address holds nothing else.
+  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, `Host: ${host}:${address.port}`, `${marker}: 1`];
+  for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
+  if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
+  else if (exchange.method === "POST") lines.push("Content-Length: 0");
+  const head = `${lines.join("\r\n")}\r\n\r\n`;
+  if (!/^[\x20-\x7e\r\n]+$/.test(head) || /\s/.test(exchange.path) || lines.some((line) => /[\r\n]/.test(line))) {
+    throw new ZapdError("internal_error", "A request to a device held characters that no request may hold");
+  }
+  return head;
+}

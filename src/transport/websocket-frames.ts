@@ -1,0 +1,154 @@
+/**
+ * Frames of RFC 6455 as a client sees them. Strict, and bounded before anything is kept: what a device announces is not
+ * believed (SECURITY.md T10).
+ */
+import { ZapdError } from "../api/errors.ts";
+
+export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+
+export type Frame =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "ping" | "pong"; readonly bytes: Uint8Array }
+  | { readonly kind: "close"; readonly code: number | null; readonly reason: string };
+
+export interface FrameLimits {
+  /** Bytes of one message, all its fragments together. */
+  readonly maxBytes: number;
+  readonly maxFragments: number;
+}
+
+/** A control frame has at most this payload. */
+const maxControl = 125;
+
+/** A client's frame: masked, as the RFC wants it. */
+export function frameOf(opcode: number, payload: Uint8Array): Uint8Array {
+  const { length } = payload;
+  const extended = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  const frame = new Uint8Array(2 + extended + 4 + length);
+  const view = new DataView(frame.buffer);
+  frame[0] = 0x80 | opcode;
+  frame[1] = 0x80 | (extended === 0 ? length : extended === 2 ? 126 : 127);
+  if (extended === 2) view.setUint16(2, length);
+  if (extended === 8) view.setBigUint64(2, BigInt(length));
+  const mask = crypto.getRandomValues(new Uint8Array(4));
+  frame.set(mask, 2 + extended);
+  const at = 6 + extended;
+  for (let index = 0; index < length; index++) frame[at + index] = (payload[index] ?? 0) ^ (mask[index & 3] ?? 0);
+  return frame;
+}
+
+/** Reads frames from bytes as they come. */
+export class FrameReader {
+  readonly #limits: FrameLimits;
+  #chunks: Uint8Array[] = [];
+  #kept = 0;
+  /** The message whose fragments are arriving. */
+  #message: { readonly parts: Uint8Array[]; bytes: number; readonly isText: boolean } | undefined;
+
+  constructor(limits: FrameLimits) {
+    this.#limits = limits;
+  }
+
+  /** Gives what is complete; throws `device_error` for what no frame may be. Binary messages are passed over. */
+  *push(bytes: Uint8Array): Generator<Frame> {
+    if (bytes.length > 0) this.#chunks.push(bytes);
+    this.#kept += bytes.length;
+    for (;;) {
+      const header = this.#header();
+      if (!header || this.#kept < header.bytes + header.length) return;
+      this.#take(header.bytes);
+      const frame = this.#read(header, this.#take(header.length));
+      if (frame) yield frame;
+    }
+  }
+
+  #header(): { opcode: number; final: boolean; bytes: number; length: number } | undefined {
+    if (this.#kept < 2) return undefined;
+    const start = this.#peek(Math.min(this.#kept, 10));
+    const [first = 0, second = 0] = start;
+    if ((first & 0x70) !== 0) throw broken("set bits that nobody has agreed on");
+    if ((second & 0x80) !== 0) throw broken("masked a frame, which only a client does");
+    const short = second & 0x7f;
+    const bytes = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
+    if (this.#kept < bytes) return undefined;
+    const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
+    const length = short === 126 ? view.getUint16(2) : short === 127 ? Number(view.getBigUint64(2)) : short;
+    const header = { opcode: first & 0x0f, final: (first & 0x80) !== 0, bytes, length };
+    this.#check(header);
+    return header;
+  }
+
+  #check({ opcode, final, length }: { opcode: number; final: boolean; length: number }): void {
+    const { maxBytes } = this.#limits;
+    if (opcode >= opcodes.close) {
+      if (opcode > opcodes.pong) throw broken("sent a frame of a kind that does not exist");
+      if (!final || length > maxControl) throw broken("sent a control frame that is too long or in pieces");
+    } else {
+      if (opcode > opcodes.binary) throw broken("sent a frame of a kind that does not exist");
+      if ((opcode === opcodes.more) !== (this.#message !== undefined)) throw broken("sent fragments out of order");
+      if ((this.#message?.bytes ?? 0) + length > maxBytes)
+        throw broken(`sent a message of more than ${maxBytes} bytes`);
+    }
+  }
+
+  #read({ opcode, final }: { opcode: number; final: boolean }, payload: Uint8Array): Frame | undefined {
+    if (opcode === opcodes.ping) return { kind: "ping", bytes: payload };
+    if (opcode === opcodes.pong) return { kind: "pong", bytes: payload };
+    if (opcode === opcodes.close) return closeOf(payload);
+    this.#message ??= { parts: [], bytes: 0, isText: opcode === opcodes.text };
+    const message = this.#message;
+    message.parts.push(payload);
+    message.bytes += payload.length;
+    if (message.parts.length > this.#limits.maxFragments)
+      throw broken(`sent a message in more than ${this.#limits.maxFragments} pieces`);
+    if (!final) return undefined;
+    this.#message = undefined;
+    return message.isText ? { kind: "text", text: textOf(joined(message.parts, message.bytes)) } : undefined;
+  }
+
+  #peek(length: number): Uint8Array {
+    const [first] = this.#chunks;
+    if (first && first.length >= length) return first.subarray(0, length);
+    this.#chunks = [joined(this.#chunks, this.#kept)];
+    return this.#chunks[0]?.subarray(0, length) ?? new Uint8Array();
+  }
+
+  #take(length: number): Uint8Array {
+    const taken = this.#peek(length);
+    const [first = taken] = this.#chunks;
+    if (first.length === length) this.#chunks.shift();
+    else this.#chunks[0] = first.subarray(length);
+    this.#kept -= length;
+    return taken;
+  }
+}
+
+function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+  const [only] = parts;
+  if (parts.length === 1 && only) return only;
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new ZapdError("device_error", "sent text that is no UTF-8", { cause: error });
+  }
+}
+
+function closeOf(payload: Uint8Array): Frame {
+  if (payload.length < 2) return { kind: "close", code: null, reason: "" };
+  const code = ((payload[0] ?? 0) << 8) | (payload[1] ?? 0);
+  return { kind: "close", code, reason: new TextDecoder().decode(payload.subarray(2)) };
+}
+
+function broken(what: string): ZapdError {
+  return new ZapdError("device_error", what);
+}

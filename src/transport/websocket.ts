@@ -1,0 +1,225 @@
+/**
+ * A WebSocket to a device (RFC 6455), over TCP or TLS. Not the runtime's own, nor `ws`, which Bun replaces by its own: here
+ * the certificate is seen before anything is said, no redirect is followed, nothing is compressed, and a message, its
+ * fragments and the handshake are bounded (SECURITY.md T10).
+ */
+import type net from "node:net";
+import { ZapdError } from "../api/errors.ts";
+import type { Address, Surroundings } from "../platforms/platform.ts";
+import { connectSocket, marker } from "./socket.ts";
+import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
+
+/** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
+const handshakeWithin = 10_000;
+const headBytes = 16 * 1024;
+/** RFC 6455 7.4.1. */
+const normalClosure = 1_000;
+/** A device that does not hang up after our close is hung up on. */
+const closesWithin = 1_000;
+
+/** How a line ended: with the device's close code, where it gave one. */
+export interface LineEnd {
+  readonly code: number | null;
+  readonly reason: string;
+}
+
+export interface WebSocketOptions {
+  readonly address: Address;
+  readonly path: string;
+  readonly tls: boolean;
+  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  readonly maxBytes?: number;
+  readonly maxFragments?: number;
+  onText(text: string): void;
+  /** Told once, when the line ends by itself or by `destroy`; not told when opening it failed. */
+  onEnd(end: LineEnd): void;
+}
+
+/** An open WebSocket. */
+export interface WebSocketLine {
+  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
+  readonly fingerprint: string | null;
+  /** When the last byte came, on the monotonic clock. */
+  readonly heardAt: number;
+  readonly open: boolean;
+  send(text: string): void;
+  ping(): void;
+  /** Whether all that was sent has been read there: a ping that is answered, behind it. Waits `ms` at most. */
+  isRead(ms: number): Promise<boolean>;
+  /** Says goodbye, and hangs up within a second whatever the device does. */
+  close(): void;
+  /** Hangs up at once. */
+  destroy(): void;
+}
+
+/** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
+export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketLine> {
+  const { address, surroundings } = options;
+  if (surroundings.isOwnDoor(address)) {
+    throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+      hint: "Remove it with zapd forget, and add it with its own address",
+    });
+  }
+  const late = AbortSignal.timeout(handshakeWithin);
+  const within = AbortSignal.any([signal, late]);
+  const socket = await connectSocket(address, options.tls, within);
+  try {
+    const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
+    const rest = await upgraded(socket, upgradeOf(options, key), key, within);
+    return lineOver(socket, options, rest);
+  } catch (error) {
+    socket.destroy();
+    if (signal.aborted) throw signal.reason;
+    throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
+  }
+}
+
+function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
+  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  const head = [
+    ...[`GET ${path} HTTP/1.1`, `Host: ${host}:${address.port}`, "Upgrade: websocket", "Connection: Upgrade"],
+    ...[`Sec-WebSocket-Key: ${key}`, "Sec-WebSocket-Version: 13", `${marker}: 1`],
+  ];
+  if (head.some((line) => !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(line)) || /\s/.test(path))
+    throw new ZapdError("device_error", "gave an address that cannot be called");
+  return `${head.join("\r\n")}\r\n\r\n`;
+}
+
+/** Sends the upgrade, and gives what came behind the answer to it. */
+function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let head = Buffer.alloc(0);
+    const settle = (error?: unknown, rest = new Uint8Array()) => {
+      socket.removeAllListeners("data").removeAllListeners("error").removeAllListeners("close");
+      socket.on("error", () => {});
+      signal.removeEventListener("abort", aborted);
+      if (error === undefined) resolve(rest);
+      else reject(error);
+    };
+    const hungUp = () => settle(new ZapdError("device_unreachable", "hung up before the conversation began"));
+    const aborted = () => settle(signal.reason);
+    socket.on("data", (bytes: Uint8Array) => {
+      head = Buffer.concat([head, bytes]);
+      const end = head.indexOf("\r\n\r\n");
+      if (end === -1 && head.length <= headBytes) return;
+      const problem =
+        end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
+      settle(problem === null ? undefined : new ZapdError("device_error", problem), head.subarray(end + 4));
+    });
+    socket.on("error", hungUp);
+    socket.on("close", hungUp);
+    socket.on("end", hungUp);
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) return aborted();
+    socket.write(request);
+  });
+}
+
+/** What is wrong with the answer to an upgrade; `null` when it is one. */
+function problemOf(head: string, key: string): string | null {
+  const [first = "", ...lines] = head.split("\r\n");
+  const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
+  if (status === undefined) return "answered something that is no HTTP";
+  if (status !== "101") return `opens no WebSocket there: it answered ${status}`;
+  const header = (name: string) =>
+    lines
+      .find((line) => line.toLowerCase().startsWith(`${name}:`))
+      ?.slice(name.length + 1)
+      .trim();
+  const { createHash } = process.getBuiltinModule("node:crypto");
+  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  if (header("upgrade")?.toLowerCase() !== "websocket" || header("sec-websocket-accept") !== accept)
+    return "answered an upgrade that it was not asked for";
+  return header("sec-websocket-extensions") ? "compresses though nobody asked for it" : null;
+}
+
+/** The open line over a socket that has been upgraded; `rest` came in the same breath. */
+function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Array): WebSocketLine {
+  const { maxBytes = 8 * 1024 * 1024, maxFragments = 1_024 } = options;
+  const reader = new FrameReader({ maxBytes, maxFragments });
+  const fingerprint = fingerprintOf(socket);
+  // Without one nothing could tell it from another device.
+  if (options.tls && fingerprint === null) throw new ZapdError("device_error", "showed no certificate");
+  let isOpen = true;
+  let isClosing = false;
+  let heardAt = performance.now();
+  const readers = new Map<string, () => void>();
+  let pings = 0;
+  const end = (why: LineEnd, goodbye?: Uint8Array) => {
+    if (!isOpen) return;
+    isOpen = false;
+    if (goodbye) {
+      socket.end(goodbye);
+      setTimeout(() => socket.destroy(), closesWithin).unref?.();
+    } else socket.destroy();
+    options.onEnd(why);
+  };
+  const send = (opcode: number, payload: Uint8Array) => {
+    if (isOpen && !isClosing) socket.write(frameOf(opcode, payload));
+  };
+  const received = (bytes: Uint8Array) => {
+    heardAt = performance.now();
+    try {
+      for (const frame of reader.push(bytes)) {
+        if (!isOpen) return;
+        // After our own goodbye nothing matters: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
+        if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was closed" });
+        // Its goodbye is answered in its own words (RFC 6455 5.5.1).
+        if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
+        if (frame.kind === "text") options.onText(frame.text);
+        else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
+        else readers.get(Buffer.from(frame.bytes).toString())?.();
+      }
+    } catch (error) {
+      end({ code: null, reason: error instanceof ZapdError ? error.message : String(error) });
+    }
+  };
+  socket.on("data", received);
+  socket.on("error", () => end({ code: null, reason: "broke the line off" }));
+  for (const gone of ["close", "end"]) socket.on(gone, () => end({ code: null, reason: "hung up" }));
+  // What came with the upgrade is read once the caller has the line.
+  if (rest.length > 0) queueMicrotask(() => received(rest));
+  return {
+    fingerprint,
+    get heardAt() {
+      return heardAt;
+    },
+    get open() {
+      return isOpen && !isClosing;
+    },
+    send: (text) => send(opcodes.text, new TextEncoder().encode(text)),
+    ping: () => send(opcodes.ping, new Uint8Array()),
+    isRead(ms) {
+      const mark = String(++pings);
+      return new Promise((resolve) => {
+        const settle = (isRead: boolean) => {
+          clearTimeout(timer);
+          readers.delete(mark);
+          resolve(isRead);
+        };
+        const timer = setTimeout(() => settle(false), ms);
+        readers.set(mark, () => settle(true));
+        send(opcodes.ping, Buffer.from(mark));
+      });
+    },
+    close() {
+      if (!isOpen || isClosing) return;
+      send(opcodes.close, codeBytes(normalClosure));
+      isClosing = true;
+      setTimeout(() => end({ code: null, reason: "was closed" }), closesWithin).unref?.();
+    },
+    destroy: () => end({ code: null, reason: "was closed" }),
+  };
+}
+
+function codeBytes(code: number | null): Uint8Array {
+  return code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 0xff);
+}
+
+function fingerprintOf(socket: net.Socket): string | null {
+  if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
+  const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
+  if (!raw) return null;
+  const { createHash } = process.getBuiltinModule("node:crypto");
+  return createHash("sha256").update(raw).digest("hex");
+}

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { ZapdError } from "../../src/api/errors.ts";
+import { answers, claimPort, claimSocket, releaseSocket } from "../../src/runtime/control-socket.ts";
+import { freePort } from "../support/daemon.ts";
+
+let folder: string;
+let path: string;
+const servers: net.Server[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-socket-"));
+  path = join(folder, "state", "zapd.sock");
+});
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function listen(place: net.ListenOptions): Promise<net.Server> {
+  const server = net.createServer((socket) => socket.resume());
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(place, () => {
+      servers.push(server);
+      resolve(server);
+    });
+  });
+}
+const claim = (at = path) => claimSocket(at, (path) => listen({ path }));
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+
+/** What a daemon that was killed leaves: a socket that nobody answers. */
+async function leaveStale(): Promise<void> {
+  mkdirSync(join(folder, "state"));
+  const script = `require("net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+  await new Promise((resolve) => Bun.spawn([process.execPath, "-e", script], { onExit: resolve }));
+  expect(lstatSync(path).isSocket()).toBe(true);
+}
+
+describe("the control socket", () => {
+  test("T15 is bound, 0600, in a folder 0700 that is made for it, whatever the umask", async () => {
+    const before = process.umask(0);
+    try {
+      await claim();
+    } finally {
+      process.umask(before);
+    }
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
+    expect(await answers(path)).toBe(true);
+    expect(existsSync(`${path}.starting`)).toBe(false);
+  });
+
+  test("that answers is not taken over", async () => {
+    await claim();
+    expect(await failure(claim())).toStartWith("storage_error: zapd is already running on this state");
+    expect(await answers(path)).toBe(true);
+  });
+
+  test("R12 that nobody answers is taken over", async () => {
+    await leaveStale();
+    expect(await answers(path)).toBe(false);
+    await claim();
+    expect(await answers(path)).toBe(true);
+  });
+
+  test("is bound by one of many who start at once", async () => {
+    await leaveStale();
+    const outcomes = await Promise.all(Array.from({ length: 12 }, () => failure(claim())));
+    expect(outcomes.filter((outcome) => outcome === "none").length).toBe(1);
+    expect(outcomes.filter((outcome) => outcome.includes("already running")).length).toBe(11);
+  });
+
+  test("is not bound over a file, a folder or a link, and leaves them alone", async () => {
+    mkdirSync(join(folder, "state"));
+    writeFileSync(path, "precious");
+    expect(await failure(claim())).toContain("it is no socket");
+    expect(await Bun.file(path).text()).toBe("precious");
+    rmSync(path);
+    mkdirSync(path);
+    expect(await failure(claim())).toContain("it is no socket");
+    rmSync(path, { recursive: true });
+    symlinkSync(join(folder, "elsewhere"), path);
+    expect(await failure(claim())).toContain("it is no socket");
+    expect(existsSync(`${path}.starting`)).toBe(false);
+  });
+
+  test("at a path of more than 107 bytes is refused with how long it is", async () => {
+    const long = join(folder, `${"x".repeat(107 - Buffer.byteLength(folder) - 2)}é`);
+    expect(Buffer.byteLength(long)).toBe(108);
+    expect(await failure(claim(long))).toStartWith("config_invalid: The path of the control socket has 108 bytes");
+    await claim(long.slice(0, -1));
+  });
+
+  test("is bound though one who was starting was killed in the midst of it", async () => {
+    mkdirSync(dirname(path));
+    writeFileSync(`${path}.starting`, "");
+    const past = new Date(Date.now() - 10_000);
+    utimesSync(`${path}.starting`, past, past);
+    await claim();
+    expect(await answers(path)).toBe(true);
+  });
+
+  test("in a place that cannot be written fails with that", async () => {
+    writeFileSync(join(folder, "state"), "a file where the folder should be");
+    expect(await failure(claim())).not.toBe("none");
+  });
+
+  test("is gone when it is released, and releasing it again is fine", async () => {
+    await claim();
+    await releaseSocket(path);
+    await releaseSocket(path);
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe("the port", () => {
+  test("that another program has is told as such, and no other port is taken", async () => {
+    const port = await freePort();
+    const place = { hostname: "127.0.0.1", port };
+    const claimed = () => claimPort(place, path, () => listen({ host: place.hostname, port }));
+    await claimed();
+    expect(await failure(claimed())).toBe(
+      `storage_error: Port ${port} on 127.0.0.1 cannot be used: it is taken by another program`,
+    );
+  });
+
+  test("that this state's own daemon has is told as a daemon that runs", async () => {
+    const port = await freePort();
+    const place = { hostname: "127.0.0.1", port };
+    await listen({ host: place.hostname, port });
+    await claim();
+    expect(await failure(claimPort(place, path, () => listen({ host: place.hostname, port })))).toContain(
+      "already running",
+    );
+  });
+
+  test("on an address that is not there says why", async () => {
+    const place = { hostname: "192.0.2.77", port: 1 };
+    expect(await failure(claimPort(place, path, () => listen({ host: place.hostname, port: 80 })))).toContain(
+      "EADDRNOTAVAIL",
+    );
+  });
+});

@@ -1,0 +1,397 @@
+/**
+ * Bad input of every kind that DESIGN.md names, per route: exactly its status and code, in the envelope, and nothing has
+ * changed afterwards: not the devices, not the config nor a byte of its file, and the set has heard nothing.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
+import { Failure, operations } from "../../src/api/operations.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { measured } from "../support/evidence.ts";
+import { requestOf, send } from "../support/raw-http.ts";
+import { furnish, type Room } from "../support/room.ts";
+
+let room: Room;
+const second = createRokuSimulator({ name: "Other", ssdp: false });
+beforeAll(async () => {
+  room = await furnish();
+  await second.start();
+  await room.daemon.api("POST", "/devices", { host: "127.0.0.1", port: second.port, name: "Küche" });
+  await room.daemon.api("GET", "/devices/set/apps");
+});
+afterAll(() => Promise.all([room.dispose(), second.stop()]));
+
+/** Everything that bad input must not change. */
+async function everything(): Promise<unknown> {
+  const { daemon } = room;
+  const [devices, config] = await Promise.all([daemon.api("GET", "/devices"), daemon.api("GET", "/config")]);
+  return [
+    devices.body,
+    config.body,
+    await Bun.file(daemon.configFile).text(),
+    second.requests.length,
+    room.done("key"),
+  ];
+}
+
+/** `{set}` and `{own}` are the ports of the set and of the daemon. */
+async function refused(what: string, body: unknown, expected: string, hint?: RegExp): Promise<void> {
+  const { daemon, set } = room;
+  const [method = "", path = ""] = what.split(" ");
+  const json = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+  const ports = (text: string) => text.replace("{set}", String(set.port)).replace("{own}", String(daemon.port));
+  const bytes = requestOf(
+    method,
+    `/v1${ports(path)}`,
+    [`Host: 127.0.0.1:${daemon.port}`, "Connection: close"],
+    typeof json === "string" ? ports(json) : json,
+  );
+  const before = await everything();
+  const reached = await room.reachedDuring(async () => {
+    const answer = await send(bytes, { to: daemon.port });
+    const sent = String(json).slice(0, 200);
+    const parsed = Failure.safeParse(JSON.parse(answer.body));
+    expect([sent, answer.status, parsed.success]).toEqual([sent, Number.parseInt(expected, 10), true]);
+    const { error } = Failure.parse(parsed.data);
+    expect([sent, error.code]).toEqual([sent, expected.slice(4)]);
+    expect(error.message).toMatch(/^.{8,600}$/);
+    expect(error.message + (error.hint ?? "")).not.toMatch(/undefined|\[object|at .*\.ts|Zod/);
+    if (hint) expect(error.hint).toMatch(hint);
+  });
+  expect(reached).toBe(0);
+  expect(await everything()).toEqual(before);
+}
+
+const key = "POST /devices/set/remote/key";
+const sequence = "POST /devices/set/remote/sequence";
+const launch = "POST /devices/set/apps/launch";
+const refresh = "POST /devices/set/apps/refresh";
+const pair = "POST /devices/set/pair";
+const add = "POST /devices";
+const change = "PATCH /devices/set";
+const config = "PATCH /config";
+const payload = "400 invalid_payload";
+
+/** What each route would take, but for one thing. */
+const good: Readonly<Record<string, string>> = {
+  [key]: '"key":"info"',
+  [sequence]: '"keys":["info"]',
+  [launch]: '"app":"netflix"',
+  [refresh]: '"clear":false',
+  [change]: '"name":"fine"',
+  [add]: '"host":"127.0.0.1:{set}"',
+  [config]: '"daemon.log_level":"warn"',
+};
+
+describe("bodies that are none, on every route that reads one", () => {
+  const routes = Object.values(operations).flatMap((operation) =>
+    "body" in operation ? [`${operation.method.toUpperCase()} ${operation.path.replace(":id", "set")}`] : [],
+  );
+  const bodies: readonly unknown[] = [
+    ...[
+      "{",
+      "}",
+      '{"key":"home"',
+      '{"key":"home",}',
+      "{'key':'home'}",
+      '{"key":"home"} x',
+      "key=home",
+      "NaN",
+      "undefined",
+    ],
+    ...[
+      '{"key":"home"}{"key":"home"}',
+      '{"key":\u0001}',
+      '"\ud800"',
+      Buffer.from('{"key":"h\xffme"}', "latin1"),
+      "\0",
+      "// x\n{}",
+    ],
+    ...["null", "true", "1", '"home"', "[]", '[{"key":"home"}]', "[null]"],
+  ];
+  test.each(routes)("%s", async (route) => {
+    for (const body of bodies) await refused(route, body, payload);
+    const unknown = route === config ? "400 unknown_config_key" : payload;
+    for (const name of ["unknown", "__proto__", "constructor", "toString", "hasOwnProperty", "", "id"])
+      await refused(route, `{${JSON.stringify(name)}:1,${good[route]}}`, unknown);
+    if (route !== refresh && route !== pair)
+      for (const empty of ["", " ", "\n\t "]) await refused(route, empty, payload, /curl/);
+  });
+});
+
+interface Row {
+  readonly bad: unknown;
+  readonly code?: string;
+  readonly hint?: RegExp;
+}
+const rows = (code: string, ...bad: unknown[]): Row[] => bad.map((one) => ({ bad: one, code }));
+const long = (length: number) => "x".repeat(length);
+const wrong = [null, 1, true, [], {}, ["home"]];
+
+const tables: Readonly<Record<string, readonly Row[]>> = {
+  [key]: [
+    ...rows(payload, {}, ...wrong.map((one) => ({ key: one })), { key: "info", delay_ms: 1 }, { keys: ["info"] }),
+    ...rows("400 invalid_key", { key: "HOME" }, { key: " home" }, { key: "home " }, { key: "home\n" }, { key: "Home" }),
+    ...rows(
+      "400 invalid_key",
+      { key: "__proto__" },
+      { key: "constructor" },
+      { key: "literal" },
+      { key: "Literal:a" },
+      { key: long(8_000) },
+    ),
+    ...rows(
+      "400 invalid_key",
+      { key: "literal:" },
+      { key: "literal:a\u0007" },
+      { key: "literal:\n" },
+      { key: "literal:\u0000" },
+    ),
+    ...rows("400 invalid_key", { key: "literal:\u007f" }, { key: "literal:\u009f" }, { key: `literal:${long(1_025)}` }),
+    ...rows("400 invalid_key", '{"key":"literal:\\ud83d"}', '{"key":"literal:a\\udcfa\\ud83d"}', {
+      key: `literal:${"📺".repeat(1_025)}`,
+    }),
+    { bad: { key: "hoem" }, code: "400 invalid_key", hint: /Did you mean home\?/ },
+    { bad: { key: "volume_up" }, code: "400 invalid_key", hint: /Did you mean volume-up\?/ },
+    { bad: { key: "play/pause" }, code: "400 invalid_key", hint: /Did you mean play-pause\?/ },
+    { bad: { key: "qqqqqqqq" }, code: "400 invalid_key", hint: /^The keys are: home, back,.*literal:<text>/ },
+  ],
+  [sequence]: [
+    ...rows(
+      payload,
+      {},
+      { keys: [] },
+      { keys: "info" },
+      { keys: null },
+      { keys: [null] },
+      { keys: [["info"]] },
+      { keys: { 0: "info" } },
+    ),
+    ...rows(
+      payload,
+      { keys: Array(257).fill("info") },
+      { keys: Array(257).fill("info"), delay_ms: 0 },
+      { key: "info" },
+    ),
+    ...[-1, 60_001, 1.5, "1", null, true, [1], {}, 2 ** 31, 2 ** 53].flatMap((delay_ms) =>
+      rows(payload, { keys: ["info"], delay_ms }),
+    ),
+    ...rows(
+      payload,
+      '{"keys":["info"],"delay_ms":1e400}',
+      '{"keys":["info"],"delay_ms":-1e400}',
+      '{"keys":["info"],"delay_ms":1e-9}',
+    ),
+    // 12 keys have 11 delays between them: 660 s.
+    ...rows(
+      payload,
+      { keys: Array(12).fill("info"), delay_ms: 60_000 },
+      { keys: Array(256).fill("info"), delay_ms: 2_354 },
+    ),
+    ...["nope", "literal:", "literal:\u0007", "HOME", "power on"].flatMap((one) =>
+      rows(
+        "400 invalid_key",
+        { keys: ["info", one, "info"], delay_ms: 0 },
+        { keys: ["info", "info", one] },
+        { keys: [one] },
+      ),
+    ),
+    { bad: { keys: ["info", "dwon"] }, code: "400 invalid_key", hint: /Did you mean down\?/ },
+  ],
+  [launch]: [
+    ...rows(
+      payload,
+      {},
+      ...wrong.map((app) => ({ app })),
+      { app: "" },
+      { app: "   " },
+      { app: "\t\n" },
+      { app: long(257) },
+    ),
+    ...[null, 1, "a=b", [], [["a", "b"]], { a: 1 }, { a: null }, { a: {} }, { "": "b" }].flatMap((params) =>
+      rows(payload, { app: "netflix", params }),
+    ),
+    ...rows(payload, { app: "netflix", params: { [long(65)]: "b" } }, { app: "netflix", params: { a: long(1_025) } }),
+    ...rows(payload, {
+      app: "netflix",
+      params: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`k${at}`, "v"])),
+    }),
+  ],
+  [refresh]: ["true", 1, null, [], {}].flatMap((clear) => rows(payload, { clear })),
+  [change]: [
+    ...wrong.flatMap((name) => rows(payload, { name })),
+    ...[
+      "",
+      " ",
+      "\t\n",
+      "a/b",
+      "/",
+      "a%b",
+      "100%",
+      "%41",
+      "a\u0000b",
+      "a\nb",
+      "a\u007f",
+      "a\u0085b",
+      "\u001b[31mred",
+    ].flatMap((name) => rows("400 invalid_device_name", { name })),
+    ...["default", "Default", " DEFAULT ", long(129), "📺".repeat(129)].flatMap((name) =>
+      rows("400 invalid_device_name", { name }),
+    ),
+    ...rows(
+      "400 invalid_device_name",
+      { name: "0f9b4a4e-5b0a-5b0f-9d3c-7a1f2e6b9c55" },
+      { name: "0F9B4A4E-5B0A-5B0F-9D3C-7A1F2E6B9C55" },
+    ),
+    ...rows("400 invalid_device_name", '{"name":"a\\ud800"}', '{"name":"\\udfffa"}'),
+    ...["Küche", "küche", "KÜCHE", "  Küche  ", "Ku\u0308che", "KU\u0308CHE"].flatMap((name) =>
+      rows("400 device_name_taken", { name }),
+    ),
+    ...[
+      null,
+      1,
+      [],
+      "8060",
+      { wrong: 8060 },
+      { console: 0 },
+      { console: 65_536 },
+      { console: 1.5 },
+      { console: "8085" },
+      { console: null },
+    ].flatMap((ports) => rows(payload, { ports })),
+    ...rows(payload, { name: "fine", ports: { wrong: 1 } }, { name: "fine", host: "127.0.0.1" }),
+    ...rows("400 invalid_device_name", { name: "a/b", ports: { console: 8085 } }),
+  ],
+  [add]: [
+    ...rows(
+      payload,
+      {},
+      ...wrong.map((host) => ({ host })),
+      { host: "" },
+      { host: "  " },
+      { host: long(254) },
+      { name: "only" },
+    ),
+    ...[0, -1, 65_536, 1.5, "8060", null].flatMap((port) => rows(payload, { host: "127.0.0.1", port })),
+    ...["nosuch", "", "__proto__", 1, null].flatMap((platform) => rows(payload, { host: "127.0.0.1:{set}", platform })),
+    ...["a/b", "a%b", "", "default", long(129), "a\u0000"].flatMap((name) =>
+      rows("400 invalid_device_name", { host: "127.0.0.1:{set}", name }),
+    ),
+    ...[null, 1].flatMap((name) => rows(payload, { host: "127.0.0.1:{set}", name })),
+    ...[[], "x", { installer: 0 }, { installer: "80" }].flatMap((ports) =>
+      rows(payload, { host: "127.0.0.1:{set}", ports }),
+    ),
+  ],
+  [config]: [
+    ...[[], {}, ["a"], { a: 1 }].flatMap((value) =>
+      rows("400 unsupported_patch_value", { "daemon.log_level": value }, { "daemon.log_level": "debug", nokey: value }),
+    ),
+    ...[
+      "nokey",
+      "daemon",
+      "daemon.",
+      ".http_port",
+      "daemon.http_port.x",
+      "Daemon.http_port",
+      "daemon.HTTP_PORT",
+      " daemon.http_port",
+      "daemon.__proto__",
+      "__proto__.x",
+    ].flatMap((name) => rows("400 unknown_config_key", { [name]: 1 }, { "daemon.log_level": "warn", [name]: null })),
+    ...rows(
+      "400 invalid_config_value",
+      { "daemon.http_port": "7272" },
+      { "daemon.log_level": "loud" },
+      { "discovery.timeout_ms": 99, "daemon.log_level": "warn" },
+    ),
+  ],
+};
+
+for (const [route, table] of Object.entries(tables)) {
+  test(`${route}: ${table.length} kinds`, async () => {
+    for (const { bad, code = payload, hint } of table) await refused(route, bad, code, hint);
+  });
+}
+
+// What these want is right, and the product does not do it yet: src/api/operations.ts refuses by length before a key is looked at, and
+// zod's records drop this name in silence.
+describe("open", () => {
+  test("an empty key and a very long one are no keys", async () => {
+    for (const bad of ["", `literal:${long(9_000)}`, long(9_000)]) {
+      await refused(key, { key: bad }, "400 invalid_key");
+      await refused(sequence, { keys: ["info", bad] }, "400 invalid_key");
+    }
+  });
+  test("no port is called __proto__", () => refused(change, '{"ports":{"__proto__":8060}}', payload));
+  test("no parameter is called __proto__", () =>
+    refused(launch, '{"app":"netflix","params":{"__proto__":"x"}}', payload));
+});
+
+describe("T7 hosts that no device can have", () => {
+  const broadcasts = Object.values(networkInterfaces())
+    .flat()
+    .filter((one) => one?.family === "IPv4" && !one.internal)
+    .map((one) => lastAddress(one?.cidr ?? ""));
+  const unspecified = ["0.0.0.0", "0.0.0.0:8060", "0.1.2.3", "::", "[::]", "[::]:8060", "0", "::ffff:0.0.0.0"];
+  const groups = [
+    "224.0.0.1",
+    "239.255.255.250:1900",
+    "ff02::1",
+    "[ff02::1]:8060",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::ffff:224.0.0.1",
+  ];
+  const spelled = [
+    "http://127.0.0.1",
+    "127.0.0.1/x",
+    "127.0.0.1 x",
+    "user@127.0.0.1",
+    "127.0.0.1?x",
+    "127.0.0.1#x",
+    "[127.0.0.1",
+  ];
+  const ports = [
+    "127.0.0.1:0",
+    "127.0.0.1:65536",
+    "127.0.0.1:999999",
+    "127.0.0.1:",
+    "127.0.0.1:x",
+    "127.0.0.1:-1",
+    "[::1",
+    "::1]:80",
+  ];
+  const own = ["127.0.0.1:{own}", "localhost:{own}", "[::ffff:127.0.0.1]:{own}", "2130706433:{own}"];
+  const more = ["a\u0000b", "a\nb", "\ud83d\udcfa", "..", "-", "%31"];
+  const all = [...unspecified, ...groups, ...broadcasts, ...spelled, ...ports, ...own, ...more];
+  let count = 0;
+  afterAll(() => measured("T7", "hosts that no device can have", `${count} of ${all.length} refused`));
+  test.each(all)("%s", async (host) => {
+    await refused(add, { host }, "400 invalid_host");
+    count++;
+  });
+
+  test("two ports that differ, and our own port beside the host", async () => {
+    await refused(add, { host: "127.0.0.1:1", port: 2 }, "400 invalid_host");
+    await refused(add, '{"host":"127.0.0.1","port":{own}}', "400 invalid_host");
+  });
+
+  function lastAddress(cidr: string): string {
+    const [address = "", bits = "32"] = cidr.split("/");
+    const value = address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+    const last = value + 2 ** (32 - Number(bits)) - 1 - (value % 2 ** (32 - Number(bits)));
+    return [24, 16, 8, 0].map((shift) => Math.floor(last / 2 ** shift) % 256).join(".");
+  }
+});
+
+test("an app that nobody has is named with what was meant", async () => {
+  const answer = await room.daemon.api("POST", "/devices/set/apps/launch", { app: "netflx" });
+  expect([answer.status, answer.body.error.code]).toEqual([404, "app_not_found"]);
+  expect(answer.body.error.hint).toMatch(/Did you mean netflix\?/i);
+});
+
+test("a name that another device has is not given to a device that is added", async () => {
+  const before = await room.daemon.api("GET", "/devices");
+  const answer = await room.daemon.api("POST", "/devices", { host: "127.0.0.1", port: room.set.port, name: " KÜCHE" });
+  expect([answer.status, answer.body.error.code]).toEqual([400, "device_name_taken"]);
+  expect((await room.daemon.api("GET", "/devices")).body).toEqual(before.body);
+});

@@ -1,0 +1,195 @@
+/** Uploads that are too large, broken, or no form: refused in the envelope, never sent on, nothing left on disk. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import net from "node:net";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { Failure } from "../../src/api/operations.ts";
+import { withArchive } from "../../src/server/upload.ts";
+import { type RawAnswer, requestOf, type Sending, send } from "../support/raw-http.ts";
+import { furnish, type Room, soundPackage } from "../support/room.ts";
+
+let room: Room;
+let filesOpen = 0;
+beforeAll(async () => {
+  room = await furnish();
+  await upload(form(archive));
+  filesOpen = openFiles();
+});
+afterAll(() => room.dispose());
+afterEach(async () => {
+  await until(() => left().length === 0 && openFiles() <= filesOpen);
+  expect([left(), openFiles() <= filesOpen]).toEqual([[], true]);
+});
+
+const linux = process.platform === "linux";
+const MiB = 1024 * 1024;
+const multipart = "Content-Type: multipart/form-data; boundary=B";
+const left = () => readdirSync(join(room.daemon.stateFolder, "uploads"));
+/** Files and connections that the daemon holds, where the system tells. */
+const openFiles = () => (linux ? readdirSync(`/proc/${room.daemon.process.pid}/fd`).length : 0);
+
+async function until(reached: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 100 && !reached(); tries++) await Bun.sleep(20);
+}
+
+interface Part {
+  readonly name: string;
+  readonly file?: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: readonly string[];
+}
+
+const archive: Part = { name: "archive", file: "a.zip", body: soundPackage };
+const note: Part = { name: "note", body: "x" };
+
+function part({ name, file, body, headers = [] }: Part): Buffer {
+  const disposition = `Content-Disposition: form-data; name="${name}"${file === undefined ? "" : `; filename="${file}"`}`;
+  return Buffer.concat([
+    Buffer.from(["--B", disposition, ...headers, "", ""].join("\r\n")),
+    Buffer.from(body),
+    Buffer.from("\r\n"),
+  ]);
+}
+
+const form = (...parts: Part[]): Buffer => Buffer.concat([...parts.map(part), Buffer.from("--B--\r\n")]);
+
+function head(headers: readonly string[]): Buffer {
+  const own = [`Host: 127.0.0.1:${room.daemon.port}`, "Connection: close", ...headers];
+  return requestOf("POST", "/v1/devices/set/dev/install", own);
+}
+
+function upload(body: Uint8Array, headers = [multipart], sending: Partial<Sending> = {}): Promise<RawAnswer> {
+  const length = headers.some((line) => line.startsWith("Transfer-Encoding")) ? [] : [`Content-Length: ${body.length}`];
+  return send([head([...headers, ...length]), body], { to: room.daemon.port, ...sending });
+}
+
+const refusal = (answer: RawAnswer) => `${answer.status} ${Failure.parse(JSON.parse(answer.body)).error.code}`;
+const untouched = async (run: () => Promise<unknown>) => expect(await room.reachedDuring(run)).toBe(0);
+
+const whole = form(archive);
+const many = (count: number, more: Partial<Part>) =>
+  Array.from({ length: count }, (_, at) => ({ ...note, name: `n${at}`, ...more }));
+const broken: Readonly<Record<string, { readonly body: Uint8Array; readonly headers?: string[] }>> = {
+  "no archive": { body: form({ ...archive, name: "package" }) },
+  "no part at all": { body: form() },
+  "no body": { body: Buffer.alloc(0) },
+  "the archive as a text": { body: form({ name: "archive", body: "PK" }) },
+  "two archives": { body: form(archive, archive) },
+  "two files": { body: form(archive, { ...archive, name: "other" }) },
+  "two files, the archive last": { body: form({ ...archive, name: "other" }, archive) },
+  "a text and a file called archive": { body: form({ name: "archive", body: "PK" }, archive) },
+  "a large archive, then another": { body: form({ ...archive, body: Buffer.alloc(4 * MiB) }, archive) },
+  "a thousand texts": { body: form(...many(1_000, {}), archive) },
+  "a thousand files": { body: form(...many(1_000, { file: "f" })) },
+  "a hundred thousand texts": { body: form(...many(100_000, {})) },
+  "the end boundary missing": { body: part(archive) },
+  "cut off in the archive": { body: whole.subarray(0, 300) },
+  "cut off in a head": { body: whole.subarray(0, 30) },
+  "another boundary": { body: whole, headers: [multipart.replace("=B", "=C")] },
+  "no boundary": { body: whole, headers: ["Content-Type: multipart/form-data"] },
+  "no boundary after all": { body: whole, headers: ["Content-Type: multipart/form-data; charset=utf-8"] },
+  "an empty boundary": { body: whole, headers: ["Content-Type: multipart/form-data; boundary="] },
+  "the archive itself": { body: soundPackage, headers: ["Content-Type: application/zip"] },
+  "another type": { body: whole, headers: ["Content-Type: application/x-www-form-urlencoded"] },
+  "no type": { body: whole, headers: [] },
+  JSON: { body: Buffer.from('{"archive":"PK"}'), headers: ["Content-Type: application/json"] },
+  "half a MiB of anything": { body: Buffer.alloc(MiB / 2, 0xfe) },
+  "a compressed form": { body: gzipSync(whole), headers: [multipart, "Content-Encoding: gzip"] },
+};
+
+test.each(Object.entries(broken))("T22 %s: invalid_payload", async (_what, { body, headers }) => {
+  await untouched(async () => expect(refusal(await upload(body, headers))).toBe("400 invalid_payload"));
+});
+
+test.each([
+  ["an empty archive", form({ ...archive, body: "" })],
+  ["no ZIP", form({ ...archive, body: "no package" })],
+])("%s: invalid_archive", async (_what, body) => {
+  await untouched(async () => expect(refusal(await upload(body))).toBe("400 invalid_archive"));
+});
+
+test("T21 what a client calls the file, and fields beside it, do not matter", async () => {
+  for (const file of ["../../../etc/passwd", "/dev/null", "a\\b.zip", "\u00e4\u{1f4fa}.zip", "", "x".repeat(300)]) {
+    const answer = await upload(form(note, { ...archive, file }, { ...note, name: "after" }));
+    expect([file, answer.status]).toEqual([file, 200]);
+  }
+});
+
+test("more than 100 MiB, announced: refused before it is sent", async () => {
+  await untouched(async () => {
+    const answer = await send(head([multipart, `Content-Length: ${101 * MiB}`]), {
+      to: room.daemon.port,
+      toTheEnd: true,
+    });
+    expect([refusal(answer), answer.headers.get("connection")]).toEqual(["413 payload_too_large", "close"]);
+  });
+});
+
+const block = Buffer.alloc(MiB);
+const opening = part({ ...archive, body: "" }).subarray(0, -2);
+
+test("T20 more than 100 MiB, streamed without a length: refused on the way", async () => {
+  function* pieces(): Generator<Uint8Array> {
+    yield head([multipart, "Transfer-Encoding: chunked"]);
+    // Little more than is taken: an answer is lost to a client that goes on sending into a closed connection.
+    for (const piece of [opening, ...Array<Buffer>(100).fill(block), block.subarray(0, 128 * 1024)]) {
+      yield Buffer.from(`${piece.length.toString(16)}\r\n`);
+      yield piece;
+      yield Buffer.from("\r\n");
+    }
+  }
+  await untouched(async () => {
+    expect(refusal(await send(pieces(), { to: room.daemon.port, patienceMs: 15_000 }))).toBe("413 payload_too_large");
+  });
+});
+
+test("an archive one byte over 100 MiB, in a form whose length would do", async () => {
+  const end = Buffer.from("x\r\n--B--\r\n");
+  const length = opening.length + 100 * MiB + end.length;
+  const pieces = [head([multipart, `Content-Length: ${length}`]), opening, ...Array<Buffer>(100).fill(block), end];
+  await untouched(async () => {
+    expect(refusal(await send(pieces, { to: room.daemon.port, patienceMs: 15_000 }))).toBe("413 payload_too_large");
+  });
+});
+
+test("T21 a caller that hangs up half-way leaves nothing", async () => {
+  await untouched(async () => {
+    for (let times = 0; times < 5; times++) {
+      const socket = net.connect(room.daemon.port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.write(head([multipart, `Content-Length: ${20 * MiB}`]));
+      socket.write(opening);
+      for (let sent = 0; sent < 4; sent++) socket.write(block);
+      await until(() => left().length > 0);
+      socket.destroy();
+      await until(() => left().length === 0);
+    }
+  });
+  expect(refusal(await upload(form({ ...archive, body: "no package" })))).toBe("400 invalid_archive");
+});
+
+test.skipIf(!linux)("a disk that takes nothing ends the upload at once", async () => {
+  const body = new Uint8Array(form({ ...archive, body: Buffer.alloc(8 * MiB) }));
+  const request = new Request("http://localhost/", {
+    method: "POST",
+    body,
+    headers: { "content-type": "multipart/form-data; boundary=B" },
+  });
+  const use = () => Promise.reject(new Error("used"));
+  await expect(withArchive(request, "/proc", use)).rejects.toMatchObject({ code: "storage_error" });
+});
+
+test("without a password, or to a device that is none, nothing is read", async () => {
+  const nobody = requestOf("POST", "/v1/devices/nobody/dev/install", [
+    `Host: 127.0.0.1:${room.daemon.port}`,
+    multipart,
+    "Content-Length: 50000000",
+  ]);
+  expect(refusal(await send(nobody, { to: room.daemon.port }))).toBe("404 device_not_found");
+  await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
+  await untouched(async () => {
+    const answer = await send(head([multipart, "Content-Length: 50000000"]), { to: room.daemon.port });
+    expect(refusal(answer)).toBe("400 dev_password_missing");
+  });
+});

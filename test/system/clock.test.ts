@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { Pulse, SleepWatch, stopwatch } from "../../src/system/clock.ts";
+
+test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
+  let [running, booted] = [1_000, 50];
+  const waited = stopwatch({ running: () => running, booted: () => booted });
+  running += 10;
+  booted += 1;
+  expect(waited()).toBe(10);
+  // Asleep for a minute: one clock stood still.
+  booted += 60;
+  expect(waited()).toBe(60_000);
+  running += 120_000;
+  expect(waited()).toBe(120_010);
+});
+
+test("R14 a stopwatch goes by what runs where nothing else is told", () => {
+  let running = 0;
+  const refused = () => {
+    throw new Error("needs a permission");
+  };
+  const waited = stopwatch({ running: () => running, booted: refused });
+  running = 70;
+  expect(waited()).toBe(70);
+});
+
+test("R14 a pulse notices that nothing ran, before its timer does and ever after", async () => {
+  const pulse = new Pulse();
+  const { now } = performance;
+  try {
+    expect(pulse.missed).toBe(false);
+    await Bun.sleep(700);
+    expect(pulse.missed).toBe(false);
+    performance.now = () => now.call(performance) + 6_000;
+    expect(pulse.missed).toBe(true);
+    await Bun.sleep(700);
+    expect(pulse.missed).toBe(true);
+  } finally {
+    performance.now = now;
+    pulse.end();
+  }
+});
+
+test("R13 the clocks of this machine agree, and the time of day is none of them", async () => {
+  const waited = stopwatch();
+  const now = Date.now;
+  Date.now = () => 0;
+  try {
+    await Bun.sleep(60);
+    expect(waited()).toBeGreaterThanOrEqual(59);
+    expect(waited()).toBeLessThan(2_000);
+  } finally {
+    Date.now = now;
+  }
+});
+
+test("R14 a watch tells a sleep from a busy moment, by either clock, and what is read half a second after it", async () => {
+  let [running, booted] = [1_000, 50];
+  const watch = new SleepWatch({ running: () => running, booted: () => booted });
+  try {
+    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    // Late, but awake.
+    running += 5_400;
+    booted += 5;
+    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    // Stopped: both go on.
+    running += 6_100;
+    booted += 6;
+    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    running += 499;
+    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    running += 1;
+    expect([watch.times, watch.justWoke]).toEqual([1, false]);
+    // Asleep: one stands still.
+    booted += 3_600;
+    expect([watch.times, watch.justWoke]).toEqual([2, true]);
+    running += 500;
+    expect([watch.times, watch.justWoke]).toEqual([2, false]);
+  } finally {
+    watch.end();
+  }
+});

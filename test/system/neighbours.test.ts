@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { neighboursOf, readNeighbours } from "../../src/system/neighbours.ts";
+
+const table = `IP address       HW type     Flags       HW address            Mask     Device
+192.168.1.20     0x1         0x2         3C:59:1E:00:00:0a     *        eth0
+192.168.1.21     0x1         0x0         00:00:00:00:00:00     *        eth0
+192.168.1.22     0x1         0x6         3c:59:1e:00:00:0c     *        wlan0
+`;
+
+test("the table of neighbours tells whose hardware is complete in it", () => {
+  expect([...readNeighbours(table)]).toEqual([
+    ["192.168.1.20", "3c:59:1e:00:00:0a"],
+    ["192.168.1.22", "3c:59:1e:00:00:0c"],
+  ]);
+  expect([...readNeighbours("")]).toEqual([]);
+  expect([...readNeighbours("nothing\n\n of the kind")]).toEqual([]);
+});
+
+test("the table is read anew after a second, and never again where it cannot be read", () => {
+  let reads = 0;
+  let now = 0;
+  const read = () => {
+    reads++;
+    if (now > 5_000) throw new Error("EACCES");
+    return table;
+  };
+  const neighbours = neighboursOf(read, () => now);
+  for (let round = 0; round < 10; round++) expect(neighbours.macOf("192.168.1.20")).toBe("3c:59:1e:00:00:0a");
+  expect([reads, neighbours.macOf("192.168.1.99")]).toEqual([1, null]);
+  now = 500;
+  expect([neighbours.macOf("192.168.1.99"), neighbours.macOf("192.168.1.98"), reads]).toEqual([null, null, 2]);
+  now = 1_500;
+  neighbours.macOf("192.168.1.20");
+  expect(reads).toBe(3);
+  now = 6_000;
+  expect(neighbours.macOf("192.168.1.20")).toBeNull();
+  now = 60_000;
+  expect([neighbours.macOf("192.168.1.20"), reads]).toEqual([null, 4]);
+});
+
+test.skipIf(!existsSync("/proc/net/arp"))(
+  "T29 the system's own table is read where it can be, and loopback has no entries in it",
+  () => {
+    const text = readFileSync("/proc/net/arp", "utf8");
+    expect(text).toStartWith("IP address");
+    const neighbours = neighboursOf();
+    for (const [host, mac] of readNeighbours(text)) expect(neighbours.macOf(host)).toBe(mac);
+    expect(neighbours.macOf("127.0.0.1")).toBeNull();
+  },
+);

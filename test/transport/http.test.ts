@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
+import { rest } from "../../src/system/sleep.ts";
+import { bodyText, deadline } from "../../src/transport/http.ts";
+import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
+import { client, device, failure, me, never, said } from "./http-harness.ts";
+
+describe.concurrent("a read", () => {
+  test("keeps its connection for the next", async () => {
+    const tv = await device(() => answer(200, "yes"));
+    const http = client(tv);
+    expect(bodyText(await http.read("/a", never))).toBe("yes");
+    await http.read("/b", never);
+    expect(said(tv.heard)).toEqual(["1 GET /a", "1 GET /b"]);
+  });
+
+  test("is tried once more, anew, when a kept connection turns out to be dead", async () => {
+    const tv = await device((heard) => (heard.connection === 1 && tv.heard.length > 1 ? "close" : answer(200, "yes")));
+    const http = client(tv);
+    await http.read("/a", never);
+    expect(bodyText(await http.read("/b", never))).toBe("yes");
+    expect(said(tv.heard)).toEqual(["1 GET /a", "1 GET /b", "2 GET /b"]);
+  });
+
+  test("is tried twice and not more, whether the device closes or resets", async () => {
+    for (const saying of ["close", "reset"] as const) {
+      const tv = await device(() => saying);
+      expect(await failure(client(tv).read("/a", never))).toStartWith("device_error: ");
+      expect(tv.heard.length).toBe(2);
+    }
+  });
+
+  test("that was answered with garbage, a refusal or too much is not tried again", async () => {
+    const garbage = await device(() => "SSH-2.0\r\n");
+    expect(await failure(client(garbage).read("/a", never))).toContain("not HTTP");
+    const refusal = await device(() => answer(503));
+    expect((await client(refusal).read("/a", never)).status).toBe(503);
+    const much = await device(() => answer(200, "x".repeat(2_000)));
+    expect(await failure(client(much).read("/a", never, { maxBytes: 1_024 }))).toContain("more than 1 KiB");
+    for (const tv of [garbage, refusal, much]) expect(tv.heard.length).toBe(1);
+  });
+
+  test("T5 never follows a redirect", async () => {
+    const other = await device(() => answer(200));
+    const tv = await device(() => answer(307, "", [`Location: http://127.0.0.1:${other.address.port}/`]));
+    expect((await client(tv).read("/a", never)).status).toBe(307);
+    expect(other.taken).toBe(0);
+  });
+
+  test("ends at the deadline, tries included, and leaves no connection behind", async () => {
+    const tv = await device(() => "hang");
+    const start = performance.now();
+    expect(await failure(client(tv, undefined, 200).read("/a", never))).toBe(
+      "device_timeout: did not answer within 0.2 s",
+    );
+    expect(performance.now() - start).toBeLessThan(600);
+    await until("the connection is closed", () => tv.open === 0);
+    expect(tv.heard.length).toBe(1);
+  });
+
+  test("that drips is not kept alive by dripping", async () => {
+    const tv = await device(() => "drip");
+    expect(await failure(client(tv, undefined, 300).read("/a", never))).toStartWith("device_timeout");
+    await until("the connection is closed", () => tv.open === 0);
+  });
+
+  test("ends when the caller hangs up", async () => {
+    const tv = await device(() => "hang");
+    const caller = new AbortController();
+    const reading = failure(client(tv, undefined, 5_000).read("/a", caller.signal));
+    await until("the device is asked", () => tv.heard.length === 1);
+    caller.abort(new ZapdError("device_busy", "gone"));
+    expect(await reading).toBe("device_busy: gone");
+    await until("the connection is closed", () => tv.open === 0);
+  });
+
+  test("T5 never goes to zapd's own door", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv, undefined, 1_000, true);
+    expect(await failure(http.read("/a", never))).toContain("the address of zapd itself");
+    expect(await failure(http.command("/a", never))).toContain("the address of zapd itself");
+    expect(tv.taken).toBe(0);
+  });
+});
+
+describe.concurrent("a command", () => {
+  const byPath = (paths: Record<string, Saying>) => (heard: Heard) => paths[heard.target] ?? answer(200);
+
+  test("is never sent twice, whatever becomes of its connection", async () => {
+    for (const saying of ["close", "reset", "hang", "SSH-2.0\r\n"] as const) {
+      const tv = await device(byPath({ "/who": answer(200, "me"), "/press": saying }));
+      const http = client(tv, me, 300);
+      expect(await failure(http.command("/press", never))).toMatch(/^device_(error|timeout): /);
+      expect(tv.heard.filter((one) => one.target === "/press").length).toBe(1);
+    }
+  });
+
+  test("is not sent twice over a kept connection that turns out to be dead", async () => {
+    let presses = 0;
+    const tv = await device((heard) => {
+      if (heard.target === "/who") return answer(200, "me");
+      return ++presses > 1 ? "close" : answer(200);
+    });
+    const http = client(tv, me);
+    await http.command("/press", never);
+    expect(await failure(http.command("/press", never))).toStartWith("device_error");
+    expect(presses).toBe(2);
+  });
+
+  test("is answered by any status, also before its body is here", async () => {
+    const tv = await device(byPath({ "/a": answer(404), "/b": "HTTP/1.1 202 Yes\r\n\r\n" }));
+    const http = client(tv);
+    expect((await http.command("/a", never)).status).toBe(404);
+    expect((await http.command("/b", never)).status).toBe(202);
+    expect((await http.command("/c", never)).status).toBe(200);
+    expect(tv.heard.map((one) => one.method)).toEqual(["POST", "POST", "POST"]);
+  });
+});
+
+describe.concurrent("connections", () => {
+  test("are closed by close, also those in use", async () => {
+    const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200)));
+    const http = client(tv, undefined, 300);
+    await Promise.all(["/1", "/2", "/3"].map((path) => http.read(path, never)));
+    const slow = failure(http.read("/slow", never));
+    http.close();
+    await slow;
+    await until("all are closed", () => tv.open === 0);
+    await http.read("/after", never);
+    await until("one that was opened afterwards is not kept", () => tv.open === 0);
+  });
+
+  test("are kept four at most, and not for ever", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv);
+    await Promise.all(Array.from({ length: 10 }, (_, at) => http.read(`/${at}`, never)));
+    await until("the others are closed", () => tv.open <= 4);
+    expect(tv.open).toBe(4);
+  });
+
+  test("of an exchange alone are its own, announced as such, and closed", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv);
+    await http.read("/kept", never);
+    await http.alone({ method: "GET", path: "/alone", wanted: "all", maxBytes: 100 }, never);
+    expect(tv.heard[1]?.connection).toBe(2);
+    expect(tv.heard[1]?.head).toContain("\r\nConnection: close");
+    await until("only the kept one is open", () => tv.open === 1);
+  });
+});
+
+describe.concurrent("waiting", () => {
+  test("a deadline says how long it was, and the caller's own end comes first", async () => {
+    const late = deadline(20, never);
+    await Bun.sleep(60);
+    expect(late.reason).toMatchObject({ code: "device_timeout", message: "did not answer within 0 s" });
+    const caller = new AbortController();
+    const within = deadline(1_000, caller.signal);
+    caller.abort("gone");
+    expect(within.reason).toBe("gone");
+  });
+
+  test("a rest ends with its signal, at once", async () => {
+    const caller = new AbortController();
+    const resting = rest(10_000, caller.signal).catch((reason: unknown) => reason);
+    caller.abort("gone");
+    expect(await resting).toBe("gone");
+    expect(await rest(10_000, AbortSignal.abort("already")).catch((reason: unknown) => reason)).toBe("already");
+  });
+});

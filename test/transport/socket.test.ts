@@ -1,0 +1,242 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import net from "node:net";
+import { networkInterfaces } from "node:os";
+import fc from "fast-check";
+import type { ZapdError } from "../../src/api/errors.ts";
+import { type Exchange, marker, Wire } from "../../src/transport/socket.ts";
+import { freePort } from "../support/daemon.ts";
+import { measured } from "../support/evidence.ts";
+import { runs, within } from "../support/fuzz.ts";
+import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
+
+const devices: HttpDevice[] = [];
+afterEach(async () => {
+  await Promise.all(devices.splice(0).map((device) => device.stop()));
+});
+
+const noIpv6 = Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === "::1"))
+  ? null
+  : "this machine has no ::1";
+if (noIpv6 !== null) process.stderr.write(`skipped: a request to an IPv6 address: ${noIpv6}\n`);
+
+const never = new AbortController().signal;
+const get = (path: string): Exchange => ({ method: "GET", path, wanted: "all", maxBytes: 1_024 });
+const post = (path: string, headers = {}): Exchange => ({
+  method: "POST",
+  path,
+  headers,
+  wanted: "all",
+  maxBytes: 1_024,
+});
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
+
+async function echo(): Promise<HttpDevice> {
+  const device = await startHttpDevice(() => answer(200));
+  devices.push(device);
+  return device;
+}
+
+describe("a request", () => {
+  test("is one request line and our own headers, the host an IP literal, marked as ours", async () => {
+    const device = await echo();
+    const wire = await Wire.open(device.address, never);
+    const host = `Host: 127.0.0.1:${device.address.port}`;
+    await wire.exchange(get("/query/apps?a=b"), never);
+    await wire.exchange(post("/keypress/Home", { "X-Own": "yes" }), never);
+    wire.close();
+    expect(device.heard.map((one) => one.head.split("\r\n"))).toEqual([
+      ["GET /query/apps?a=b HTTP/1.1", host, `${marker}: 1`],
+      ["POST /keypress/Home HTTP/1.1", host, `${marker}: 1`, "X-Own: yes", "Content-Length: 0"],
+    ]);
+  });
+
+  test.skipIf(noIpv6 !== null)("to an IPv6 address puts it in brackets", async () => {
+    const heads: string[] = [];
+    const server = net.createServer((socket) =>
+      socket.on("data", (bytes: Buffer) => {
+        heads.push(bytes.toString());
+        socket.end(answer(200));
+      }),
+    );
+    await new Promise<void>((resolve) => server.listen(0, "::1", resolve));
+    const { port } = server.address() as net.AddressInfo;
+    const wire = await Wire.open({ host: "::1", port }, never);
+    await wire.exchange(get("/"), never);
+    wire.close();
+    server.close();
+    expect(heads[0]).toContain(`\r\nHost: [::1]:${port}\r\n`);
+  });
+
+  test(
+    "T11 with a hostile path or header is either sent as one clean request, or not at all",
+    async () => {
+      const device = await echo();
+      let wire = await Wire.open(device.address, never);
+      const nasty = fc.constantFrom(
+        "\r\n",
+        "\n",
+        "\r",
+        "\0",
+        " ",
+        "\t",
+        "é",
+        "📺",
+        "%0d%0a",
+        "\u2028",
+        "\x7f",
+        "HTTP/1.1",
+        "a",
+        "/",
+      );
+      const text = fc.oneof(
+        fc.array(nasty, { maxLength: 6 }).map((parts) => parts.join("")),
+        fc.string({ unit: "binary" }),
+      );
+      const numRuns = runs(2_000, 100_000);
+      let refused = 0;
+      await fc.assert(
+        fc.asyncProperty(text, text, async (path, value) => {
+          if (!wire.usable) wire = await Wire.open(device.address, never);
+          const before = device.heard.length;
+          const outcome = await Promise.resolve()
+            .then(() => wire.exchange(post(`/${path}`, { "X-Own": value }), never))
+            .catch((error: ZapdError) => error.code);
+          const heard = device.heard.slice(before);
+          if (outcome === "internal_error") {
+            refused++;
+            expect(heard).toEqual([]);
+            return;
+          }
+          expect(heard.map((one) => one.head.split("\r\n"))).toEqual([
+            [
+              `POST /${path} HTTP/1.1`,
+              `Host: 127.0.0.1:${device.address.port}`,
+              `${marker}: 1`,
+              `X-Own: ${value}`,
+              "Content-Length: 0",
+            ],
+          ]);
+          expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
+        }),
+        { numRuns },
+      );
+      measured(
+        "T11",
+        "generated paths and headers",
+        `${numRuns - refused} sent as one clean request, ${refused} not at all`,
+      );
+      wire.close();
+      expect(refused).toBeGreaterThan(500);
+    },
+    within(5_000),
+  );
+
+  test("carries its body with its length, as fast as it is taken", async () => {
+    const device = await echo();
+    const wire = await Wire.open(device.address, never);
+    const chunk = Buffer.alloc(100_000, "x");
+    const body = { bytes: chunk.length * 30, chunks: () => repeat(chunk, 30) };
+    await wire.exchange({ ...post("/upload"), body }, never);
+    wire.close();
+    expect(device.heard[0]?.head).toContain(`\r\nContent-Length: ${body.bytes}`);
+    expect(device.heard[0]?.body.length).toBe(body.bytes);
+  });
+
+  test("stops sending its body when the device has answered already", async () => {
+    const server = net.createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        socket.pause();
+        socket.write(answer(401));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as net.AddressInfo;
+    const wire = await Wire.open({ host: "127.0.0.1", port }, never);
+    let sent = 0;
+    let released = false;
+    const chunks = async function* () {
+      try {
+        for (const chunk of Array.from({ length: 2_000 }, () => Buffer.alloc(100_000))) {
+          sent += chunk.length;
+          yield chunk;
+        }
+      } finally {
+        released = true;
+      }
+    };
+    const answered = await wire.exchange({ ...post("/upload"), body: { bytes: 200_000_000, chunks } }, never);
+    wire.close();
+    server.close();
+    expect(answered.status).toBe(401);
+    await until("the file is let go", () => released);
+    expect(sent).toBeLessThan(100_000_000);
+  });
+
+  test("whose body cannot be read fails with that, and closes the connection", async () => {
+    const device = await echo();
+    const wire = await Wire.open(device.address, never);
+    const chunks = async function* () {
+      yield Buffer.from("half");
+      throw new Error("the disk is gone");
+    };
+    const outcome = wire.exchange({ ...post("/upload"), body: { bytes: 100, chunks } }, never);
+    expect(await outcome.catch((error: Error) => error.message)).toBe("the disk is gone");
+    expect(wire.usable).toBe(false);
+  });
+});
+
+describe("a connection", () => {
+  test("that is refused is device_unreachable, with where and why", async () => {
+    const port = await freePort();
+    expect(await failure(Wire.open({ host: "127.0.0.1", port }, never))).toBe(
+      `device_unreachable: did not answer at 127.0.0.1:${port} (the connection was refused)`,
+    );
+  });
+
+  test("ends with its caller, before and while it is opened", async () => {
+    const device = await echo();
+    const gone = AbortSignal.abort(new Error("gone"));
+    expect(await failure(Wire.open(device.address, gone))).toStartWith("device_unreachable: did not answer in time");
+    const wire = await Wire.open(device.address, never);
+    expect(await failure(wire.exchange(get("/"), gone))).toStartWith("device_timeout: did not answer in time");
+    expect(device.heard).toEqual([]);
+    await until("it is closed", () => device.open === 0);
+  });
+
+  test("on which something comes that nobody asked for is not used again", async () => {
+    const device = await startHttpDevice(() => `${answer(200)}HTTP/1.1 200 OK\r\n\r\n`);
+    devices.push(device);
+    const wire = await Wire.open(device.address, never);
+    expect((await wire.exchange(get("/"), never)).status).toBe(200);
+    expect(wire.usable).toBe(false);
+    await until("it is closed", () => device.open === 0);
+    expect(await failure(wire.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
+  });
+
+  test("on which something comes while nobody asks is closed", async () => {
+    const device = await startHttpDevice(() => ({ answer: answer(200), later: "HTTP/1.1 200 OK\r\n\r\n" }));
+    devices.push(device);
+    const wire = await Wire.open(device.address, never);
+    await wire.exchange(get("/"), never);
+    expect(wire.usable).toBe(true);
+    await until("that has been seen", () => !wire.usable);
+    await until("it is closed", () => device.open === 0);
+  });
+
+  test("that the device closed while it rested is not usable", async () => {
+    const device = await echo();
+    const wire = await Wire.open(device.address, never);
+    await wire.exchange(get("/"), never);
+    device.hangUp();
+    await until("that has been seen", () => !wire.usable);
+  });
+});
+
+async function* repeat(chunk: Uint8Array, times: number): AsyncGenerator<Uint8Array> {
+  for (let count = 0; count < times; count++) yield chunk;
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import dgram from "node:dgram";
+import { magicPacket, sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
+import { until } from "../support/http-device.ts";
+
+test("a magic packet is six bytes of 0xff and the address sixteen times", () => {
+  expect(Buffer.from(magicPacket("02:0a:FF:00:10:25")).toString("hex")).toBe(
+    "ff".repeat(6) + "020aff001025".repeat(16),
+  );
+  expect(magicPacket("00:00:00:00:00:01").length).toBe(102);
+});
+
+test("one packet goes to each destination for each address, and a destination that cannot be does not stop the others", async () => {
+  const heard: string[] = [];
+  const socket = dgram.createSocket("udp4");
+  socket.on("message", (bytes) => heard.push(bytes.subarray(6, 12).toString("hex")));
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", () => resolve()));
+  try {
+    const destinations = ["::1", "127.0.0.1", "ff02::1"];
+    await sendMagicPackets(["02:00:00:00:00:01", "02:00:00:00:00:02"], destinations, socket.address().port);
+    await until("both have come", () => heard.length === 2);
+    expect(heard.sort()).toEqual(["020000000001", "020000000002"]);
+  } finally {
+    socket.close();
+  }
+});
+
+test("without addresses nothing is sent, and nothing is left open", async () => {
+  await sendMagicPackets([], ["127.0.0.1"], 9);
+  await sendMagicPackets(["02:00:00:00:00:01"], [], 9);
+});

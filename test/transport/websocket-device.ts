@@ -1,0 +1,180 @@
+/** A device's end of a WebSocket, byte by byte, over TCP or TLS. */
+import { createHash } from "node:crypto";
+import net from "node:net";
+import tls from "node:tls";
+import { ZapdError } from "../../src/api/errors.ts";
+import { createCertificate } from "../../src/simulators/webos.ts";
+import { type LineEnd, openWebSocket, type WebSocketLine } from "../../src/transport/websocket.ts";
+
+/** A client's frame as it came: every one must be masked. */
+export interface ClientFrame {
+  readonly first: number;
+  readonly masked: boolean;
+  readonly mask: string;
+  readonly payload: Buffer;
+}
+
+export interface Peer {
+  readonly socket: net.Socket;
+  /** What was asked, with all its headers. */
+  readonly head: string;
+  readonly frames: ClientFrame[];
+  /** Whether the other side has hung up. */
+  gone: boolean;
+}
+
+export interface Device {
+  readonly port: number;
+  readonly connections: number;
+  /** The first who came through. */
+  readonly peer: Promise<Peer>;
+  stop(): void;
+}
+
+export const certificate = createCertificate();
+
+/** The answer that opens a WebSocket; `but` replaces or adds headers, and `null` leaves one out. */
+export function opened(head: string, but: Readonly<Record<string, string | null>> = {}): string {
+  const key = /Sec-WebSocket-Key: (.+)\r\n/.exec(head)?.[1] ?? "";
+  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  const headers = { Upgrade: "websocket", Connection: "Upgrade", "Sec-WebSocket-Accept": accept, ...but };
+  const lines = Object.entries(headers).flatMap(([name, value]) => (value === null ? [] : [`${name}: ${value}\r\n`]));
+  return `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`;
+}
+
+/** A server's frame: not masked. */
+export function frame(first: number, payload: string | Uint8Array = ""): Buffer {
+  const bytes = Buffer.from(payload);
+  const head =
+    bytes.length < 126 ? [bytes.length] : bytes.length < 65_536 ? [126, bytes.length >> 8, bytes.length & 255] : null;
+  if (!head) throw new Error("longer than these tests need");
+  return Buffer.concat([Buffer.from([first, ...head]), bytes]);
+}
+
+/** Takes connections; `say` is given each with its whole head, and without it nothing is ever answered. */
+export async function startDevice(
+  secure: boolean,
+  say?: (socket: net.Socket, head: string) => unknown,
+): Promise<Device> {
+  const sockets = new Set<net.Socket>();
+  const first = Promise.withResolvers<Peer>();
+  let connections = 0;
+  const take = (socket: net.Socket) => {
+    connections++;
+    sockets.add(socket);
+    const peer: { -readonly [Key in keyof Peer]: Peer[Key] } = { socket, head: "", frames: [], gone: false };
+    let heard: Buffer = Buffer.alloc(0);
+    socket.on("error", () => {});
+    for (const name of ["end", "close"])
+      socket.on(name, () => {
+        peer.gone = true;
+      });
+    socket.on("data", (bytes: Buffer) => {
+      heard = Buffer.concat([heard, bytes]);
+      const end = heard.indexOf("\r\n\r\n");
+      if (peer.head === "" && end !== -1) {
+        peer.head = heard.toString("latin1", 0, end + 4);
+        heard = heard.subarray(end + 4);
+        first.resolve(peer);
+        say?.(socket, peer.head);
+      }
+      if (peer.head !== "") heard = read(heard, peer.frames);
+    });
+  };
+  // Half-open sockets are part of what is tried.
+  const server = secure
+    ? tls.createServer({ ...certificate, allowHalfOpen: true }, take)
+    : net.createServer({ allowHalfOpen: true }, take);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    get connections() {
+      return connections;
+    },
+    peer: first.promise,
+    stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+function read(heard: Buffer, frames: ClientFrame[]): Buffer {
+  for (;;) {
+    if (heard.length < 2) return heard;
+    const [first = 0, second = 0] = heard;
+    const short = second & 127;
+    const at = short === 126 ? 4 : short === 127 ? 10 : 2;
+    const masked = second >= 128;
+    const start = at + (masked ? 4 : 0);
+    if (heard.length < start) return heard;
+    const length = short === 126 ? heard.readUInt16BE(2) : short === 127 ? Number(heard.readBigUInt64BE(2)) : short;
+    if (heard.length < start + length) return heard;
+    const mask = heard.subarray(at, start);
+    const payload = Buffer.from(heard.subarray(start, start + length)).map(
+      (byte, index) => byte ^ (mask[index & 3] ?? 0),
+    );
+    frames.push({ first, masked, mask: mask.toString("hex"), payload: Buffer.from(payload) });
+    heard = heard.subarray(start + length);
+  }
+}
+
+/** A line to a device, with all that was heard over it. */
+export interface Heard {
+  readonly line: WebSocketLine;
+  readonly texts: string[];
+  readonly ends: LineEnd[];
+}
+
+export async function openLine(
+  secure: boolean,
+  port: number,
+  { signal = AbortSignal.timeout(15_000), path = "/", own = false } = {},
+): Promise<Heard> {
+  const texts: string[] = [];
+  const ends: LineEnd[] = [];
+  const line = await openWebSocket(
+    {
+      ...{ address: { host: "127.0.0.1", port }, path, tls: secure, surroundings: { isOwnDoor: () => own } },
+      onText: (text) => texts.push(text),
+      onEnd: ({ code, reason }) => ends.push({ code, reason }),
+    },
+    signal,
+  );
+  return { line, texts, ends };
+}
+
+/** Devices, and open lines to them, over TCP or TLS; `stop` ends them all. */
+export function workshop(secure: boolean) {
+  const stops: (() => void)[] = [];
+  const device = async (say?: (socket: net.Socket, head: string) => unknown): Promise<Device> => {
+    const started = await startDevice(secure, say);
+    stops.push(() => started.stop());
+    return started;
+  };
+  return {
+    device,
+    /** An open line, and the device's end of it, which begins with `first`. */
+    async open(first: (socket: net.Socket) => unknown = () => {}) {
+      const one = await device((socket, head) => {
+        socket.write(opened(head));
+        first(socket);
+      });
+      const heard = await openLine(secure, one.port, { path: "/a?b=c" });
+      stops.push(() => heard.line.destroy());
+      return { ...heard, peer: await one.peer };
+    },
+    stop() {
+      for (const stop of stops.splice(0)) stop();
+    },
+  };
+}
+
+export async function failure(opening: Promise<unknown>): Promise<ZapdError> {
+  const error = await opening.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ZapdError)) throw new Error(`no ZapdError: ${String(error)}`);
+  return error;
+}

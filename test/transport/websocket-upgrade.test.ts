@@ -1,0 +1,101 @@
+/** Opening a WebSocket to a device (RFC 6455 4), which answers what it likes, or nothing: over TCP and over TLS. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
+import { ZapdError } from "../../src/api/errors.ts";
+import { until } from "../support/http-device.ts";
+import { certificate, failure, opened, openLine, startDevice, workshop } from "./websocket-device.ts";
+
+describe.each([
+  ["TCP", false],
+  ["TLS", true],
+])("an upgrade over %s", (_name, secure) => {
+  const { device, open, stop } = workshop(secure);
+  afterEach(stop);
+
+  test("says what it must, once, and that it is zapd", async () => {
+    const { peer, line } = await open();
+    const [first, ...lines] = peer.head.trimEnd().split("\r\n");
+    expect(first).toBe("GET /a?b=c HTTP/1.1");
+    const names = lines.map((one) => one.split(": ")[0]?.toLowerCase());
+    expect(names.toSorted()).toEqual(
+      ["connection", "host", "sec-websocket-key", "sec-websocket-version", "upgrade", "zapd-call"].toSorted(),
+    );
+    expect(Buffer.from(/Sec-WebSocket-Key: (.+)/.exec(peer.head)?.[1] ?? "", "base64").length).toBe(16);
+    const shown = new X509Certificate(certificate.cert).fingerprint256.replaceAll(":", "").toLowerCase();
+    expect(line.fingerprint).toBe(secure ? shown : null);
+  });
+
+  const answers: readonly (readonly [string, (head: string) => string, string])[] = [
+    ["a refusal with a body", () => "HTTP/1.1 401 No\r\nContent-Length: 6\r\n\r\nsecret", "answered 401"],
+    ["200, and a page", () => "HTTP/1.1 200 OK\r\n\r\n<html>", "answered 200"],
+    ["another Accept", (head) => opened(head, { "Sec-WebSocket-Accept": "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" }), "not asked"],
+    ["no Accept", (head) => opened(head, { "Sec-WebSocket-Accept": null }), "not asked"],
+    ["another Upgrade", (head) => opened(head, { Upgrade: "h2c" }), "not asked"],
+    ["no Upgrade", (head) => opened(head, { Upgrade: null }), "not asked"],
+    ["HTTP/1.0", (head) => opened(head).replace("1.1", "1.0"), "no HTTP"],
+    ["another protocol", () => "SSH-2.0-OpenSSH_9.2\r\n\r\n", "no HTTP"],
+  ];
+  test.each(answers)("answered with %s fails, and the body is told to nobody", async (_what, answer, reason) => {
+    const one = await device((socket, head) => socket.write(answer(head)));
+    const { code, message } = await failure(openLine(secure, one.port));
+    expect([code, message]).toEqual(["device_error", expect.stringContaining(reason)]);
+    expect(message).not.toContain("secret");
+    await until("it is hung up on", async () => (await one.peer).gone);
+  });
+
+  test.each([301, 302, 303, 307, 308])("answered with a redirect (%p) leads nowhere", async (status) => {
+    const other = await device();
+    const place = `${secure ? "wss" : "ws"}://127.0.0.1:${other.port}/`;
+    const one = await device((socket) => socket.write(`HTTP/1.1 ${status} Go\r\nLocation: ${place}\r\n\r\n`));
+    expect((await failure(openLine(secure, one.port))).code).toBe("device_error");
+    await Bun.sleep(50);
+    expect([one.connections, other.connections]).toEqual([1, 0]);
+  });
+
+  test("hung up on fails as a device that is not there", async () => {
+    for (const end of ["end", "destroy"] as const) {
+      const one = await device((socket) => socket[end]());
+      expect((await failure(openLine(secure, one.port))).code).toBe("device_unreachable");
+    }
+  });
+
+  test("given up by the caller ends at once, before the answer and before the connection", async () => {
+    const one = await device();
+    const caller = new AbortController();
+    const opening = openLine(secure, one.port, { signal: caller.signal }).catch((error: unknown) => error);
+    const peer = await one.peer;
+    const why = new ZapdError("device_error", "was given up");
+    caller.abort(why);
+    expect(await opening).toBe(why);
+    await until("it is hung up on", () => peer.gone);
+    expect(await openLine(secure, one.port, { signal: caller.signal }).catch((error: unknown) => error)).toBe(why);
+    expect(one.connections).toBeLessThanOrEqual(2);
+  });
+
+  test("is never made to zapd itself, nor of a path that is more than one", async () => {
+    const one = await device((socket, head) => socket.write(opened(head)));
+    expect((await failure(openLine(secure, one.port, { own: true }))).code).toBe("device_error");
+    for (const path of ["/a b", "/a\r\nX: y", "/ü", "/a\0"])
+      expect((await failure(openLine(secure, one.port, { path }))).code).toBe("device_error");
+    // Nothing of it was sent.
+    expect(await Promise.race([one.peer, Bun.sleep(50)])).toBeUndefined();
+  });
+});
+
+test("an answer that drips is given up after ten seconds", async () => {
+  const took = await Promise.all(
+    [false, true].map(async (secure) => {
+      const one = await startDevice(secure, (socket) => {
+        const timer = setInterval(() => socket.write("H"), 200);
+        socket.on("close", () => clearInterval(timer));
+      });
+      const start = performance.now();
+      expect((await failure(openLine(secure, one.port))).code).toBe("device_unreachable");
+      await until("it is hung up on", async () => (await one.peer).gone);
+      one.stop();
+      return performance.now() - start;
+    }),
+  );
+  expect(Math.min(...took)).toBeGreaterThan(8_000);
+  expect(Math.max(...took)).toBeLessThan(14_000);
+}, 20_000);
