@@ -3,7 +3,7 @@ import { exits, systemCode } from "../api/errors.ts";
 import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
 import type { Context } from "./context.ts";
 import { spoken } from "./duration.ts";
-import { CommandError, type Failure, UsageError } from "./failure.ts";
+import { CommandError, type Failure, HungUpError, UsageError } from "./failure.ts";
 import { stderr } from "./output.ts";
 import { shellWord } from "./print.ts";
 import type { Asked } from "./waiting.ts";
@@ -176,7 +176,7 @@ function isAbsent(error: unknown): boolean {
 function unanswered(context: Context, error: unknown): CommandError {
   const code = systemCode(error);
   if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
+    return new HungUpError("the daemon hung up before it had answered", exits.failed, "Its log says why");
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${context.socket()}`, exits.refused);
   const given = context.options["socket"] !== undefined || process.env["ZAPD_SOCKET"];

@@ -47,6 +47,9 @@ export class CommandError extends Error {
   }
 }
 
+/** The daemon ended before it had answered. */
+export class HungUpError extends CommandError {}
+
 /** The one document of `--json` for a failure: the response, or the same in its words. */
 export function failureDocument({ code, message, hint }: Failure): string {
   return JSON.stringify({ ok: false, error: { code, message, hint } });

@@ -6,7 +6,7 @@ import { printable } from "../system/log.ts";
 import { rest } from "../system/sleep.ts";
 import { type Called, call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, failureText } from "./failure.ts";
+import { CommandError, failureText, HungUpError } from "./failure.ts";
 
 type Log = z.infer<(typeof operations)["readLogs"]["data"]>;
 type Status = z.infer<(typeof operations)["status"]["data"]>;
@@ -57,7 +57,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
 /** What a restart of the daemon or of the set looks like. */
 function isPassing(error: unknown): error is CommandError {
   if (!(error instanceof CommandError)) return false;
-  return error.exit === exits.notRunning || error.exit === exits.unreachable || error.message.includes("hung up");
+  return error.exit === exits.notRunning || error.exit === exits.unreachable || error instanceof HungUpError;
 }
 
 async function readOn(context: Context, place: Place, signal: AbortSignal): Promise<void> {

@@ -115,21 +115,21 @@ async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
     });
   }
   const result = body?.safeParse(given === undefined ? {} : given);
-  if (result && !result.success) throw invalid(result.error.issues);
+  if (result && !result.success) throw invalid(result.error.issues, given);
   return result?.data;
 }
 
 async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
   const [{ query }, { zValidator }] = await Promise.all([operationOf(name), import("@hono/zod-validator")]);
   const validate = zValidator("query", query as z.ZodObject, (result) => {
-    if (!result.success) throw invalid(result.error.issues);
+    if (!result.success) throw invalid(result.error.issues, c.req.query());
   });
   await validate(c as never, async () => {});
   return c.req.valid("query" as never);
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
-  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
+function invalid(issues: readonly z.core.$ZodIssue[], given: unknown): ZapdError {
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues, given)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {

@@ -55,6 +55,7 @@ export function examined(given: MadeUp = {}): Examination {
     asked: async () => all,
     probes: async () => probes,
     devices: async () => given.devices ?? [],
+    answers: async () => false,
     ask: async <T>(method: string, path: string) =>
       (given.answers?.[`${method} ${path}`] ?? { ok: false, code: "not_found", message: "no answer" }) as Asked<T>,
   };

@@ -39,7 +39,7 @@ async function examineDevice(device: Device, exam: Examination, until: number): 
   // What was learned while it answered counts, not what was known before.
   const known = asked.ok ? asked.data.device : device;
   if (!asked.ok && asked.code === "device_refused") return refused(known, asked);
-  if (!asked.ok) return unreachable(known, asked, exam.machine.now());
+  if (!asked.ok) return unreachable(known, asked, exam);
   if (known.access === "full" || known.access === null) return reachable(known, asked.data.state);
   // Its list of apps is refused together with its keys, and the refusal names the setting; nothing is moved by asking.
   const list = await exam.ask<{ device: Device }>("POST", `${path}/apps/refresh`, Math.max(0, left()));
@@ -62,13 +62,14 @@ function refused(device: Device, asked: Asked<unknown>): Finding {
   return fail(`device:${device.id}`, `${device.name}: ${withheld}${mode}`, hint);
 }
 
-function unreachable(device: Device, failed: Failure, now: Date): Finding {
+async function unreachable(device: Device, failed: Failure, exam: Examination): Promise<Finding> {
   const id = `device:${device.id}`;
   const { name } = device;
-  const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
-  const moved = /another device/.test(failed.message);
+  const seen =
+    device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), exam.machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
-  if (failed.code === "device_unreachable" && !moved && wakes)
+  // Whoever answers there is not asleep, and may be another device.
+  if (failed.code === "device_unreachable" && wakes && !(await exam.answers(device.host, device.port)))
     return warn(id, `${name}: asleep, wakes by magic packet${seen}`);
   const said = failed.message;
   return fail(

@@ -7,7 +7,7 @@ import type { Config } from "../../config/config.ts";
 import { type Interface, wantedInterfaces } from "../../discovery/interfaces.ts";
 import { type Asked, ask } from "../ask.ts";
 import type { Machine } from "./machine.ts";
-import { type Probe, probeMulticast } from "./probe.ts";
+import { answersAt, type Probe, probeMulticast } from "./probe.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 export const longestSocket = 107;
@@ -42,6 +42,8 @@ export interface Examination {
   probes(): Promise<readonly Probe[]>;
   /** Every known device; none when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
+  /** Whether anything takes a connection at an address. */
+  answers(host: string, port: number): Promise<boolean>;
   /** One call to the daemon. */
   ask<T>(method: string, path: string, within: number): Promise<Asked<T>>;
 }
@@ -57,6 +59,7 @@ export function examine(machine: Machine, places: Places, context: Parameters<ty
   const exam: Examination = {
     machine,
     ...places,
+    answers: answersAt,
     ask: (method, path, within) => ask(context, method, path, { within }),
     met: once(() => meet(exam)),
     config: once(() => readConfig(places.configFile)),

@@ -1,6 +1,7 @@
 /** Whether multicast really comes through: a datagram of ours to the group, heard by a second socket, and the search of discovery. */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
+import { connect } from "node:net";
 import { systemCode, textOf } from "../../api/errors.ts";
 import { type Interface, isThisMachine } from "../../discovery/interfaces.ts";
 import { searchSsdp } from "../../discovery/ssdp.ts";
@@ -19,6 +20,19 @@ export interface Probe {
   readonly answered: readonly string[];
   /** The system's code of what failed, or its words. */
   readonly trouble: string | null;
+}
+
+/** Whether anything takes a connection there, within a second: a device that sleeps does not. */
+export function answersAt(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: listensFor });
+    const end = (isThere: boolean) => {
+      socket.destroy();
+      resolve(isThere);
+    };
+    socket.on("connect", () => end(true));
+    for (const event of ["error", "timeout"]) socket.on(event, () => end(false));
+  });
 }
 
 /** Asks on each interface at the same time; one second. */

@@ -1,11 +1,8 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { Link } from "../../transport/session.ts";
-import { isRefused } from "../../transport/socket.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -163,14 +160,15 @@ export class KodiDevice {
 
   /** The socket asks for no login: it serves a Kodi that must not be sent one now, or whose web server was switched off. */
   async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>): Promise<T> {
+    this.#refuseLeaving();
     try {
       return await this.#noting(overHttp);
     } catch (error) {
       if (error instanceof ZapdError && error.code === "device_unproven")
         return overSocket().catch((other: unknown) => {
-          throw other instanceof Elsewhere ? other : error;
+          throw failedBy(other, "wrong_device") ? other : error;
         });
-      if (isRefused(error) && this.isFollowed) return overSocket();
+      if (failedBy(error, "refused") && this.isFollowed) return overSocket();
       throw this.toldOf(error);
     }
   }
@@ -186,12 +184,16 @@ export class KodiDevice {
     this.pushed.take(method, data);
   }
 
+  /** One that said that it goes is not asked anything for a while. */
+  #refuseLeaving(): void {
+    if (performance.now() >= this.#leavingUntil) return;
+    if (!this.asleep) throw this.#ended("has just ended, as it said");
+    const hint = this.#awakeHint;
+    throw new DeviceError("device_unreachable", "is on its way off", { phase: "connect", reason: "closed", hint });
+  }
+
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
-    if (performance.now() < this.#leavingUntil) {
-      if (!this.asleep) throw this.#ended("has just ended, as it said");
-      throw new ZapdError("device_unreachable", "is on its way off", { hint: this.#awakeHint });
-    }
     try {
       const result = await work();
       this.asleep = false;
@@ -213,22 +215,22 @@ export class KodiDevice {
 
   /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
   toldOf(error: unknown): unknown {
-    if (isRefused(error)) {
+    if (failedBy(error, "refused")) {
       this.pushed.forget();
       this.#surroundings.heard("off");
       const { host, port } = this.target;
       return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
-    if (!(error instanceof ZapdError) || error instanceof Elsewhere || error instanceof Ended) return error;
+    if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
-    return new ZapdError(error.code, error.message, { hint: this.#awakeHint, cause: error.cause });
+    return error.reworded(error.message, { hint: this.#awakeHint });
   }
 
   /** It does not run, though its machine answers. */
-  #ended(problem: string): Ended {
+  #ended(problem: string): DeviceError {
     const hint =
       "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
-    return new Ended(problem, hint);
+    return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
   get #awakeHint(): string {
@@ -255,7 +257,7 @@ export class KodiDevice {
     if (performance.now() < this.#silentUntil) return;
     const isHere = ({ port }: MdnsService) => port === target.port;
     const service = await this.#surroundings.announced(httpType, target.host, isHere, signal);
-    if (service && (uuidOf(service.txt) ?? target.identity) !== target.identity) throw new Elsewhere(target.host);
+    if (service && (uuidOf(service.txt) ?? target.identity) !== target.identity) throw wrongDevice(target.host);
     if (!service) this.#silentUntil = performance.now() + silenceHolds;
     this.#vouchedBy = session;
   }
@@ -265,7 +267,7 @@ export class KodiDevice {
     const { current } = this.#link;
     if (current || performance.now() < this.#noSocketUntil) return current;
     return this.#link.use(signal).catch((error: unknown) => {
-      if (error instanceof Elsewhere || signal.aborted) throw error;
+      if (failedBy(error, "wrong_device") || signal.aborted) throw error;
       this.#noSocketUntil = performance.now() + pushAgainAfter;
       return undefined;
     });
@@ -295,17 +297,17 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? new Elsewhere(target.host) : error;
+      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const mac = readMac(said[macLabel]);
     const isOwnMac = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
     const isOwnName = name === target.name || target.name === null;
     if (!isOwnName && isOwnMac !== true && (isOwnMac === false || !(await this.#announced())))
-      throw new Elsewhere(target.host);
+      throw wrongDevice(target.host);
     // Many are simply called Kodi.
     if (isOwnName && isOwnMac === false && (!isUuid(target.identity) || (await this.#announced()) === false))
-      throw new Elsewhere(target.host);
+      throw wrongDevice(target.host);
     if (mac !== null && isOwnMac === false)
       this.#surroundings.learned({ macs: [mac, ...target.macs].slice(0, mostMacs) });
     if (name !== null && name !== target.name) this.#surroundings.learned({ name });
