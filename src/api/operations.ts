@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { configSchema } from "../config/zod.ts";
 import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "../platforms/platform.ts";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { codes } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 
