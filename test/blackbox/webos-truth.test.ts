@@ -1,9 +1,10 @@
 /** What is said of an LG set is so: its apps, its state, its power, its pairing, its keys, and how often it is asked. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { slowConcurrentTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 import { freeHost } from "./fake-roku.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
@@ -41,8 +42,8 @@ const unplug = async () => {
   for (const set of sets.splice(0)) await set.stop();
 };
 
-describe("an LG set", () => {
-  afterEach(unplug);
+describe.concurrent("an LG set", () => {
+  afterAll(unplug);
 
   test("lists and launches apps by ids without a dot, and whatever else its ids look like", async () => {
     const { id, set } = await paired();
@@ -316,47 +317,59 @@ describe.concurrent("an LG set that cannot be woken is asked seldom", () => {
     return { error, count: messages.length };
   };
 
-  test("when it says that it is in standby for ever", async () => {
-    const { error, count } = await commanded(undefined, (set) => {
-      set.power = "Active Standby";
-    });
-    expect(error.code).toBe("device_unreachable");
-    expect(count).toBeLessThan(70);
-  }, 60_000);
-
-  test("when it lets in, and hangs up", async () => {
-    let hangsUp = false;
-    const { error, count } = await commanded(
-      ({ type, id, line, payload }) => {
-        if (!hangsUp || type !== "register") return "usual";
-        line.say({ id, type: "registered", payload: { "client-key": payload["client-key"] } });
-        setTimeout(() => line.hangUp(), 5);
-        return "silence";
-      },
-      (set) => {
-        hangsUp = true;
+  slowConcurrentTest(
+    "when it says that it is in standby for ever",
+    async () => {
+      const { error, count } = await commanded(undefined, (set) => {
         set.power = "Active Standby";
-      },
-    );
-    expect(error.code).toBe("device_unreachable");
-    expect(count).toBeLessThan(120);
-  }, 60_000);
+      });
+      expect(error.code).toBe("device_unreachable");
+      expect(count).toBeLessThan(70);
+    },
+    60_000,
+  );
 
-  test("when it lets in and hangs up, and nobody asks any more", async () => {
-    let hangsUp = false;
-    // The inputs are the last that is asked for: it is let in wholly then.
-    const { id, set } = await paired(({ uri, line }) => {
-      if (hangsUp && uri === "tv/getExternalInputList") setTimeout(() => line.hangUp(), 200);
-      return "usual";
-    });
-    await state(id);
-    hangsUp = true;
-    await set.stop();
-    await set.start();
-    const asked = set.asked.length;
-    await daemon.api("GET", `/devices/${id}/state`);
-    await Bun.sleep(15_000);
-    // After one second, two, four and eight; each a conversation of a dozen messages.
-    expect(set.asked.length - asked).toBeLessThan(90);
-  }, 60_000);
+  slowConcurrentTest(
+    "when it lets in, and hangs up",
+    async () => {
+      let hangsUp = false;
+      const { error, count } = await commanded(
+        ({ type, id, line, payload }) => {
+          if (!hangsUp || type !== "register") return "usual";
+          line.say({ id, type: "registered", payload: { "client-key": payload["client-key"] } });
+          setTimeout(() => line.hangUp(), 5);
+          return "silence";
+        },
+        (set) => {
+          hangsUp = true;
+          set.power = "Active Standby";
+        },
+      );
+      expect(error.code).toBe("device_unreachable");
+      expect(count).toBeLessThan(120);
+    },
+    60_000,
+  );
+
+  slowConcurrentTest(
+    "when it lets in and hangs up, and nobody asks any more",
+    async () => {
+      let hangsUp = false;
+      // The inputs are the last that is asked for: it is let in wholly then.
+      const { id, set } = await paired(({ uri, line }) => {
+        if (hangsUp && uri === "tv/getExternalInputList") setTimeout(() => line.hangUp(), 200);
+        return "usual";
+      });
+      await state(id);
+      hangsUp = true;
+      await set.stop();
+      await set.start();
+      const asked = set.asked.length;
+      await daemon.api("GET", `/devices/${id}/state`);
+      await Bun.sleep(15_000);
+      // After one second, two, four and eight; each a conversation of a dozen messages.
+      expect(set.asked.length - asked).toBeLessThan(90);
+    },
+    60_000,
+  );
 });
