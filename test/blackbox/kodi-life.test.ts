@@ -46,7 +46,7 @@ async function packets(host: string, port: number) {
   return { count: () => count, stop: () => new Promise<void>((resolve) => socket.close(() => resolve())) };
 }
 
-describe.concurrent("a Kodi whose process has ended while its machine answers", () => {
+describe("a Kodi whose process has ended while its machine answers", () => {
   for (const [how, followed] of [
     ["is followed", true],
     ["is not followed", false],

@@ -1,10 +1,10 @@
 /** What is said of an LG set is so: its apps, its state, its power, its pairing, its keys, and how often it is asked. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { slowConcurrentTest } from "../support/whole.ts";
+import { slowConcurrentTest, slowTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 import { freeHost } from "./fake-roku.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
@@ -42,8 +42,8 @@ const unplug = async () => {
   for (const set of sets.splice(0)) await set.stop();
 };
 
-describe.concurrent("an LG set", () => {
-  afterAll(unplug);
+describe("an LG set", () => {
+  afterEach(unplug);
 
   test("lists and launches apps by ids without a dot, and whatever else its ids look like", async () => {
     const { id, set } = await paired();
@@ -69,19 +69,23 @@ describe.concurrent("an LG set", () => {
     expect((await succeed(daemon, "listApps", { id })).apps.map(({ installed }) => installed)).toEqual([true]);
   });
 
-  test("that answers no question any more has no state, until it answers again", async () => {
-    let silent = false;
-    const { id } = await paired(({ type }) =>
-      silent && type !== "hello" && type !== "register" ? "silence" : "usual",
-    );
-    expect((await state(id)).volume?.level).toBe(20);
-    silent = true;
-    await Bun.sleep(120);
-    for (let round = 0; round < 2; round++)
-      await refuse(daemon, "getState", { id }, "device_timeout", "device_unreachable");
-    silent = false;
-    await until("it is read again", async () => (await daemon.api("GET", `/devices/${id}/state`)).status === 200);
-  }, 15_000);
+  slowTest(
+    "that answers no question any more has no state, until it answers again",
+    async () => {
+      let silent = false;
+      const { id } = await paired(({ type }) =>
+        silent && type !== "hello" && type !== "register" ? "silence" : "usual",
+      );
+      expect((await state(id)).volume?.level).toBe(20);
+      silent = true;
+      await Bun.sleep(120);
+      for (let round = 0; round < 2; round++)
+        await refuse(daemon, "getState", { id }, "device_timeout", "device_unreachable");
+      silent = false;
+      await until("it is read again", async () => (await daemon.api("GET", `/devices/${id}/state`)).status === 200);
+    },
+    15_000,
+  );
 
   test("that said that it is in standby, and answers no more, is off", async () => {
     let silent = false;
@@ -121,12 +125,16 @@ describe.concurrent("an LG set", () => {
     expect(message).toContain("busy recording");
   });
 
-  test("that takes power-off and stays on is an error", async () => {
-    const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
-    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
-    expect(message).toContain("still says that it is on");
-    expect((await state(id)).power).toBe("on");
-  }, 15_000);
+  slowTest(
+    "that takes power-off and stays on is an error",
+    async () => {
+      const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
+      const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
+      expect(message).toContain("still says that it is on");
+      expect((await state(id)).power).toBe("on");
+    },
+    15_000,
+  );
 
   test.each(["hangs up", "falls silent", "says standby"])(
     "that %s at power-off is off",
@@ -219,26 +227,30 @@ describe.concurrent("an LG set", () => {
     expect((await state(id)).power).toBe("on");
   });
 
-  test("that pushes nothing is asked: what it shows, its volume, and whether it took what it was told", async () => {
-    let stuck = false;
-    const { id, set } = await paired(({ uri }) => (stuck && uri === "system.launcher/launch" ? {} : "usual"));
-    await state(id);
-    set.app = "com.webos.app.hdmi1";
-    set.volume = 63;
-    await Bun.sleep(120);
-    expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
-    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
-    expect((await state(id)).app?.id).toBe("netflix");
-    set.muted = true;
-    await Bun.sleep(120);
-    await press(id, "mute");
-    expect(set.muted).toBe(false);
-    stuck = true;
-    set.app = "com.webos.app.home";
-    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(false);
-  }, 20_000);
+  slowTest(
+    "that pushes nothing is asked: what it shows, its volume, and whether it took what it was told",
+    async () => {
+      let stuck = false;
+      const { id, set } = await paired(({ uri }) => (stuck && uri === "system.launcher/launch" ? {} : "usual"));
+      await state(id);
+      set.app = "com.webos.app.hdmi1";
+      set.volume = 63;
+      await Bun.sleep(120);
+      expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
+      expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+      expect((await state(id)).app?.id).toBe("netflix");
+      set.muted = true;
+      await Bun.sleep(120);
+      await press(id, "mute");
+      expect(set.muted).toBe(false);
+      stuck = true;
+      set.app = "com.webos.app.home";
+      expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(false);
+    },
+    20_000,
+  );
 
-  test("that does not tell what it shows confirms nothing", async () => {
+  slowTest("that does not tell what it shows confirms nothing", async () => {
     const { id } = await paired(({ uri }) => (uri === appUri ? { error: "404 no such service or method" } : "usual"));
     await state(id);
     expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBeNull();
