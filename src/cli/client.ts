@@ -1,12 +1,10 @@
 /** Calls to the daemon, over its control socket and nothing else. */
 import { exits, systemCode } from "../api/errors.ts";
 import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
-import type { Context } from "./context.ts";
-import { spoken } from "./duration.ts";
+import { type Context, spoken, stderr } from "./context.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
-import { stderr } from "./output.ts";
 import { shellWord } from "./print.ts";
-import type { Asked } from "./waiting.ts";
+import type { Waiting } from "./progress.ts";
 
 export interface CallOptions {
   readonly body?: unknown;
@@ -75,11 +73,11 @@ async function callOnce<T>(context: Context, method: string, path: string, optio
 /** Who waits for longer than this wants to know for what. */
 const momentMs = 1_000;
 
-function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Promise<void> } {
+function afterAMoment(context: Context, asked: Waiting): { end(done: boolean): Promise<void> } {
   const since = performance.now();
   let telling: Promise<(done: boolean) => void> | undefined;
   const timer = setTimeout(() => {
-    if (stderr().isTTY) telling = import("./waiting.ts").then(({ tellWaiting }) => tellWaiting(context, asked, since));
+    if (stderr().isTTY) telling = import("./progress.ts").then(({ tellWaiting }) => tellWaiting(context, asked, since));
   }, momentMs);
   return {
     async end(done) {
@@ -131,7 +129,7 @@ export async function send(
   } catch (error) {
     if (signal?.aborted) throw error;
     if (upload || context.chosen || !isAbsent(error)) throw unanswered(context, error);
-    const { turnToOnly } = await import("./find.ts");
+    const { turnToOnly } = await import("./running.ts");
     if (!(await turnToOnly(context))) throw unanswered(context, error);
     return await send(context, method, path, options);
   }
@@ -187,4 +185,33 @@ function unanswered(context: Context, error: unknown): CommandError {
     undefined,
     { code: "daemon_not_running" },
   );
+}
+
+export type Asked<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
+
+/** The code of a failure to which the daemon had no part: it does not run, or did not answer in time. */
+export const notRunning = "daemon_not_running";
+
+/** One call below `/v1`. Never fails, and never takes longer than `within` milliseconds. */
+export async function ask<T>(
+  context: Context,
+  method: string,
+  path: string,
+  { within, signal, ...options }: CallOptions & { readonly within: number },
+): Promise<Asked<T>> {
+  const late = AbortSignal.timeout(Math.ceil(within));
+  try {
+    const ended = signal ? AbortSignal.any([signal, late]) : late;
+    return { ok: true, data: (await call<T>(context, method, path, { ...options, quiet: true, signal: ended })).data };
+  } catch (error) {
+    if (late.aborted)
+      return {
+        ok: false,
+        code: notRunning,
+        message: `the daemon did not answer within ${Math.round(within / 1000)} s`,
+      };
+    if (!(error instanceof CommandError)) throw error;
+    const { code, message, hint } = error;
+    return { ok: false, code, message, ...(hint !== undefined && { hint }) };
+  }
 }

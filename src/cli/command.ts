@@ -1,9 +1,8 @@
 /** Runs one command of the table: its words, its failures, its exit status. */
 import { exits } from "../api/errors.ts";
 import { type Command, commands } from "./commands.ts";
-import { type Context, common, createContext, visible } from "./context.ts";
+import { type Context, common, createContext, stderr, stdout, visible } from "./context.ts";
 import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
-import { stderr, stdout } from "./output.ts";
 
 /** Runs one command and gives its exit status. */
 export async function runCommand(given: readonly string[]): Promise<number> {
@@ -69,7 +68,7 @@ export function split(given: readonly string[]): { word: string; words: string[]
 /** Who has no default device is told the names, and what to type. */
 async function withNames(error: unknown, context: Context | undefined, given: readonly string[]): Promise<unknown> {
   if (!context || !(error instanceof CommandError) || error.code !== "default_device_missing") return error;
-  return (await import("./which-device.ts")).withNames(error, context, given);
+  return (await import("./devices.ts")).withNames(error, context, given);
 }
 
 function checkCount(words: readonly string[], { most }: Command): void {

@@ -73,11 +73,11 @@ export const commands: Readonly<Record<string, Command>> = {
       ...timeout,
     },
     examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
-    load: async () => (await import("./pair.ts")).pair,
+    load: async () => (await import("./devices.ts")).pair,
   },
   trust: {
     ...{ use: "NAME", about: "say that a device which has moved is the one it claims to be", most: 1 },
-    load: async () => (await import("./trust.ts")).trust,
+    load: async () => (await import("./devices.ts")).trust,
   },
   forget: {
     ...{ use: "NAME | --unused", about: "remove a device", most: 1 },
@@ -91,12 +91,12 @@ export const commands: Readonly<Record<string, Command>> = {
   state: {
     ...{ use: "[NAME]", about: "what a device is doing", most: 1 },
     options: timeout,
-    load: async () => (await import("./state.ts")).state,
+    load: async () => (await import("./control.ts")).state,
   },
   apps: {
     ...{ use: "[--all]", about: "the apps of a device", most: 0 },
     options: { all: { type: "boolean", about: "those too that are no longer installed" }, ...timeout },
-    load: async () => (await import("./apps.ts")).apps,
+    load: async () => (await import("./control.ts")).apps,
   },
   launch: {
     ...{ use: "APP [KEY=VALUE …]", about: "launch an app, by name or id, with a deep link" },
@@ -106,12 +106,12 @@ export const commands: Readonly<Record<string, Command>> = {
       'zapd launch "Prime Video" -d Bedroom',
       "zapd launch youtube content_id=dQw4w9WgXcQ",
     ],
-    load: async () => (await import("./apps.ts")).launch,
+    load: async () => (await import("./control.ts")).launch,
   },
   stop: {
     ...{ use: "", about: "leave the app that is shown", most: 0 },
     options: timeout,
-    load: async () => (await import("./apps.ts")).stop,
+    load: async () => (await import("./control.ts")).stop,
   },
   refresh: {
     ...{ use: "[--clear]", about: "read the list of apps anew", most: 0 },
@@ -119,25 +119,25 @@ export const commands: Readonly<Record<string, Command>> = {
       clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" },
       ...timeout,
     },
-    load: async () => (await import("./apps.ts")).refresh,
+    load: async () => (await import("./control.ts")).refresh,
   },
   key: {
     ...{ use: "KEY", about: "press a key" },
     options: timeout,
     examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
-    load: async () => (await import("./keys.ts")).key,
+    load: async () => (await import("./control.ts")).key,
   },
   keys: {
     ...{ use: "KEY … [--delay MS]", about: "press keys one after another" },
     options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" }, ...timeout },
     examples: ["zapd keys down down select --delay 150"],
-    load: async () => (await import("./keys.ts")).keys,
+    load: async () => (await import("./control.ts")).keys,
   },
   text: {
     ...{ use: "TEXT", about: "type text into the field that has the focus" },
     options: timeout,
     examples: ["zapd text Amélie"],
-    load: async () => (await import("./keys.ts")).text,
+    load: async () => (await import("./control.ts")).text,
   },
   install: {
     ...{ use: "PATH", about: "sideload a package: a ZIP, or a folder that is zipped", most: 1 },
@@ -148,7 +148,7 @@ export const commands: Readonly<Record<string, Command>> = {
   reload: {
     ...{ use: "", about: "start the sideloaded package anew", most: 0 },
     options: timeout,
-    load: async () => (await import("./dev.ts")).reload,
+    load: async () => (await import("./logs.ts")).reload,
   },
   logs: {
     ...{ use: "[--follow]", about: "the developer log of a device", most: 0 },
@@ -178,11 +178,11 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   remote: {
     ...{ use: "[NAME]", about: "a remote that fills the terminal, with live state", most: 1 },
-    load: async () => (await import("./remote.ts")).remote,
+    load: async () => (await import("./remote/session.ts")).remote,
   },
   doctor: {
     ...{ use: "", about: "look for what is in the way, and say what to do", most: 0 },
-    load: async () => (await import("./doctor.ts")).doctor,
+    load: async () => (await import("./doctor/doctor.ts")).doctor,
   },
   service: {
     ...{ use: "install | uninstall | status [--print]", about: "keep the daemon running, from login on", most: 1 },
@@ -195,6 +195,6 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   __complete: {
     ...{ use: "WORD …", about: "what may stand in the place of the last word", hidden: true },
-    load: async () => (await import("./complete.ts")).complete,
+    load: async () => (await import("./completion.ts")).complete,
   },
 };

@@ -1,13 +1,18 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
+
+import { existsSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { z } from "zod";
+import { exits, systemCode } from "../api/errors.ts";
 import type { operations } from "../api/operations.ts";
+import { defaultText } from "../config/default-text.ts";
+import { makeFolder } from "../system/files.ts";
 import { printable } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { table } from "./print.ts";
-import { readUnseen } from "./read-unseen.ts";
 
 type Changed = z.infer<(typeof operations)["patchConfig"]["data"]>;
 type Value = string | number | boolean | readonly string[];
@@ -69,7 +74,7 @@ async function reload(context: Context, words: readonly string[]): Promise<void>
 
 async function path(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("path takes no words");
-  const { elsewhere, placesOf } = await import("./places.ts");
+  const { elsewhere, placesOf } = await import("./running.ts");
   const places = await placesOf(context);
   const remark = elsewhere(context, places);
   if (remark !== null) context.say(printable(remark));
@@ -78,7 +83,7 @@ async function path(context: Context, words: readonly string[]): Promise<void> {
 
 async function edit(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("edit takes no words");
-  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./places.ts")]);
+  const { placesOf } = await import("./running.ts");
   const { configFile, running } = await placesOf(context);
   await editFile(configFile);
   if (running) return reload(context, []);
@@ -130,4 +135,83 @@ function unknownKey(key: string, keys: readonly string[]): CommandError {
   const meant = nearest(key, keys);
   const hint = meant ? `Did you mean ${meant}?` : `The settings are: ${keys.join(", ")}`;
   return CommandError.of({ code: "unknown_config_key", message: `${JSON.stringify(key)} is not a setting`, hint });
+}
+
+/** Waits until the editor has ended; where no file is yet it is shown the annotated default. Fails with CommandError. */
+export async function editFile(path: string): Promise<void> {
+  const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
+  if (!existsSync(path)) {
+    makeFolder(dirname(path));
+    writeFileSync(path, defaultText, { mode: 0o600, flag: "wx" });
+  }
+  const status = await run(editor, path);
+  if (status !== 0)
+    throw new CommandError(
+      `the editor ${JSON.stringify(editor)} ended with ${status}; the daemon was not asked to read ${path}`,
+      exits.failed,
+      "When it is as it should be: zapd config reload",
+    );
+}
+
+/** By way of a shell, as editors are set with options: `EDITOR="code --wait"`. */
+async function run(editor: string, path: string): Promise<number | string> {
+  const { spawn } = await import("node:child_process");
+  const [program, words] =
+    process.platform === "win32"
+      ? (["cmd", ["/c", `${editor} "${path}"`]] as const)
+      : (["sh", ["-c", `${editor} "$1"`, "zapd", path]] as const);
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...words], { stdio: "inherit" });
+    child.on("error", (error) =>
+      reject(new CommandError(`${program} could not be started (${systemCode(error)})`, exits.failed)),
+    );
+    child.on("exit", (status, signal) => resolve(signal ?? status ?? 1));
+  });
+}
+
+/** Reads a value that should stand neither on the screen nor among the words of a command, where every user can see it. */
+
+/** A line typed without echo on a terminal, or what a pipe holds. */
+export async function readUnseen(what: string): Promise<string> {
+  const { stdin, stderr } = process;
+  if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
+  // Before it is asked for: who types at once must not see it either.
+  stdin.setRawMode(true);
+  try {
+    const line = typedLine(stdin);
+    stderr.write(`${what}: `);
+    return await line;
+  } finally {
+    stdin.setRawMode(false);
+    stdin.pause();
+    stderr.write("\n");
+  }
+}
+
+async function all(stdin: NodeJS.ReadStream): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stdin) parts.push(part as Uint8Array);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;
+
+function typedLine(stdin: NodeJS.ReadStream): Promise<string> {
+  return new Promise((resolve) => {
+    let typed: string[] = [];
+    const onData = (bytes: Buffer) => {
+      for (const character of bytes.toString("utf8")) {
+        if (character === keys.cancel) {
+          stdin.setRawMode(false);
+          process.kill(process.pid, "SIGINT");
+        } else if (keys.enter.test(character)) {
+          stdin.off("data", onData);
+          return resolve(typed.join(""));
+        } else if (character === keys.eraseAll) typed = [];
+        else if (keys.erase.test(character)) typed.pop();
+        else typed.push(character);
+      }
+    };
+    stdin.on("data", onData);
+  });
 }

@@ -2,11 +2,8 @@
 import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { unseen } from "../system/log.ts";
-import { takesColour } from "./colour.ts";
-import { milliseconds } from "./duration.ts";
+import { nearest } from "../system/nearest.ts";
 import { UsageError } from "./failure.ts";
-import { stderr, stdout } from "./output.ts";
-import { parseWords } from "./parse.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
 export interface Option {
@@ -128,4 +125,147 @@ function readText(path: string): string {
   } catch {
     return "";
   }
+}
+
+/** What an option is called, and whether it takes a value. */
+export interface Known {
+  readonly type: "string" | "boolean";
+  readonly short?: string;
+}
+
+export interface Parsed {
+  readonly values: Record<string, string | boolean | undefined>;
+  readonly positionals: string[];
+}
+
+/** Fails with UsageError for an option that there is not, or one with too much or too little. */
+export function parseWords(given: readonly string[], options: Readonly<Record<string, Known>>): Parsed {
+  const values: Parsed["values"] = {};
+  const positionals: string[] = [];
+  for (let at = 0; at < given.length; at++) {
+    const word = given[at] ?? "";
+    if (word === "--") return { values, positionals: [...positionals, ...given.slice(at + 1)] };
+    if (!/^-./.test(word)) {
+      positionals.push(word);
+      continue;
+    }
+    const { flag, name, inline } = split(word, options);
+    const option = name === undefined ? undefined : options[name];
+    if (name === undefined || option === undefined) throw unknown(flag, Object.keys(options));
+    if (option.type === "boolean") {
+      if (inline !== undefined) throw new UsageError(`${flag} takes no value`);
+      values[name] = true;
+      continue;
+    }
+    const value = inline ?? given[++at];
+    if (value === undefined || (inline === undefined && /^-./.test(value)))
+      throw new UsageError(`--${name} takes a value`);
+    values[name] = value;
+  }
+  return { values, positionals };
+}
+
+/** The option as it was written, its name if there is one, and the value behind `=` or a short option. */
+function split(
+  word: string,
+  options: Readonly<Record<string, Known>>,
+): { flag: string; name: string | undefined; inline: string | undefined } {
+  if (word.startsWith("--")) {
+    const equals = word.indexOf("=");
+    const flag = equals === -1 ? word : word.slice(0, equals);
+    const name = flag.slice(2);
+    return {
+      flag,
+      name: Object.hasOwn(options, name) ? name : undefined,
+      inline: equals === -1 ? undefined : word.slice(equals + 1),
+    };
+  }
+  const name = Object.keys(options).find((one) => options[one]?.short === word[1]);
+  return { flag: word.slice(0, 2), name, inline: word.length > 2 ? word.slice(2) : undefined };
+}
+
+function unknown(flag: string, names: readonly string[]): UsageError {
+  const meant = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
+  return new UsageError(
+    `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
+  );
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** A longer timer would overflow and be none. */
+const most = 24 * 3_600_000;
+
+/** Milliseconds of `30s`, `500ms`, `1.5m`; a bare number is seconds. Fails with UsageError. */
+export function milliseconds(option: string, given: string): number {
+  const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
+  const ms = Math.round(Number(amount) * (units[unit] ?? 0));
+  if (amount === "" || ms < 1 || ms > most)
+    throw new UsageError(`--${option} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
+  return ms;
+}
+
+/** `500 ms`, `30 s`. */
+export function spoken(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+}
+
+/** The few colours there are, for what one looks for first. */
+export interface Paint {
+  good(text: string): string;
+  warn(text: string): string;
+  bad(text: string): string;
+  faint(text: string): string;
+}
+
+/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
+export function paintFor(colour: boolean): Paint {
+  const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
+  return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
+}
+
+/** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */
+export function takesColour(
+  terminal: boolean,
+  refused: boolean,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM } = env;
+  if (refused || NO_COLOR || FORCE_COLOR === "0" || FORCE_COLOR === "false") return false;
+  return Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb");
+}
+
+/**
+ * The two streams of a command, made when something is first written: making them takes as long as a key press over the
+ * socket, and a key press writes nothing.
+ */
+
+const heeded = new WeakSet<NodeJS.WriteStream>();
+
+/** Data. */
+export function stdout(): NodeJS.WriteStream {
+  return heed(process.stdout);
+}
+
+/** Talk. */
+export function stderr(): NodeJS.WriteStream {
+  return heed(process.stderr);
+}
+
+/** The log of a daemon, which goes on when whoever read it has gone. */
+export function logStream(): NodeJS.WriteStream {
+  const stream = process.stderr;
+  if (!heeded.has(stream)) stream.on("error", () => {});
+  heeded.add(stream);
+  return stream;
+}
+
+/** Who reads no further (`zapd devices | head -1`) has what they wanted. */
+function heed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  if (heeded.has(stream)) return stream;
+  heeded.add(stream);
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit();
+    throw error;
+  });
+  return stream;
 }

@@ -7,6 +7,7 @@ import { rest } from "../system/sleep.ts";
 import { type Called, call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, failureText } from "./failure.ts";
+import { shellWord } from "./print.ts";
 
 type Log = z.infer<(typeof operations)["readLogs"]["data"]>;
 type Status = z.infer<(typeof operations)["status"]["data"]>;
@@ -97,4 +98,17 @@ function read(context: Context, cursor: string | undefined, signal?: AbortSignal
 
 function printLines(context: Context, lines: readonly string[]): void {
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
+}
+
+type Reloaded = z.infer<(typeof operations)["reload"]["data"]>;
+
+export async function reload(context: Context): Promise<void> {
+  const { data, text } = await call<Reloaded>(context, "POST", devicePath(context.device, "/dev/reload"));
+  if (context.json) return context.print(text);
+  context.say(printable(`${data.app.name} was started anew on ${data.device.name}. ${logHint(context)}`));
+}
+
+/** How to see what the package prints, on the device that was meant. */
+export function logHint({ device }: Context): string {
+  return `Log: zapd logs --follow${device === "default" ? "" : ` -d ${shellWord(device)}`}`;
 }

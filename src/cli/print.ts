@@ -1,4 +1,6 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
+
+import { homedir } from "node:os";
 import { printable } from "../system/log.ts";
 
 export interface Column {
@@ -157,4 +159,35 @@ export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   const [unit, divisor] = bytes < 999_950 ? ["kB", 1_000] : ["MB", 1_000_000];
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
+}
+
+/** A path as its owner writes it. */
+export function homely(path: string): string {
+  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
+}
+
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
+export function shortTime(time: Date, now: Date): string {
+  return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** `30 Jul 2026, 09:12`, local. */
+export function fullTime(time: Date): string {
+  return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
+}
+
+function dayOf(time: Date): string {
+  return `${time.getDate()} ${months[time.getMonth()]}`;
+}
+
+function clockTime(time: Date): string {
+  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+}
+
+/** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
+export function listed(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
 }

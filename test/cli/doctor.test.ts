@@ -4,12 +4,17 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Finding, ok, runChecks } from "../../src/cli/doctor/check.ts";
-import { developerPassword, devicesReachable } from "../../src/cli/doctor/devices.ts";
-import { inodeOf } from "../../src/cli/doctor/holder.ts";
-import { clockSane, container } from "../../src/cli/doctor/host.ts";
-import { elsewhereAt, firewall, interfacesAsked, multicastReceived } from "../../src/cli/doctor/network.ts";
-import { findingLine, summary } from "../../src/cli/doctor.ts";
+import { inodeOf } from "../../src/cli/doctor/daemon.ts";
+import { developerPassword, devicesReachable, findingLine, summary } from "../../src/cli/doctor/doctor.ts";
+import { type Finding, ok, runChecks } from "../../src/cli/doctor/examination.ts";
+import {
+  clockSane,
+  container,
+  elsewhereAt,
+  firewall,
+  interfacesAsked,
+  multicastReceived,
+} from "../../src/cli/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";

@@ -1,8 +1,7 @@
 /** An examination of a machine that a test has made up. */
 import type { Device } from "../../src/api/operations.ts";
-import type { Asked } from "../../src/cli/ask.ts";
-import type { Examination, Met } from "../../src/cli/doctor/examination.ts";
-import type { Probe } from "../../src/cli/doctor/probe.ts";
+import type { Asked } from "../../src/cli/client.ts";
+import type { Examination, Met, Probe } from "../../src/cli/doctor/examination.ts";
 import { configOf } from "../../src/config/schema.ts";
 
 interface MadeUp {
