@@ -17,7 +17,7 @@ import { logHint } from "./logs.ts";
 import { size } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
-type Installed = z.infer<(typeof operations)["install"]["data"]>;
+type Installed = z.infer<(typeof operations)["installPackage"]["data"]>;
 
 /** A package, ready to be sent. */
 interface Parcel {
