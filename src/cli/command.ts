@@ -13,7 +13,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   try {
     if (!command) return await helpWith(word, words);
     context = createContext(command.hidden ? ["--", ...words] : words, command.options);
-    if (context.options["help"] === true) return await helpWith("help", [name]);
+    if (context.flag("help")) return await helpWith("help", [name]);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
   } catch (error) {

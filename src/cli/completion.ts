@@ -1,8 +1,7 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
-import type { App, Device } from "../api/operations.ts";
 import { keys } from "../platforms/platform.ts";
 import { printable } from "../system/log.ts";
-import { call, devicePath } from "./client.ts";
+import { call } from "./client.ts";
 import { split } from "./command.ts";
 import { commands } from "./commands.ts";
 import { readSettings } from "./config.ts";
@@ -28,7 +27,7 @@ interface Asked {
 }
 
 /** Who waits for a list behind the Tab key does not wait long. */
-const patience = 1_000;
+const timeoutMs = 1_000;
 /** Tells the shell's script to complete files. */
 export const filesWord = ":files";
 
@@ -43,15 +42,12 @@ const first =
     asked.before.length === 0 ? source(asked) : [];
 
 const devices: Source = async ({ context, signal }) => {
-  const { data } = await call<Device[]>(context, "GET", "/devices", { quiet: true, signal });
+  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
   return data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
 };
 
 const apps: Source = async ({ context, signal }) => {
-  const { data } = await call<{ apps: App[] }>(context, "GET", devicePath(context.device, "/apps"), {
-    quiet: true,
-    signal,
-  });
+  const { data } = await call(context, "listApps", { id: context.device, signal }, { quiet: true });
   return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
 };
 
@@ -134,7 +130,7 @@ async function candidates(line: readonly string[], current: string): Promise<rea
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = open !== undefined ? values[open] : name === "" ? commandWords : behind[name];
   const context = createContext(asked);
-  return (await source?.({ context, signal: AbortSignal.timeout(patience), before })) ?? [];
+  return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
 }
 
 /** The words without options, the option whose value is asked for, and those options that say whom to ask. */

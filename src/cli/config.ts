@@ -1,20 +1,13 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
 
-import { existsSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import type { z } from "zod";
-import { exits, systemCode } from "../api/errors.ts";
-import type { operations } from "../api/operations.ts";
-import { defaultText } from "../config/default-text.ts";
-import { makeFolder } from "../system/files.ts";
 import { printable } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { table } from "./print.ts";
+import { readUnseen } from "./progress.ts";
 
-type Changed = z.infer<(typeof operations)["patchConfig"]["data"]>;
 type Value = string | number | boolean | readonly string[];
 
 const verbs: Readonly<Record<string, (context: Context, words: readonly string[]) => Promise<void>>> = {
@@ -58,18 +51,18 @@ async function set(context: Context, words: readonly string[]): Promise<void> {
     const value = values[at] ?? "";
     patch[key] = typed(key, value === "-" ? await readUnseen(key) : value, settings.get(key));
   }
-  changed(context, await call<Changed>(context, "PATCH", "/config", { body: patch }), keys);
+  changed(context, await call(context, "patchConfig", { body: patch }), keys);
 }
 
 async function unset(context: Context, words: readonly string[]): Promise<void> {
   if (words.length === 0) throw new UsageError("which key?");
   const body = Object.fromEntries(words.map((key) => [key, null]));
-  changed(context, await call<Changed>(context, "PATCH", "/config", { body }), words);
+  changed(context, await call(context, "patchConfig", { body }), words);
 }
 
 async function reload(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("reload takes no words");
-  changed(context, await call<Changed>(context, "POST", "/config/reload"));
+  changed(context, await call(context, "reloadConfig", {}));
 }
 
 async function path(context: Context, words: readonly string[]): Promise<void> {
@@ -83,7 +76,7 @@ async function path(context: Context, words: readonly string[]): Promise<void> {
 
 async function edit(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("edit takes no words");
-  const { placesOf } = await import("./running.ts");
+  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
   const { configFile, running } = await placesOf(context);
   await editFile(configFile);
   if (running) return reload(context, []);
@@ -93,7 +86,7 @@ async function edit(context: Context, words: readonly string[]): Promise<void> {
 /** Silence is success; only what has no effect yet is told. */
 function changed(
   context: Context,
-  { data, text }: Called<Changed>,
+  { data, text }: Called<"patchConfig">,
   keys: readonly string[] = data.restart_required,
 ): void {
   if (context.json) context.print(text);
@@ -106,9 +99,7 @@ export async function readSettings(
   context: Context,
   signal?: AbortSignal,
 ): Promise<{ settings: ReadonlyMap<string, Value>; text: string }> {
-  const { data, text } = await call<Record<string, Record<string, Value>>>(context, "GET", "/config", {
-    ...(signal && { signal }),
-  });
+  const { data, text } = await call(context, "readConfig", { signal });
   const settings = Object.entries(data).flatMap(([section, values]) =>
     Object.entries(values).map(([key, value]): [string, Value] => [`${section}.${key}`, value]),
   );
@@ -135,83 +126,4 @@ function unknownKey(key: string, keys: readonly string[]): CommandError {
   const meant = nearest(key, keys);
   const hint = meant ? `Did you mean ${meant}?` : `The settings are: ${keys.join(", ")}`;
   return CommandError.of({ code: "unknown_config_key", message: `${JSON.stringify(key)} is not a setting`, hint });
-}
-
-/** Waits until the editor has ended; where no file is yet it is shown the annotated default. Fails with CommandError. */
-export async function editFile(path: string): Promise<void> {
-  const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
-  if (!existsSync(path)) {
-    makeFolder(dirname(path));
-    writeFileSync(path, defaultText, { mode: 0o600, flag: "wx" });
-  }
-  const status = await run(editor, path);
-  if (status !== 0)
-    throw new CommandError(
-      `the editor ${JSON.stringify(editor)} ended with ${status}; the daemon was not asked to read ${path}`,
-      exits.failed,
-      "When it is as it should be: zapd config reload",
-    );
-}
-
-/** By way of a shell, as editors are set with options: `EDITOR="code --wait"`. */
-async function run(editor: string, path: string): Promise<number | string> {
-  const { spawn } = await import("node:child_process");
-  const [program, words] =
-    process.platform === "win32"
-      ? (["cmd", ["/c", `${editor} "${path}"`]] as const)
-      : (["sh", ["-c", `${editor} "$1"`, "zapd", path]] as const);
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, [...words], { stdio: "inherit" });
-    child.on("error", (error) =>
-      reject(new CommandError(`${program} could not be started (${systemCode(error)})`, exits.failed)),
-    );
-    child.on("exit", (status, signal) => resolve(signal ?? status ?? 1));
-  });
-}
-
-/** Reads a value that should stand neither on the screen nor among the words of a command, where every user can see it. */
-
-/** A line typed without echo on a terminal, or what a pipe holds. */
-export async function readUnseen(what: string): Promise<string> {
-  const { stdin, stderr } = process;
-  if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
-  // Before it is asked for: who types at once must not see it either.
-  stdin.setRawMode(true);
-  try {
-    const line = typedLine(stdin);
-    stderr.write(`${what}: `);
-    return await line;
-  } finally {
-    stdin.setRawMode(false);
-    stdin.pause();
-    stderr.write("\n");
-  }
-}
-
-async function all(stdin: NodeJS.ReadStream): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of stdin) parts.push(part as Uint8Array);
-  return Buffer.concat(parts).toString("utf8");
-}
-
-const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;
-
-function typedLine(stdin: NodeJS.ReadStream): Promise<string> {
-  return new Promise((resolve) => {
-    let typed: string[] = [];
-    const onData = (bytes: Buffer) => {
-      for (const character of bytes.toString("utf8")) {
-        if (character === keys.cancel) {
-          stdin.setRawMode(false);
-          process.kill(process.pid, "SIGINT");
-        } else if (keys.enter.test(character)) {
-          stdin.off("data", onData);
-          return resolve(typed.join(""));
-        } else if (character === keys.eraseAll) typed = [];
-        else if (keys.erase.test(character)) typed.pop();
-        else typed.push(character);
-      }
-    };
-    stdin.on("data", onData);
-  });
 }

@@ -1,7 +1,8 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { unseen } from "../system/log.ts";
+import { printable, unseen } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 import { UsageError } from "./failure.ts";
 
@@ -30,8 +31,10 @@ export const common = {
 
 export interface Context {
   readonly words: readonly string[];
-  /** The options given, by name. */
-  readonly options: Readonly<Record<string, string | boolean | undefined>>;
+  /** The value of an option. */
+  option(name: string): string | undefined;
+  /** Whether an option without a value was given. */
+  flag(name: string): boolean;
   /** The response as it is, instead of text for people. */
   readonly json: boolean;
   /** The device of `-d`, or `default`. */
@@ -52,47 +55,59 @@ export interface Context {
   print(text: string): void;
   /** Talk, on stderr. */
   say(text: string): void;
+  /** The response where `--json` asks for it, or else a sentence for people, if there is something to say. */
+  tell(response: { readonly text: string }, sentence?: string | false): void;
 }
 
 /** Reads a command's words; fails with UsageError. */
 export function createContext(given: readonly string[], own: Readonly<Record<string, Option>> = {}): Context {
   const { values, positionals } = parseWords(given, { ...own, ...common });
-  const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
-  const json = values["json"] === true;
+  const option = (name: string) => {
+    const value = values[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  const flag = (name: string) => values[name] === true;
+  const json = flag("json");
   let found: string | undefined;
-  const time = text("timeout");
-  const patience = time === undefined ? undefined : milliseconds("timeout", time);
+  const time = option("timeout");
+  const timeoutMs = time === undefined ? undefined : milliseconds("timeout", time);
   let deadline: { signal: AbortSignal; ms: number } | undefined;
-  if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
-  return {
+  if (option("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
+  const context: Context = {
     words: positionals,
-    options: values,
+    option,
+    flag,
     json,
-    device: text("device") ?? "default",
+    device: option("device") ?? "default",
     get colour() {
-      return takesColour(stdout().isTTY === true, values["no-color"] === true, process.env);
+      return takesColour(stdout().isTTY === true, flag("no-color"), process.env);
     },
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
     },
     deadline() {
-      if (patience !== undefined) deadline ??= { signal: AbortSignal.timeout(patience), ms: patience };
+      if (timeoutMs !== undefined) deadline ??= { signal: AbortSignal.timeout(timeoutMs), ms: timeoutMs };
       return deadline;
     },
     socket: () =>
       found ||
-      text("socket") ||
+      option("socket") ||
       process.env["ZAPD_SOCKET"] ||
-      configuredSocket(configPath(process.env, text("config"))),
+      configuredSocket(configPath(process.env, option("config"))),
     chosen:
-      [text("socket"), text("config")].some((value) => value !== undefined) ||
+      [option("socket"), option("config")].some((value) => value !== undefined) ||
       ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]),
     turnTo(socket) {
       found = socket;
     },
     print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
+    tell(response, sentence) {
+      if (json) context.print(response.text);
+      else if (sentence) context.say(printable(sentence));
+    },
   };
+  return context;
 }
 
 /**
@@ -127,61 +142,32 @@ function readText(path: string): string {
   }
 }
 
-/** What an option is called, and whether it takes a value. */
-export interface Known {
-  readonly type: "string" | "boolean";
-  readonly short?: string;
-}
-
-export interface Parsed {
-  readonly values: Record<string, string | boolean | undefined>;
-  readonly positionals: string[];
+interface Parsed {
+  readonly values: Readonly<Record<string, string | true>>;
+  readonly positionals: readonly string[];
 }
 
 /** Fails with UsageError for an option that there is not, or one with too much or too little. */
-export function parseWords(given: readonly string[], options: Readonly<Record<string, Known>>): Parsed {
-  const values: Parsed["values"] = {};
+function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
+  const values: Record<string, string | true> = {};
   const positionals: string[] = [];
-  for (let at = 0; at < given.length; at++) {
-    const word = given[at] ?? "";
-    if (word === "--") return { values, positionals: [...positionals, ...given.slice(at + 1)] };
-    if (!/^-./.test(word)) {
-      positionals.push(word);
-      continue;
-    }
-    const { flag, name, inline } = split(word, options);
-    const option = name === undefined ? undefined : options[name];
-    if (name === undefined || option === undefined) throw unknown(flag, Object.keys(options));
-    if (option.type === "boolean") {
-      if (inline !== undefined) throw new UsageError(`${flag} takes no value`);
-      values[name] = true;
-      continue;
-    }
-    const value = inline ?? given[++at];
-    if (value === undefined || (inline === undefined && /^-./.test(value)))
+  const config = Object.fromEntries(
+    Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
+  );
+  const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    // What is called by its letter is no option of that name.
+    if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
+    if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
+    if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
       throw new UsageError(`--${name} takes a value`);
-    values[name] = value;
+    values[name] = value ?? true;
   }
   return { values, positionals };
-}
-
-/** The option as it was written, its name if there is one, and the value behind `=` or a short option. */
-function split(
-  word: string,
-  options: Readonly<Record<string, Known>>,
-): { flag: string; name: string | undefined; inline: string | undefined } {
-  if (word.startsWith("--")) {
-    const equals = word.indexOf("=");
-    const flag = equals === -1 ? word : word.slice(0, equals);
-    const name = flag.slice(2);
-    return {
-      flag,
-      name: Object.hasOwn(options, name) ? name : undefined,
-      inline: equals === -1 ? undefined : word.slice(equals + 1),
-    };
-  }
-  const name = Object.keys(options).find((one) => options[one]?.short === word[1]);
-  return { flag: word.slice(0, 2), name, inline: word.length > 2 ? word.slice(2) : undefined };
 }
 
 function unknown(flag: string, names: readonly string[]): UsageError {
@@ -205,7 +191,7 @@ export function milliseconds(option: string, given: string): number {
 }
 
 /** `500 ms`, `30 s`. */
-export function spoken(ms: number): string {
+export function durationText(ms: number): string {
   return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 

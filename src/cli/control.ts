@@ -1,9 +1,8 @@
-/** The remote on the command line. Silence is success. */
-
-import type { z } from "zod";
-import type { App, operations, State } from "../api/operations.ts";
+/** Driving a device on the command line: keys, text, apps and what is on it. Silence is success. */
+import type { Result } from "../api/client.ts";
+import type { App, KeyOrText, State } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
-import { call, devicePath } from "./client.ts";
+import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { clock, table } from "./print.ts";
@@ -17,46 +16,43 @@ export async function key(context: Context): Promise<void> {
 
 /** Presses one key; silence is success. */
 export async function pressKey(context: Context, key: string): Promise<void> {
-  await press(context, "/remote/key", { key });
+  context.tell(await call(context, "pressKey", { id: context.device, body: { key: keyOf(key) } }));
+}
+
+/** Any word is sent: the daemon knows the keys, and says which was meant. */
+function keyOf(word: string): KeyOrText {
+  return word as KeyOrText;
 }
 
 export async function keys(context: Context): Promise<void> {
-  const { delay } = context.options;
+  const delay = context.option("delay");
   if (context.words.length === 0) throw new UsageError("which keys?");
-  if (delay !== undefined && !/^\d+$/.test(String(delay))) throw new UsageError("--delay takes milliseconds");
-  await press(context, "/remote/sequence", {
-    keys: context.words,
-    ...(delay !== undefined && { delay_ms: Number(delay) }),
-  });
+  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
+  const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
+  context.tell(await call(context, "pressKeys", { id: context.device, body }));
 }
 
 export async function text(context: Context): Promise<void> {
   if (context.words.join("") === "") throw new UsageError("which text?");
-  await press(context, "/remote/key", { key: `literal:${context.words.join(" ")}` });
-}
-
-async function press(context: Context, path: string, body: unknown): Promise<void> {
-  const { text } = await call(context, "POST", devicePath(context.device, path), { body });
-  if (context.json) context.print(text);
+  await pressKey(context, `literal:${context.words.join(" ")}`);
 }
 
 export async function state(context: Context): Promise<void> {
-  const { data, text } = await call<Data<"getState">>(
-    context,
-    "GET",
-    devicePath(context.words[0] ?? context.device, "/state"),
-  );
+  const { data, text } = await call(context, "getState", { id: context.words[0] ?? context.device });
   context.print(context.json ? text : stateLine(data));
 }
 
+/** What a power is called behind the name of a set. */
+export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
+
 /** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
-export function stateLine({ device, state }: Data<"getState">): string {
-  const power = { on: "is on", standby: "is in standby", off: "is off", unknown: "answers" }[state.power];
-  return printable([`${device.name} ${power}`, ...doing(state)].join(" · "));
+function stateLine({ device, state }: Result<"getState">): string {
+  const power = (state.power === "unknown" ? "" : "is ") + powerWords[state.power];
+  return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
 }
 
 /** What is on a set, in parts: the app, what plays, the volume. */
-export function doing(state: State): string[] {
+export function activity(state: State): string[] {
   return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
 }
 
@@ -81,19 +77,10 @@ function volumePart(volume: State["volume"]): string {
   return volume.level === null ? "" : `volume ${volume.level}`;
 }
 
-type Data<Name extends "getState" | "listApps" | "launch" | "stop" | "refresh"> = z.infer<
-  (typeof operations)[Name]["data"]
->;
-
 export async function apps(context: Context): Promise<void> {
-  const { data, text } = await call<Data<"listApps">>(context, "GET", devicePath(context.device, "/apps"));
-  if (context.json) return context.print(text);
-  context.print(
-    appTable(
-      data.apps.filter((app) => app.installed || context.options["all"] === true),
-      context,
-    ),
-  );
+  const { data, text } = await call(context, "listApps", { id: context.device });
+  const shown = data.apps.filter((app) => app.installed || context.flag("all"));
+  context.print(context.json ? text : appTable(shown, context));
 }
 
 export async function launch(context: Context): Promise<void> {
@@ -101,31 +88,25 @@ export async function launch(context: Context): Promise<void> {
   if (!app) throw new UsageError("which app?");
   const params = Object.fromEntries(pairs.map(pairOf));
   const body = { app, ...(pairs.length > 0 && { params }) };
-  const { data, text } = await call<Data<"launch">>(context, "POST", devicePath(context.device, "/apps/launch"), {
-    body,
-  });
-  if (context.json) return context.print(text);
-  if (data.confirmed === false)
-    context.say(
-      `${printable(data.device.name)} took the launch of ${printable(data.app.name)}, but does not show it yet`,
-    );
+  const called = await call(context, "launchApp", { id: context.device, body });
+  const { device, app: launched, confirmed } = called.data;
+  context.tell(
+    called,
+    confirmed === false && `${device.name} took the launch of ${launched.name}, but does not show it yet`,
+  );
 }
 
 export async function stop(context: Context): Promise<void> {
-  const { data, text } = await call<Data<"stop">>(context, "POST", devicePath(context.device, "/apps/stop"));
-  if (context.json) return context.print(text);
-  context.say(data.app ? `left ${printable(data.app.name)}` : `nothing was running on ${printable(data.device.name)}`);
+  const called = await call(context, "stopApp", { id: context.device });
+  const { app, device } = called.data;
+  context.tell(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);
 }
 
 export async function refresh(context: Context): Promise<void> {
-  const body = { clear: context.options["clear"] === true };
-  const { data, text } = await call<Data<"refresh">>(context, "POST", devicePath(context.device, "/apps/refresh"), {
-    body,
-  });
-  if (context.json) return context.print(text);
-  context.say(
-    `${data.apps.filter((app) => app.installed).length} apps on ${printable(data.device.name)}: ${data.added.length} new, ${data.removed.length} gone`,
-  );
+  const called = await call(context, "refreshApps", { id: context.device, body: { clear: context.flag("clear") } });
+  const { apps, device, added, removed } = called.data;
+  const count = apps.filter((app) => app.installed).length;
+  context.tell(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
 }
 
 function pairOf(word: string): [string, string] {

@@ -26,7 +26,7 @@ import { runningNow } from "./service-managers.ts";
 const usualPort = 7272;
 
 export async function demo(context: Context): Promise<number> {
-  const given = context.options["port"];
+  const given = context.option("port");
   const port = given === undefined ? usualPort : Number(given);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new UsageError("--port takes a number from 1 to 65535");

@@ -23,27 +23,27 @@ export class CommandError extends Error {
   readonly code: string;
   /** The response, where there was one. */
   readonly response: string | undefined;
+  /** The daemon ended the connection before it had answered. */
+  readonly hungUp: boolean;
 
   constructor(
     message: string,
     exit: number,
     hint?: string,
-    more: { code?: ErrorCode | OwnCode; response?: string } = {},
+    more: { code?: ErrorCode | OwnCode; response?: string | undefined; hungUp?: boolean } = {},
   ) {
     super(message);
     this.exit = exit;
     this.hint = hint;
     this.code = more.code ?? "internal_error";
     this.response = more.response;
+    this.hungUp = more.hungUp === true;
   }
 
   /** The failure of an envelope, or one in its words. */
   static of({ code, message, hint }: Failure, response?: string): CommandError {
     const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
-    return new CommandError(message, codes[known].exit, hint, {
-      code: known,
-      ...(response !== undefined && { response }),
-    });
+    return new CommandError(message, codes[known].exit, hint, { code: known, response });
   }
 }
 

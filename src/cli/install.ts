@@ -1,28 +1,33 @@
 /** `zapd install`: sends a package to the daemon; a folder is zipped first. */
-import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
+import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
-import type { z } from "zod";
 import { systemCode } from "../api/errors.ts";
-import type { Device, operations } from "../api/operations.ts";
+import type { Device } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
-import { type Called, type CallOptions, call, devicePath } from "./client.ts";
+import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { logHint } from "./logs.ts";
 import { size } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
-type Installed = z.infer<(typeof operations)["installPackage"]["data"]>;
-
 /** A package, ready to be sent. */
 interface Parcel {
   readonly path: string;
   readonly bytes: number;
+}
+
+/** The bytes of a file, read as fast as they are taken. */
+function bytesOf({ path, bytes }: Parcel): ReadableStream<Uint8Array> {
+  // The types of node:stream/web know nothing of what is in it.
+  return Readable.toWeb(
+    createReadStream(path, { highWaterMark: 256 * 1024, end: bytes - 1 }),
+  ) as unknown as ReadableStream;
 }
 
 export async function install(context: Context): Promise<void> {
@@ -37,7 +42,7 @@ export async function install(context: Context): Promise<void> {
   const content = found.isDirectory() ? await packageFiles(given) : null;
   if (!content) await checkZip(given, found.size);
 
-  const device = (await call<Device>(context, "GET", devicePath(context.device))).data;
+  const device = (await call(context, "getDevice", { id: context.device })).data;
   for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
   const progress = progressOn(stderr());
   const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
@@ -46,11 +51,9 @@ export async function install(context: Context): Promise<void> {
       content && folder
         ? await zip(given, content.files, join(folder, "package.zip"), progress)
         : { path: given, bytes: found.size };
-    const { data, text } = await deliver(context, device, parcel, progress);
-    if (context.json) return context.print(text);
-    context.say(
-      printable(`${data.package.name} ${data.package.version} is running on ${data.device.name}. ${logHint(context)}`),
-    );
+    const called = await deliver(context, device, parcel, progress);
+    const { name, version } = called.data.package;
+    context.tell(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
     if (folder) await rm(folder, { recursive: true, force: true });
@@ -86,7 +89,7 @@ async function deliver(
   device: Device,
   parcel: Parcel,
   progress: Progress,
-): Promise<Called<Installed>> {
+): Promise<Called<"installPackage">> {
   const line = printable(`sending to ${device.name}`);
   const sent = `${line}  ${bar(1, 1)} ${size(parcel.bytes)}`;
   const start = performance.now();
@@ -96,11 +99,10 @@ async function deliver(
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
   }, 250);
   try {
-    const upload = formOf(parcel, (done) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`));
-    const called = await call<Installed>(context, "POST", devicePath(context.device, "/dev/install"), {
-      quiet: true,
-      upload,
-    });
+    const archive = { size: parcel.bytes, stream: () => bytesOf(parcel) };
+    const show = (done: number) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`);
+    const given = { id: context.device, archive, progress: show };
+    const called = await call(context, "installPackage", given, { quiet: true });
     progress.keep(sent);
     return called;
   } catch (error) {
@@ -108,35 +110,6 @@ async function deliver(
   } finally {
     clearInterval(timer);
   }
-}
-
-/** The form with its one file, read as fast as it is taken. */
-function formOf({ path, bytes }: Parcel, sent: (bytes: number) => void): NonNullable<CallOptions["upload"]> {
-  const boundary = `----zapd${randomUUID()}`;
-  const head = Buffer.from(
-    `--${boundary}\r\ncontent-disposition: form-data; name="archive"; filename="package.zip"\r\ncontent-type: application/zip\r\n\r\n`,
-  );
-  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    let done = 0;
-    yield head;
-    for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024, end: bytes - 1 })) {
-      yield chunk;
-      done += chunk.length;
-      sent(done);
-    }
-    yield tail;
-  }
-  const parts = chunks();
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await parts.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: () => void parts.return(undefined),
-  });
-  return { type: `multipart/form-data; boundary=${boundary}`, bytes: head.length + bytes + tail.length, stream };
 }
 
 /** Each of the set's reasons on a line of its own; where some name a place, only those, the place first. */

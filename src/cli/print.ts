@@ -191,3 +191,8 @@ export function listed(words: readonly string[]): string {
   const last = words.at(-1) ?? "";
   return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
 }
+
+/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
+export function addressText(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

@@ -6,9 +6,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { z } from "zod";
 import { exits, systemCode } from "../api/errors.ts";
-import type { operations } from "../api/operations.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegular } from "../system/files.ts";
@@ -165,15 +163,13 @@ export interface Places {
   readonly running: boolean;
 }
 
-/** A daemon that hangs is not waited for. */
-const within = 2_000;
-
 export async function placesOf(context: Context): Promise<Places> {
-  const asked = await ask<z.infer<(typeof operations)["status"]["data"]>>(context, "GET", "/daemon/status", { within });
-  const said = asked.ok ? asked.data : undefined;
+  // A daemon that hangs is not waited for.
+  const asked = await ask(context, "status", {}, 2_000);
+  const status = asked.ok ? asked.data : undefined;
   return {
-    configFile: said?.config_file ?? ownConfig(context),
-    stateFolder: said?.state_folder ?? stateFolder(process.env),
+    configFile: status?.config_file ?? ownConfig(context),
+    stateFolder: status?.state_folder ?? stateFolder(process.env),
     socket: context.socket(),
     running: asked.ok,
   };
@@ -181,13 +177,12 @@ export async function placesOf(context: Context): Promise<Places> {
 
 /** The config of `--config`, of the environment, or of the usual place. */
 export function ownConfig(context: Context): string {
-  const given = context.options["config"];
-  return resolve(configPath(process.env, typeof given === "string" ? given : undefined));
+  return resolve(configPath(process.env, context.option("config")));
 }
 
 /** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
 export function elsewhere(context: Context, { running, configFile }: Places): string | null {
-  const given = context.options["config"] !== undefined || process.env["ZAPD_CONFIG"];
+  const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;
   return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;
 }

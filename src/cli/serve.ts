@@ -14,15 +14,11 @@ import { note } from "./running.ts";
 const exitConfig = 78;
 
 export async function serve(context: Context): Promise<number> {
-  const given = context.options["config"];
+  const given = context.option("config");
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
-  const started = await start(
-    configPath(process.env, typeof given === "string" ? given : undefined),
-    stateFolder(process.env),
-    log,
-  );
+  const started = await start(configPath(process.env, given), stateFolder(process.env), log);
   if (typeof started === "number") return started;
   let unnote = () => {};
   // Behind whoever is knocking already.

@@ -38,12 +38,12 @@ type Deed = (manager: Manager, context: Context, surroundings: Surroundings) => 
 const deeds: Readonly<Record<string, Deed>> = { install, uninstall, status };
 
 export async function service(context: Context): Promise<number> {
-  const { config } = context.options;
+  const config = context.option("config");
   const env = process.env;
   return serve(context, {
     platform: process.platform,
     owner: { home: homedir(), uid: process.getuid?.() ?? 0, env },
-    program: programOf(runningNow(), env, typeof config === "string" ? config : undefined),
+    program: programOf(runningNow(), env, config),
     run: runProgram,
     answers: () => answers(context.socket()),
     patience: 4_000,
@@ -56,7 +56,7 @@ export async function serve(context: Context, surroundings: Surroundings): Promi
   const deed = Object.hasOwn(deeds, word) ? deeds[word] : undefined;
   if (!deed) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
   const manager = managerOf(surroundings);
-  if (context.options["print"] === true) {
+  if (context.flag("print")) {
     context.print(manager.text.trimEnd());
     return exits.ok;
   }
@@ -131,8 +131,8 @@ async function uninstall(manager: Manager, context: Context, surroundings: Surro
   }
   if (context.json) await printState(manager, context);
   else {
-    const { config } = context.options;
-    const kept = keptPlaces(surroundings.owner.env, typeof config === "string" ? config : undefined);
+    const config = context.option("config");
+    const kept = keptPlaces(surroundings.owner.env, config);
     context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
     context.say(`The config (${kept.config}) and the state (${kept.state}) are left as they are`);
   }

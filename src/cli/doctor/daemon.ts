@@ -2,9 +2,9 @@
 
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFile } from "node:fs/promises";
-import net from "node:net";
 import { dirname, join } from "node:path";
 import { systemCode } from "../../api/errors.ts";
+import { endpoints } from "../../api/routes.ts";
 import { version } from "../../system/version.ts";
 import { homely, shellWord } from "../print.ts";
 import {
@@ -36,7 +36,7 @@ async function running(status: DaemonStatus, exam: Examination): Promise<Finding
     const text = `the daemon is zapd ${status.version}, this command is ${version}`;
     found.push(warn("version", text, "Restart the daemon to have it run what is installed now"));
   }
-  const health = await exam.ask<{ warnings: string[] }>("GET", "/health", 2_000);
+  const health = await exam.ask("health", {}, 2_000);
   const own = new Set((await exam.config()).warnings);
   const warnings = health.ok ? health.data.warnings.filter((one) => !own.has(one)) : [];
   return [...found, ...warnings.map((one) => warn("health", one))];
@@ -70,11 +70,11 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
   const { http_enabled, http_host, http_port, pid } = met.status;
-  if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only door")];
+  if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only way in")];
   const place = `port ${http_port} on ${http_host}`;
-  const behind = (await readApi(http_host, http_port, "/daemon/status"))?.["pid"];
+  const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
   if (behind === pid) return [ok("port", place)];
-  if (behind === undefined && !(await listens(http_host, http_port)))
+  if (behind === undefined && !(await exam.machine.listens(http_host, http_port)))
     return [fail("port", `nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
   return [fail("port", `${place} is answered by another program than the daemon`, hint)];
@@ -170,7 +170,7 @@ async function permissions(
 async function differences({ config }: ConfigFound, exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
-  const asked = await exam.ask<ConfigFound["config"]>("GET", "/config", 2_000);
+  const asked = await exam.ask("readConfig", {}, 2_000);
   if (!asked.ok) return [];
   const { redactConfig } = await import("../../config/schema.ts");
   if (JSON.stringify(asked.data) !== JSON.stringify(redactConfig(config))) {
@@ -260,11 +260,11 @@ async function notYet(folder: string): Promise<Finding> {
 /** Who listens: another zapd, a program by name and pid, or somebody unknown. `null`: nobody. */
 export type Holder = { readonly zapd: string } | { readonly program: string; readonly pid: number } | "unknown" | null;
 
-const answersWithin = 1_000;
+const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
 export async function holderOf(host: string, port: number, machine: Machine): Promise<Holder> {
-  if (!(await listens(host, port))) return null;
+  if (!(await machine.listens(host, port))) return null;
   const version = await zapdVersion(host, port);
   if (version !== null) return { zapd: version };
   return (await processAt(port, machine)) ?? "unknown";
@@ -276,23 +276,10 @@ export function holderText(holder: Exclude<Holder, null>): string {
   return "zapd" in holder ? `another zapd (${holder.zapd})` : `${holder.program} (pid ${holder.pid})`;
 }
 
-export function listens(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ host, port });
-    const done = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.on("connect", () => done(true));
-    socket.on("error", () => done(false));
-    setTimeout(() => done(false), answersWithin).unref?.();
-  });
-}
-
 /** What the API on a port answers, if it is one. Not `fetch`, which a proxy of the environment would take elsewhere. */
 export function readApi(host: string, port: number, path: string): Promise<Readonly<Record<string, unknown>> | null> {
   return new Promise((resolve) => {
-    const signal = AbortSignal.timeout(answersWithin);
+    const signal = AbortSignal.timeout(answerTimeoutMs);
     // Not an import: the binary would hold bytecode of it, half a megabyte.
     const request = process
       .getBuiltinModule("node:http")
@@ -319,7 +306,7 @@ function dataIn(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 async function zapdVersion(host: string, port: number): Promise<string | null> {
-  const health = await readApi(host, port, "/health");
+  const health = await readApi(host, port, endpoints.health.path);
   const { version, uptime_s } = health ?? {};
   return typeof version === "string" && typeof uptime_s === "number" ? version.slice(0, 32) : null;
 }

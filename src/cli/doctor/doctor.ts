@@ -1,10 +1,10 @@
 /** `zapd doctor`: looks for what may be in the way, and says what to do about it. */
 
-import type { z } from "zod";
 import { exits } from "../../api/errors.ts";
-import type { Device, operations, State } from "../../api/operations.ts";
-import { type Asked, devicePath } from "../client.ts";
+import type { Device, State } from "../../api/operations.ts";
+import type { Outcome } from "../client.ts";
 import type { Context } from "../context.ts";
+import { powerWords } from "../control.ts";
 import type { Failure } from "../failure.ts";
 import { listed, shortTime, wrap } from "../print.ts";
 import { elsewhere, placesOf } from "../running.ts";
@@ -15,6 +15,7 @@ import {
   examine,
   type Finding,
   fail,
+  type Machine,
   ok,
   runChecks,
   thisMachine,
@@ -25,18 +26,18 @@ import { clockSane, container, firewall, interfacesAsked, multicastReceived } fr
 
 /** Every check, in the order in which they are told. */
 const checks: Readonly<Record<string, Check>> = {
-  daemon: { about: "the daemon", within: 6_000, run: daemonRuns },
-  port: { about: "its port", within: 6_000, run: portBound },
-  socket: { about: "its socket", within: 6_000, run: socketPrivate },
-  config: { about: "the config", within: 6_000, run: configValid },
-  state: { about: "the state folder", within: 4_000, run: stateWritable },
-  clock: { about: "the clock", within: 4_000, run: clockSane },
-  interfaces: { about: "the interfaces", within: 5_000, run: interfacesAsked },
-  multicast: { about: "multicast", within: 5_000, run: multicastReceived },
-  firewall: { about: "the firewall", within: 5_000, run: firewall },
-  container: { about: "the container", within: 5_000, run: container },
-  devices: { about: "the devices", within: 25_000, run: devicesReachable },
-  password: { about: "the developer password", within: 8_000, run: developerPassword },
+  daemon: { about: "the daemon", timeoutMs: 6_000, run: daemonRuns },
+  port: { about: "its port", timeoutMs: 6_000, run: portBound },
+  socket: { about: "its socket", timeoutMs: 6_000, run: socketPrivate },
+  config: { about: "the config", timeoutMs: 6_000, run: configValid },
+  state: { about: "the state folder", timeoutMs: 4_000, run: stateWritable },
+  clock: { about: "the clock", timeoutMs: 4_000, run: clockSane },
+  interfaces: { about: "the interfaces", timeoutMs: 5_000, run: interfacesAsked },
+  multicast: { about: "multicast", timeoutMs: 5_000, run: multicastReceived },
+  firewall: { about: "the firewall", timeoutMs: 5_000, run: firewall },
+  container: { about: "the container", timeoutMs: 5_000, run: container },
+  devices: { about: "the devices", timeoutMs: 25_000, run: devicesReachable },
+  password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
 };
 
 export async function doctor(context: Context): Promise<number> {
@@ -79,20 +80,18 @@ export function findingLine(
   return label + " ".repeat(indent - word.length) + wrap(said, width - indent).join(`\n${" ".repeat(indent)}`);
 }
 
-type StateData = z.infer<(typeof operations)["getState"]["data"]>;
-
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
-const answersWithin = 8_000;
+const answerTimeoutMs = 8_000;
 const atOnce = 16;
 /** Of many that do not answer, the last are not waited for. */
-const allWithin = 20_000;
+const totalTimeoutMs = 20_000;
 
 export async function devicesReachable(exam: Examination): Promise<Finding[]> {
   if ((await exam.met()).as !== "running") return [];
   const devices = await exam.devices();
   if (devices.length === 0)
     return [warn("devices", "no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
-  const until = performance.now() + allWithin;
+  const until = performance.now() + totalTimeoutMs;
   const findings: Finding[] = new Array(devices.length);
   const todo = devices.entries();
   const work = async () => {
@@ -103,57 +102,52 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
 }
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
-  const path = devicePath(device.id);
-  const left = () => Math.min(answersWithin, until - performance.now());
+  const left = () => Math.min(answerTimeoutMs, until - performance.now());
   if (left() <= 0) return warn(`device:${device.id}`, `${device.name}: not asked, the others took too long`);
-  const asked = await exam.ask<StateData>("GET", `${path}/state`, left());
+  const asked = await exam.ask("getState", { id: device.id }, left());
   // What was learned while it answered counts, not what was known before.
   const known = asked.ok ? asked.data.device : device;
   if (!asked.ok && asked.code === "device_refused") return refused(known, asked);
-  if (!asked.ok) return unreachable(known, asked, exam.machine.now());
+  if (!asked.ok) return unreachable(known, asked, exam.machine);
   if (known.access === "full" || known.access === null) return reachable(known, asked.data.state);
   // Its list of apps is refused together with its keys, and the refusal names the setting; nothing is moved by asking.
-  const list = await exam.ask<{ device: Device }>("POST", `${path}/apps/refresh`, Math.max(0, left()));
+  const list = await exam.ask("refreshApps", { id: device.id }, Math.max(0, left()));
   if (list.ok && list.data.device.access === "full") return reachable(list.data.device, asked.data.state);
   return refused(known, list);
 }
 
 function reachable(device: Device, state: State): Finding {
-  const power = { on: "on", standby: "in standby", off: "off", unknown: "answers" }[state.power];
+  const power = powerWords[state.power];
   return ok(`device:${device.id}`, `${device.name}: ${power}${device.access ? ", full access" : ""}`);
 }
 
 /** The set's own words for its modes. */
 const modes = { full: "Enabled", limited: "Limited", disabled: "Disabled", unpaired: "not paired" } as const;
 
-function refused(device: Device, asked: Asked<unknown>): Finding {
+function refused(device: Device, asked: Outcome<unknown>): Finding {
   const withheld = device.access === "disabled" ? "everything refused" : "keys refused";
   const mode = device.access && device.access !== "full" ? ` (${modes[device.access]})` : "";
   const hint = !asked.ok && asked.code === "device_refused" ? asked.hint : undefined;
   return fail(`device:${device.id}`, `${device.name}: ${withheld}${mode}`, hint);
 }
 
-function unreachable(device: Device, failed: Failure, now: Date): Finding {
+async function unreachable(device: Device, failed: Failure, machine: Machine): Promise<Finding> {
   const id = `device:${device.id}`;
   const { name } = device;
-  const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
-  const moved = /another device/.test(failed.message);
+  const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
-  if (failed.code === "device_unreachable" && !moved && wakes)
+  // Where somebody accepts connections nobody sleeps: another device has its address, or it fails otherwise.
+  if (failed.code === "device_unreachable" && wakes && !(await machine.listens(device.host, device.port)))
     return warn(id, `${name}: asleep, wakes by magic packet${seen}`);
-  const said = failed.message;
-  return fail(
-    id,
-    `${said.startsWith(name) ? `${name}:${said.slice(name.length)}` : `${name}: ${said}`}${seen}`,
-    failed.hint,
-  );
+  const found = failed.message.startsWith(name) ? failed.message.slice(name.length) : ` ${failed.message}`;
+  return fail(id, `${name}:${found}${seen}`, failed.hint);
 }
 
 /** A developer mode that nothing can be installed with. */
 export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const developers = (await exam.devices()).filter((one) => one.capabilities.includes("dev"));
   if (developers.length === 0) return [];
-  const asked = await exam.ask<{ dev: { vendor_password: string } }>("GET", "/config", 2_000);
+  const asked = await exam.ask("readConfig", {}, 2_000);
   if (!asked.ok || asked.data.dev.vendor_password !== "") return [];
   const names = listed(developers.map((one) => one.name));
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";

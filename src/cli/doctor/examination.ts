@@ -5,15 +5,17 @@ import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
-import type { z } from "zod";
+import type { Arguments, Result } from "../../api/client.ts";
 import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
-import type { Device, operations } from "../../api/operations.ts";
+import type { Device } from "../../api/operations.ts";
+import type { EndpointName } from "../../api/routes.ts";
 import type { Config } from "../../config/config.ts";
 import { type Interface, interfacesNow, isThisMachine, wantedInterfaces } from "../../discovery/interfaces.ts";
 import { searchSsdp } from "../../discovery/ssdp.ts";
 import { ScanWindow } from "../../discovery/window.ts";
 import { printable } from "../../system/log.ts";
-import { type Asked, ask } from "../client.ts";
+import { ask, type Outcome } from "../client.ts";
+import type { Context } from "../context.ts";
 
 export type Verdict = "ok" | "warn" | "fail";
 
@@ -30,7 +32,7 @@ export interface Check {
   /** What is looked at, for the line that says that it took too long. */
   readonly about: string;
   /** Milliseconds it may take. */
-  readonly within: number;
+  readonly timeoutMs: number;
   run(exam: Examination): Promise<readonly Finding[]>;
 }
 
@@ -55,8 +57,8 @@ export async function* runChecks(
 async function bounded(id: string, check: Check, exam: Examination): Promise<readonly Finding[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<readonly Finding[]>((resolve) => {
-    const text = `${check.about} could not be checked within ${check.within / 1000} s`;
-    timer = setTimeout(() => resolve([warn(id, text)]), check.within);
+    const text = `${check.about} could not be checked within ${check.timeoutMs / 1000} s`;
+    timer = setTimeout(() => resolve([warn(id, text)]), check.timeoutMs);
   });
   const work = check
     .run(exam)
@@ -67,7 +69,7 @@ async function bounded(id: string, check: Check, exam: Examination): Promise<rea
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 export const longestSocket = 107;
 
-export type DaemonStatus = z.infer<(typeof operations)["status"]["data"]>;
+export type DaemonStatus = Result<"status">;
 
 /** The daemon behind the socket: it runs, or why it does not answer there. */
 export type Met =
@@ -98,7 +100,7 @@ export interface Examination {
   /** Every known device; none when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
   /** One call to the daemon. */
-  ask<T>(method: string, path: string, within: number): Promise<Asked<T>>;
+  ask<Name extends EndpointName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
 }
 
 export interface Places {
@@ -108,11 +110,11 @@ export interface Places {
   readonly remarks: readonly string[];
 }
 
-export function examine(machine: Machine, places: Places, context: Parameters<typeof ask>[0]): Examination {
+export function examine(machine: Machine, places: Places, context: Context): Examination {
   const exam: Examination = {
     machine,
     ...places,
-    ask: (method, path, within) => ask(context, method, path, { within }),
+    ask: (name, given, timeoutMs) => ask(context, name, given, timeoutMs),
     met: once(() => meet(exam)),
     config: once(() => readConfig(places.configFile)),
     asked: once(async () => {
@@ -122,7 +124,7 @@ export function examine(machine: Machine, places: Places, context: Parameters<ty
     probes: once(async () => probeMulticast(await exam.asked())),
     devices: once(async () => {
       if ((await exam.met()).as !== "running") return [];
-      const asked = await exam.ask<Device[]>("GET", "/devices", 2_000);
+      const asked = await exam.ask("listDevices", {}, 2_000);
       return asked.ok ? asked.data : [];
     }),
   };
@@ -138,18 +140,18 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 async function meet(exam: Examination): Promise<Met> {
-  const code = await connect(exam.socket);
+  const code = await connect({ path: exam.socket });
   if (Buffer.byteLength(exam.socket) > longestSocket || code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
   if (code !== "") return { as: "stale" };
-  const asked = await exam.ask<DaemonStatus>("GET", "/daemon/status", 2_000);
+  const asked = await exam.ask("status", {}, 2_000);
   return asked.ok ? { as: "running", status: asked.data } : { as: "silent" };
 }
 
 /** The system's code for a connect to a socket; empty when it was let in. */
-function connect(path: string): Promise<string> {
+function connect(to: net.NetConnectOpts): Promise<string> {
   return new Promise((resolve) => {
-    const socket = net.connect({ path });
+    const socket = net.connect(to);
     const done = (code: string) => {
       socket.destroy();
       resolve(code);
@@ -158,6 +160,10 @@ function connect(path: string): Promise<string> {
     socket.on("error", (error) => done(systemCode(error) || "ECONNREFUSED"));
     setTimeout(() => done("ETIMEDOUT"), 1_000).unref?.();
   });
+}
+
+async function listens(host: string, port: number): Promise<boolean> {
+  return (await connect({ host, port })) === "";
 }
 
 async function readConfig(path: string): Promise<ConfigFound> {
@@ -179,6 +185,8 @@ export interface Machine {
   readonly uid: number | null;
   now(): Date;
   interfaces(): readonly Interface[];
+  /** Whether anybody accepts connections there. */
+  listens(host: string, port: number): Promise<boolean>;
   /** The text of a file, or `null` when it cannot be read. */
   read(path: string): Promise<string | null>;
   /** What a program prints, whatever its exit status; `null` when there is none, or it takes longer than a second. */
@@ -193,6 +201,7 @@ export function thisMachine(): Machine {
     uid: process.getuid?.() ?? null,
     now: () => new Date(),
     interfaces: interfacesNow,
+    listens,
     read: (path) => readFile(path, "utf8").catch(() => null),
     output: (program, words) =>
       new Promise((resolve) => {

@@ -1,7 +1,7 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
 import type { Device } from "../../api/operations.ts";
 import { printable } from "../../system/log.ts";
-import { doing } from "../control.ts";
+import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, shortTime, wrap } from "../print.ts";
 import { appsShown, type Binding, bindings, commands, deviceOf, isAsleep, type Model } from "./model.ts";
@@ -53,8 +53,8 @@ function seenLine(model: Model, device: Device, now: Date): Line {
     return [piece(`does not answer${last}${turnsOn}`, "warn")];
   }
   const { power } = seen.state;
-  const word = { on: "on", standby: "in standby", off: "off", unknown: "answers" }[power];
-  const parts = [word, ...doing(seen.state)].filter((part) => part !== "");
+  const word = powerWords[power];
+  const parts = [word, ...activity(seen.state)].filter((part) => part !== "");
   const asleep = power === "off" || power === "standby";
   const line = [piece(parts.join(" · ") + (asleep ? turnsOn : ""), asleep ? "warn" : "plain")];
   return device.access === "limited" ? [...line, piece(" · limited: keys are refused", "warn")] : line;

@@ -1,9 +1,7 @@
 /** `zapd remote`: a remote that fills the terminal. */
-
-import type { z } from "zod";
 import { exits } from "../../api/errors.ts";
-import type { App, Device, operations } from "../../api/operations.ts";
-import { type Asked, ask, call, devicePath, notRunning } from "../client.ts";
+import type { Device, KeyOrText } from "../../api/operations.ts";
+import { ask, call, notRunning } from "../client.ts";
 import type { Context } from "../context.ts";
 import { CommandError, type Failure } from "../failure.ts";
 import { begin, type Effect, type Event, isAsleep, type Model, update } from "./model.ts";
@@ -18,7 +16,7 @@ export async function remote(context: Context): Promise<number> {
       "For scripts there are `zapd key`, `zapd keys` and `zapd launch`",
     );
   // Before the screen is taken: a daemon that does not run, or a name that is none, is said as everywhere.
-  const { data: devices } = await call<Device[]>(context, "GET", "/devices");
+  const { data: devices } = await call(context, "listDevices", {});
   const current = await chosen(context, devices);
 
   const terminal = new Terminal();
@@ -32,7 +30,7 @@ export async function remote(context: Context): Promise<number> {
     },
     suspend: () => terminal.suspend(),
   };
-  const session = new Session(linkTo(context), display, begin(devices, current));
+  const session = new Session(context, display, begin(devices, current));
   let status: number = exits.ok;
   terminal.open({
     input: (input) => session.input(input),
@@ -54,8 +52,8 @@ export async function remote(context: Context): Promise<number> {
 /** The set that is named, else the default one, else the first. */
 async function chosen(context: Context, devices: readonly Device[]): Promise<string | null> {
   const named = context.words[0] ?? context.device;
-  if (named !== "default") return (await call<Device>(context, "GET", devicePath(named))).data.id;
-  const asked = await ask<Device>(context, "GET", devicePath(named), { within: 5_000 });
+  if (named !== "default") return (await call(context, "getDevice", { id: named })).data.id;
+  const asked = await ask(context, "getDevice", { id: named }, 5_000);
   return asked.ok ? asked.data.id : (devices[0]?.id ?? null);
 }
 
@@ -75,6 +73,11 @@ export interface Display {
   suspend(): void;
 }
 
+/** A daemon that has not answered by then hangs: it gives its devices 30 s at most for one answer. */
+const readTimeoutMs = 10_000;
+/** Turning a set on takes up to 45 s, and a long text longer. */
+const commandTimeoutMs = 60_000;
+const textTimeoutMs = 600_000;
 const litFor = 150;
 const noticeFor = 8_000;
 /** A set needs a moment until its state shows what a key did. */
@@ -83,7 +86,7 @@ const settles = 250;
 const listEvery = 10;
 
 export class Session {
-  readonly #link: Link;
+  readonly #context: Context;
   readonly #display: Display;
   readonly #presses: Presses;
   readonly #watch = new Watch((signal) => this.#look(signal));
@@ -94,12 +97,12 @@ export class Session {
   #unlit: ReturnType<typeof setTimeout> | undefined;
   #hushed: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(link: Link, display: Display, model: Model) {
-    this.#link = link;
+  constructor(context: Context, display: Display, model: Model) {
+    this.#context = context;
     this.#display = display;
     this.#model = model;
     this.#presses = new Presses({
-      send: (id, key) => this.#link.press(id, key),
+      send: (id, key) => this.#press(id, key),
       done: (id, key) => this.#settled(id, key, null),
       failed: (id, key, failure) => this.#settled(id, key, failure),
       dropped: (id, count) => this.dispatch({ name: "dropped", id, count }),
@@ -177,13 +180,13 @@ export class Session {
   async #look(signal: AbortSignal): Promise<Glimpse> {
     const { current, lost } = this.#model;
     if (current === null || lost || this.#looks++ % listEvery === listEvery - 1) {
-      const asked = await this.#link.devices(signal);
+      const asked = await ask(this.#context, "listDevices", { signal }, readTimeoutMs);
       if (!asked.ok) return this.#lose();
       this.dispatch({ name: "devices", devices: asked.data });
     }
     const id = this.#model.current;
     if (id === null) return "asleep";
-    const asked = await this.#link.state(id, signal);
+    const asked = await ask(this.#context, "getState", { id, signal }, readTimeoutMs);
     if (asked.ok) this.dispatch({ name: "state", id, ...asked.data });
     else if (asked.code === notRunning) return this.#lose();
     // Forgotten meanwhile: the list tells which are left.
@@ -204,12 +207,21 @@ export class Session {
     this.#watch.soon(settles);
   }
 
+  /** A key, or `literal:` with a text; answers with what went wrong. */
+  async #press(id: string, key: string): Promise<Failure | null> {
+    const timeoutMs = key.startsWith("literal:") ? textTimeoutMs : commandTimeoutMs;
+    // The daemon knows the keys, and says so of one that is none.
+    const asked = await ask(this.#context, "pressKey", { id, body: { key: key as KeyOrText } }, timeoutMs);
+    return asked.ok ? null : asked;
+  }
+
   async #launch(id: string, app: string): Promise<void> {
-    this.#settled(id, "launch", await this.#link.launch(id, app));
+    const asked = await ask(this.#context, "launchApp", { id, body: { app } }, commandTimeoutMs);
+    this.#settled(id, "launch", asked.ok ? null : asked);
   }
 
   async #list(id: string): Promise<void> {
-    const asked = await this.#link.apps(id);
+    const asked = await ask(this.#context, "listApps", { id }, 2 * readTimeoutMs);
     if (asked.ok) this.dispatch({ name: "apps", id, apps: asked.data.apps });
     else this.#settled(id, "list", asked);
   }
@@ -233,41 +245,6 @@ export class Session {
       this.#display.show(this.#model);
     });
   }
-}
-
-export type StateData = z.infer<(typeof operations)["getState"]["data"]>;
-
-export interface Link {
-  devices(signal?: AbortSignal): Promise<Asked<readonly Device[]>>;
-  state(id: string, signal?: AbortSignal): Promise<Asked<StateData>>;
-  apps(id: string): Promise<Asked<{ readonly apps: readonly App[] }>>;
-  /** A key, or `literal:` with a text; answers with what went wrong. */
-  press(id: string, key: string): Promise<Failure | null>;
-  launch(id: string, app: string): Promise<Failure | null>;
-}
-
-/** A daemon that has not answered by then hangs: it gives its devices 30 s at most for one answer. */
-const readWithin = 10_000;
-/** Turning a set on takes up to 45 s, and a long text longer. */
-const pressWithin = 60_000;
-const textWithin = 600_000;
-
-export function linkTo(context: Context): Link {
-  const failureOf = (asked: Asked<unknown>) => (asked.ok ? null : asked);
-  return {
-    devices: (signal) => ask(context, "GET", "/devices", { within: readWithin, ...(signal && { signal }) }),
-    state: (id, signal) =>
-      ask(context, "GET", devicePath(id, "/state"), { within: readWithin, ...(signal && { signal }) }),
-    apps: (id) => ask(context, "GET", devicePath(id, "/apps"), { within: 2 * readWithin }),
-    async press(id, key) {
-      const within = key.startsWith("literal:") ? textWithin : pressWithin;
-      return failureOf(await ask(context, "POST", devicePath(id, "/remote/key"), { body: { key }, within }));
-    },
-    async launch(id, app) {
-      const options = { body: { app }, within: pressWithin };
-      return failureOf(await ask(context, "POST", devicePath(id, "/apps/launch"), options));
-    },
-  };
 }
 
 /** A terminal repeats a held key every 30 to 95 ms; nobody taps that fast. */

@@ -1,0 +1,39 @@
+/** Opens a config in the editor of its user. */
+import { spawn } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { exits, systemCode } from "../api/errors.ts";
+import { defaultText } from "../config/default-text.ts";
+import { makeFolder } from "../system/files.ts";
+import { CommandError } from "./failure.ts";
+
+/** Waits until the editor has ended; where no file is yet it is shown the annotated default. Fails with CommandError. */
+export async function editFile(path: string): Promise<void> {
+  const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
+  if (!existsSync(path)) {
+    makeFolder(dirname(path));
+    writeFileSync(path, defaultText, { mode: 0o600, flag: "wx" });
+  }
+  const status = await run(editor, path);
+  if (status !== 0)
+    throw new CommandError(
+      `the editor ${JSON.stringify(editor)} ended with ${status}; the daemon was not asked to read ${path}`,
+      exits.failed,
+      "When it is as it should be: zapd config reload",
+    );
+}
+
+/** By way of a shell, as editors are set with options: `EDITOR="code --wait"`. */
+function run(editor: string, path: string): Promise<number | string> {
+  const [program, words] =
+    process.platform === "win32"
+      ? (["cmd", ["/c", `${editor} "${path}"`]] as const)
+      : (["sh", ["-c", `${editor} "$1"`, "zapd", path]] as const);
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...words], { stdio: "inherit" });
+    child.on("error", (error) =>
+      reject(new CommandError(`${program} could not be started (${systemCode(error)})`, exits.failed)),
+    );
+    child.on("exit", (status, signal) => resolve(signal ?? status ?? 1));
+  });
+}
