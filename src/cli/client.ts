@@ -5,7 +5,6 @@ import { type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, durationText, stderr } from "./context.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
-import { shellWord } from "./print.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends EndpointName> = Answer<Result<Name>>;
@@ -57,7 +56,7 @@ async function callOnce<Name extends EndpointName>(
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(addressed(error, id), error.text.trim());
+    if (error instanceof ApiError) throw CommandError.of(await addressed(error, id), error.text.trim());
     if (error instanceof CommandError) throw error;
     if (deadline?.signal.aborted) throw late(name, deadline.ms);
     if (signal?.aborted) throw error;
@@ -95,9 +94,9 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
 }
 
 /** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
-function addressed({ code, message, hint }: Failure, id: string | undefined): Failure {
+async function addressed({ code, message, hint }: Failure, id: string | undefined): Promise<Failure> {
   if (id === undefined || id === "default" || hint === undefined) return { code, message, hint };
-  const name = shellWord(id);
+  const name = (await import("./print.ts")).shellWord(id);
   const told = hint
     .replace(/\bNAME\b/g, () => name)
     .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)(?! -d)/g, `$& -d ${name}`)

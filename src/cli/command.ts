@@ -2,7 +2,7 @@
 import { exits } from "../api/errors.ts";
 import { type Command, commands } from "./commands.ts";
 import { type Context, common, createContext, stderr, stdout, visible } from "./context.ts";
-import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
+import { CommandError, failureDocument, UsageError } from "./failure.ts";
 
 /** Runs one command and gives its exit status. */
 export async function runCommand(given: readonly string[]): Promise<number> {
@@ -17,7 +17,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
   } catch (error) {
-    return explain(
+    return await explain(
       await withNames(error, context, given),
       command && `${name} ${command.use}`.trimEnd(),
       asksForJson(words),
@@ -83,7 +83,8 @@ function asksForJson(words: readonly string[]): boolean {
 }
 
 /** Text for people on stderr; with `--json` also the one document on stdout. */
-function explain(error: unknown, use: string | undefined, json: boolean): number {
+async function explain(error: unknown, use: string | undefined, json: boolean): Promise<number> {
+  const { failureText } = await import("./print.ts");
   if (error instanceof UsageError) {
     if (json) printDocument(failureDocument({ code: "usage", message: error.message }));
     say(failureText(error, widthOfTalk()));

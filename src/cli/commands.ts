@@ -27,6 +27,7 @@ const serve = () => import("./serve.ts");
 const demo = () => import("./demo.ts");
 const daemon = () => import("./daemon.ts");
 const devices = () => import("./devices.ts");
+const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
 const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
@@ -125,15 +126,15 @@ export const commands: Readonly<Record<string, Command>> = {
       ...timeout,
     },
   }),
-  key: command("KEY", "press a key", from(control, "key"), {
+  key: command("KEY", "press a key", from(keys, "key"), {
     options: timeout,
     examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
   }),
-  keys: command("KEY … [--delay MS]", "press keys one after another", from(control, "keys"), {
+  keys: command("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
     options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" }, ...timeout },
     examples: ["zapd keys down down select --delay 150"],
   }),
-  text: command("TEXT", "type text into the field that has the focus", from(control, "text"), {
+  text: command("TEXT", "type text into the field that has the focus", from(keys, "text"), {
     options: timeout,
     examples: ["zapd text Amélie"],
   }),

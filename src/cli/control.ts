@@ -1,41 +1,11 @@
-/** Driving a device on the command line: keys, text, apps and what is on it. Silence is success. */
+/** What is on a device, and its apps, on the command line. */
 import type { Result } from "../api/client.ts";
-import type { App, KeyOrText, State } from "../api/operations.ts";
+import type { App, State } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { clock, table } from "./print.ts";
-
-export async function key(context: Context): Promise<void> {
-  const [name, ...more] = context.words;
-  if (!name) throw new UsageError("which key?");
-  if (more.length > 0) throw new UsageError("one key at a time; for several there is zapd keys");
-  await pressKey(context, name);
-}
-
-/** Presses one key; silence is success. */
-export async function pressKey(context: Context, key: string): Promise<void> {
-  context.tell(await call(context, "pressKey", { id: context.device, body: { key: keyOf(key) } }));
-}
-
-/** Any word is sent: the daemon knows the keys, and says which was meant. */
-function keyOf(word: string): KeyOrText {
-  return word as KeyOrText;
-}
-
-export async function keys(context: Context): Promise<void> {
-  const delay = context.option("delay");
-  if (context.words.length === 0) throw new UsageError("which keys?");
-  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
-  const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
-  context.tell(await call(context, "pressKeys", { id: context.device, body }));
-}
-
-export async function text(context: Context): Promise<void> {
-  if (context.words.join("") === "") throw new UsageError("which text?");
-  await pressKey(context, `literal:${context.words.join(" ")}`);
-}
 
 export async function state(context: Context): Promise<void> {
   const { data, text } = await call(context, "getState", { id: context.words[0] ?? context.device });

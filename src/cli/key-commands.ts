@@ -22,7 +22,7 @@ export function keyCommand(word: string): Command | undefined {
     most: 0,
     options: timeout,
     async load() {
-      const { pressKey } = await import("./control.ts");
+      const { pressKey } = await import("./keys.ts");
       return (context) => pressKey(context, key);
     },
   };

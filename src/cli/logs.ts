@@ -4,8 +4,8 @@ import { printable } from "../system/log.ts";
 import { rest } from "../system/sleep.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, failureText } from "./failure.ts";
-import { shellWord } from "./print.ts";
+import { CommandError } from "./failure.ts";
+import { failureText, shellWord } from "./print.ts";
 
 const pollEvery = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */
@@ -14,7 +14,7 @@ const kept = 20;
 export async function logs(context: Context): Promise<void> {
   if (!context.flag("follow")) {
     const { data, text } = await read(context, undefined);
-    return context.json ? context.print(text) : printLines(context, data.lines);
+    return context.json ? context.print(text) : printLines(context, data.lines, data.dropped);
   }
   const stopped = new AbortController();
   process.once("SIGINT", () => stopped.abort());
@@ -69,7 +69,7 @@ async function readOn(context: Context, place: Place, signal: AbortSignal): Prom
 
 /** With `--json` each reading is a line: the response, without the lines that have been printed already. */
 function printFresh(context: Context, { data, text }: Called<"readLogs">, fresh: readonly string[]): void {
-  if (!context.json) printLines(context, fresh);
+  if (!context.json) printLines(context, fresh, data.dropped);
   else if (fresh.length === data.lines.length) context.print(text);
   else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
 }
@@ -88,7 +88,8 @@ function read(context: Context, cursor: string | undefined, signal?: AbortSignal
   return call(context, "readLogs", given, signal ? { quiet: true } : {});
 }
 
-function printLines(context: Context, lines: readonly string[]): void {
+function printLines(context: Context, lines: readonly string[], dropped = 0): void {
+  if (dropped > 0) context.say(`zapd: ${dropped} earlier ${dropped === 1 ? "line is" : "lines are"} no longer kept`);
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
 }
 

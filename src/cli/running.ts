@@ -10,7 +10,7 @@ import { exits, systemCode } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegular } from "../system/files.ts";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";

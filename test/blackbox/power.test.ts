@@ -1,5 +1,6 @@
 /** Power: on from standby, on from deep sleep by a magic packet, off, and what is said of a set that sleeps. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { add, refuse, succeed } from "./checked.ts";
 import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
@@ -118,4 +119,21 @@ test.concurrent("a set that never wakes, and one whose hardware address nobody k
   expect(performance.now() - started).toBeLessThan(6_000);
   // The one who asked has hung up: the line of the set is free again, and other devices never stood in it.
   await refuse(daemon, "pressKey", { id: never.id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+});
+
+test.concurrent("what is found says at once whether it is on, before anybody has asked it anything", async () => {
+  const sets = [new Map([["power-mode", "PowerOn"]]), new Map([["power-mode", "Ready"]])];
+  for (const [at, facts] of sets.entries()) {
+    const set = await FakeRoku.start({ facts: Object.fromEntries(facts) });
+    fakes.push(set);
+    expect((await add(daemon, set)).power).toBe(at === 0 ? "on" : "standby");
+  }
+  const kodi = createKodiSimulator({ name: "Den", mdns: false });
+  await kodi.start();
+  try {
+    const body = { host: kodi.host, port: kodi.port };
+    expect((await succeed(daemon, "addDevice", { body })).power).toBe("on");
+  } finally {
+    await kodi.stop();
+  }
 });

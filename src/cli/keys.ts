@@ -1,0 +1,35 @@
+/** The keys of a remote on the command line, loaded alone: a key press waits for nothing that it does not need. Silence is success. */
+import type { KeyOrText } from "../api/operations.ts";
+import { call } from "./client.ts";
+import type { Context } from "./context.ts";
+import { UsageError } from "./failure.ts";
+
+export async function key(context: Context): Promise<void> {
+  const [name, ...more] = context.words;
+  if (!name) throw new UsageError("which key?");
+  if (more.length > 0) throw new UsageError("one key at a time; for several there is zapd keys");
+  await pressKey(context, name);
+}
+
+/** Presses one key; silence is success. */
+export async function pressKey(context: Context, key: string): Promise<void> {
+  context.tell(await call(context, "pressKey", { id: context.device, body: { key: keyOf(key) } }));
+}
+
+/** Any word is sent: the daemon knows the keys, and says which was meant. */
+function keyOf(word: string): KeyOrText {
+  return word as KeyOrText;
+}
+
+export async function keys(context: Context): Promise<void> {
+  const delay = context.option("delay");
+  if (context.words.length === 0) throw new UsageError("which keys?");
+  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
+  const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
+  context.tell(await call(context, "pressKeys", { id: context.device, body }));
+}
+
+export async function text(context: Context): Promise<void> {
+  if (context.words.join("") === "") throw new UsageError("which text?");
+  await pressKey(context, `literal:${context.words.join(" ")}`);
+}
