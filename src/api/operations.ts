@@ -4,8 +4,7 @@
  * `null`, never missing. The OpenAPI document and the typed client are made from this table.
  */
 import { z } from "zod";
-import { restartKeys } from "../config/schema.ts";
-import { configSchema } from "../config/zod.ts";
+import { configSchema, restartKeys } from "../config/schema.ts";
 import {
   accessModes,
   appTypes,
@@ -16,7 +15,7 @@ import {
   playbackStatuses,
   powers,
 } from "../platforms/platform.ts";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 
