@@ -1,8 +1,9 @@
-/** Whatever the program, its config, its document or the README tells a person to type is a command that there is. */
+/** Whatever the program, its config, its document or a page tells a person to type is a command that there is. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pages } from "../readme/sections.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-hints-"));
@@ -38,12 +39,28 @@ function stringsOf(code: string): string {
 
 /** What the program itself is or does, which nobody types. */
 const prose = new Set([
-  ...["itself", "is", "to", "at", "in", "and", "cannot", "may", "has", "does", "do", "did", "failed", "found"],
+  ...[
+    "itself",
+    "is",
+    "to",
+    "at",
+    "in",
+    "and",
+    "cannot",
+    "may",
+    "has",
+    "does",
+    "do",
+    "did",
+    "failed",
+    "found",
+    "remembers",
+  ],
   ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
 ]);
 
 function hints(): string[] {
-  const documents = ["README.md", "config.toml", "CHANGELOG.md"].map((name) => readFileSync(join(root, name), "utf8"));
+  const documents = ["config.toml", ...pages].map((name) => readFileSync(join(root, name), "utf8"));
   const sources = sourcesIn("src").map(({ code }) => stringsOf(code));
   const found = [...sources, ...documents.map(typed)].flatMap(commandsIn);
   return [...new Set(found)].filter(
@@ -88,6 +105,15 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
   return (await new Response(offered.stdout).text()).split("\n").includes(verb);
 }
 
+/** Whether a word is what the program does ("zapd remembers"): a verb, and no command that was mistyped. */
+async function isVerb(word: string): Promise<boolean> {
+  if (!/^[a-z]{4,}s$/.test(word)) return false;
+  const asked = Bun.spawn([process.execPath, join(root, "src/main.ts"), word], {
+    ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "pipe", env: environment },
+  });
+  return (await new Response(asked.stderr).text()).includes("See: zapd help");
+}
+
 /** Whether the words begin with a command that takes them, and every option among them is one that it has. */
 async function isCommand(hint: string): Promise<boolean> {
   const words = hint.match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
@@ -96,7 +122,7 @@ async function isCommand(hint: string): Promise<boolean> {
     const line = words.slice(0, count).map((word) => word.replace(/^(["'])(.*)\1$/, "$2"));
     if ((await statusOf(line)) !== 2) return true;
   }
-  return isName(words);
+  return (await isName(words)) || (await isVerb(words[0] ?? ""));
 }
 
 let all: string[] = [];
@@ -110,6 +136,7 @@ test("the reader of hints sees what it must", async () => {
   expect(commandsIn(text)).toEqual(["discover", 'add 192.168.1.40 --name "Living Room"', "serve"]);
   expect(all.length).toBeGreaterThan(30);
   for (const one of ["default NAME", "config reload", "service install", "discover"]) expect(all).toContain(one);
+  expect([await isCommand("remembers what it was told"), await isCommand("devicess")]).toEqual([true, false]);
   const wrong = await Promise.all(
     ["frobnicate", "key home --nosuch", "config gte", "devices --clear now"].map(isCommand),
   );

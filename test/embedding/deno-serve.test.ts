@@ -73,7 +73,7 @@ test("a body is bounded in size and in time; a connection is not, and stays as l
   });
   expect(codeOf(await stalled)).toBe("invalid_payload");
   await Bun.sleep(2_500);
-  // The README says so: the day this fails, it has one thing less to say.
+  // src/runtime/README.md says so: the day this fails, it has one thing less to say.
   expect(ended).toBe(0);
   half.write("\r\n");
   const answer = await new Promise<string>((resolve) => half.once("data", (bytes: Buffer) => resolve(String(bytes))));
