@@ -16,7 +16,7 @@ import {
   playbackStatuses,
   powers,
 } from "../platforms/platform.ts";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 

@@ -3,7 +3,7 @@
  * differs afterwards: writing the whole document anew would straighten the user's indentation and spacing.
  */
 import { parse } from "smol-toml";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { blocksOf, type Item, itemsOf, rowsIn, type Span } from "./toml-text.ts";
 
 /** The text with a setting at a new value: in its place where it is written, or as a line of its own. */

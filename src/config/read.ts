@@ -3,8 +3,8 @@ import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readUtf8 } from "../system/files.ts";
+import { isObject } from "../system/json.ts";
 import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
-import { isObject } from "../system/shape.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;
