@@ -21,11 +21,12 @@ const pushAgainAfter = 60_000;
 const socketAgainAfter = 5_000;
 /** It goes on answering for a moment after it said that it ends: what it says then is not news. */
 const leavesWithin = 3_000;
-/** Its proofs and the question before a login, one right after the other, ask once for its announcement. */
-const heardHolds = 2_000;
+/** What was heard right before a login went out holds for the proof that follows on the connection that it opened. */
+const heardHolds = 1_000;
 /** While it is silent, what needs no login goes over its socket, and does not wait for its announcement each time. */
 const socketFirst = 30_000;
 const usualSocket = 9_090;
+const askedFor = 3_000;
 const typingMethod = "Input.SendText";
 const nameLabel = "System.FriendlyName";
 const macLabel = "Network.MacAddress";
@@ -51,7 +52,7 @@ export class KodiDevice {
   readonly #socket: number | null;
   /** The session that was open when it was last seen who announces itself here. */
   #vouchedBy: KodiSession | undefined;
-  /** When its announcement was last heard, and when it was last asked for in vain. */
+  /** When its announcement was last heard before a login, and when it was last asked for in vain. */
   #heardAt = Number.NEGATIVE_INFINITY;
   #silentAt = Number.NEGATIVE_INFINITY;
   #noSocketAt = Number.NEGATIVE_INFINITY;
@@ -283,7 +284,10 @@ export class KodiDevice {
     const announced = this.#announced(signal).then((isAnnounced) => {
       signal.throwIfAborted();
       if (isAnnounced === false) throw new Elsewhere(target.host);
-      if (isAnnounced === true) return;
+      if (isAnnounced === true) {
+        this.#heardAt = performance.now();
+        return;
+      }
       this.#silentAt = performance.now();
       throw unheard();
     });
@@ -348,7 +352,9 @@ export class KodiDevice {
     const isOwnName = name === target.name || target.name === null;
     // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
     if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
-      const isAnnounced = isUuid(target.identity) ? await this.#announced(AbortSignal.timeout(3_000)) : false;
+      const wasHeard = performance.now() - this.#heardAt < heardHolds;
+      const isAnnounced =
+        isUuid(target.identity) && (wasHeard || (await this.#announced(AbortSignal.timeout(askedFor))));
       if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
       if (isAnnounced !== true) throw new Elsewhere(target.host);
     }
@@ -383,14 +389,12 @@ export class KodiDevice {
 
   /** Whether the one that announces itself here is the one that is meant; `null` where none does. */
   async #announced(signal: AbortSignal): Promise<boolean | null> {
-    if (performance.now() - this.#heardAt < heardHolds) return true;
     const { host, port, identity } = this.target;
     const [type, here] = this.#http ? [httpType, port] : [socketType, port];
     const isHere = (service: MdnsService) => service.port === here && uuidOf(service.txt) !== null;
     const service = await this.#surroundings.announced(type, host, isHere, signal);
     if (service === null) return null;
     if (uuidOf(service.txt) !== identity) return false;
-    this.#heardAt = performance.now();
     this.#silentAt = Number.NEGATIVE_INFINITY;
     return true;
   }
