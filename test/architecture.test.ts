@@ -121,7 +121,7 @@ const onlyIn: readonly {
   readonly why: string;
 }[] = [
   {
-    ...{ of: "cli", in: /^src\/cli\/(serve|demo|demo-sets)\.ts$/, uses: ["composition", "simulators"] },
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["composition", "simulators"] },
     why: "every other command talks to a daemon that runs",
   },
   {
@@ -129,7 +129,7 @@ const onlyIn: readonly {
     why: "only the doctor looks at the network by itself, whether a daemon runs or not",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/(complete|key-commands)\.ts$/, uses: ["contract"] },
+    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands)\.ts$/, uses: ["contract"] },
     why: "the names of keys are completed, and are commands, while no daemon runs",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },

@@ -1,7 +1,6 @@
 /** The OpenAPI 3.1 document of the API, made from the table of operations, its zod schemas and the error codes. */
 import { z } from "zod";
-import { type Config, redacted, restartKeys, settings } from "../config/schema.ts";
-import { configSchema, settingSchema } from "../config/zod.ts";
+import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode } from "./errors.ts";
 import {
   App,
@@ -68,28 +67,6 @@ const id = {
     default: { summary: "The default device", value: "default" },
   },
 } as const;
-
-type Dotted = { [Section in keyof Config]: `${Section}.${string & keyof Config[Section]}` }[keyof Config];
-
-/** Every setting by its dotted key. */
-const settingTexts: Readonly<Record<string, string>> = {
-  "daemon.http_enabled": "The HTTP API on the loopback interface; off, only the control socket is left",
-  "daemon.http_host": "A loopback address: 127.0.0.0/8, ::1 or localhost",
-  "daemon.http_port": "Where the HTTP API listens",
-  "daemon.socket": "The control socket, an absolute path of at most 107 bytes; empty means in the state folder",
-  "daemon.cors_enabled": "Whether web pages of the listed origins may call the API",
-  "daemon.cors_allowed_origins":
-    "Exact origins, such as `http://localhost:3000`: scheme, host and port, no path, no trailing slash, never `*` or `null`",
-  "daemon.default_device": "Name or id of the device that `default` stands for; empty means the only one there is",
-  "daemon.log_level": "What is logged",
-  "discovery.on_start": "Whether devices are looked for when the daemon starts",
-  "discovery.interval_s": "They are looked for again after this many seconds; 0 means never",
-  "discovery.timeout_ms": "How long one search listens",
-  "discovery.interfaces": "Interfaces to ask on, by name or address; empty means all but loopback",
-  "discovery.hosts": "Devices that no search reaches, by address or name, with or without a port",
-  "devices.request_timeout_ms": "How long a device may take for one answer",
-  "dev.vendor_password": `The password of developer mode. A set one reads as "${redacted}", an unset one as ""`,
-} satisfies Record<Dotted, string>;
 
 /** Components that others refer to: those of answers, and those of requests. */
 const sharedAnswers = { Device, App, State, Playback, Volume, Config: configSchema, ConfigReload, Failure };
@@ -284,8 +261,6 @@ function componentSchemas(): Record<string, Schema> {
     if (dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };
-  for (const [section, table] of fieldsOf(schemas["Config"]))
-    for (const [key, field] of fieldsOf(table)) field.description = settingText(`${section}.${key}`);
   const all: Record<string, Schema> = {
     ...schemas,
     Config: { ...schemas["Config"], description: "Every setting; one that the file leaves out has its default" },
@@ -315,10 +290,10 @@ function failureTable(): string {
 function configPatch(): Schema {
   const properties = [...settings].map(([dotted, setting]): [string, Schema] => {
     const { list } = setting;
-    const converted = z.toJSONSchema(settingSchema(setting), optionsFor("input"));
-    const { $schema, default: usual, items, maxItems, type, enum: words, ...rest } = converted;
+    const converted = z.toJSONSchema(setting.schema, optionsFor("input"));
+    const { $schema, default: usual, items, maxItems, type, enum: words, description: text, ...rest } = converted;
     const listed = list ? `. One text, with commas between its entries, at most ${maxItems}` : "";
-    const description = `${settingText(dotted)}${listed}. \`null\`: back to ${JSON.stringify(usual)}`;
+    const description = `${text}${listed}. \`null\`: back to ${JSON.stringify(usual)}`;
     const values = words ? { enum: [...words, null] } : { type: [list ? "string" : type, "null"] };
     return [dotted, { ...values, ...rest, description } as Schema]; // zod's type knows no list of types
   });
@@ -329,11 +304,6 @@ function configPatch(): Schema {
     additionalProperties: false,
     maxProperties: 64,
   };
-}
-
-function settingText(dotted: string): string {
-  const restart = restartKeys.some((key) => key === dotted) ? ". A change needs a restart" : "";
-  return `${settingTexts[dotted]}${restart}`;
 }
 
 function converted(registry: z.core.$ZodRegistry<{ id: string }>, io: "input" | "output"): Record<string, Schema> {
@@ -357,6 +327,8 @@ function plain(schema: Schema, io: "input" | "output"): void {
   if (schema.format !== undefined) delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema["restart"] === true) schema.description = `${schema.description}. A change needs a restart`;
+  delete schema["restart"];
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
   // Generators of clients read `enum` better than `const`.
   if (schema.const !== undefined) schema.enum = [schema.const];

@@ -4,8 +4,7 @@
  * `null`, never missing. The OpenAPI document and the typed client are made from this table.
  */
 import { z } from "zod";
-import { restartKeys } from "../config/schema.ts";
-import { configSchema } from "../config/zod.ts";
+import { configSchema, restartKeys } from "../config/schema.ts";
 import {
   accessModes,
   appTypes,
