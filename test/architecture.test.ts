@@ -37,20 +37,23 @@ const layers: readonly Layer[] = [
     why: "settings are read and written, whoever they are for",
   },
   {
-    ...{ name: "api", files: /^src\/api\/operations\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
+    name: "api",
+    files: /^src\/api\/operations\.ts$/,
+    uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },
   {
-    ...{
-      name: "document",
-      files: /^src\/api\/openapi\.ts$/,
-      uses: ["words", "contract", "config", "api"],
-      knows: ["endpoints"],
-    },
+    name: "document",
+    files: /^src\/api\/openapi\.ts$/,
+    uses: ["words", "contract", "config", "api"],
+    knows: ["endpoints"],
     why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
   },
   {
-    ...{ name: "client", files: /^src\/api\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
+    name: "client",
+    files: /^src\/api\/client(-types)?\.ts$/,
+    uses: ["words", "endpoints"],
+    knows: ["api"],
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
