@@ -65,7 +65,16 @@ export function route<Name extends EndpointName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && (await readQuery(operation.query, c));
     if (sleep?.times !== slept) throw tooOld();
-    const given = { id: c.req.param("id") ?? "", body, query, request, signal: request.signal };
+    const given = {
+      id: c.req.param("id") ?? "",
+      body,
+      query,
+      request,
+      // Made when it is asked for: some runtimes make it only then.
+      get signal() {
+        return request.signal;
+      },
+    };
     // The schemas of this very operation have read them, which types cannot follow.
     const data = handler(given as unknown as Given<Operations[Name]>);
     // Whoever must be waited for has a deadline of its own.
@@ -82,20 +91,20 @@ async function readBody({ body, optionalBody }: Operation, request: Request): Pr
     });
   }
   const result = body?.safeParse(given === undefined ? {} : given);
-  if (result && !result.success) throw invalid(result.error.issues);
+  if (result && !result.success) throw invalid(result.error.issues, given);
   return result?.data;
 }
 
 async function readQuery(query: z.ZodObject, c: Context<Env>): Promise<unknown> {
   const validate = zValidator("query", query, (result) => {
-    if (!result.success) throw invalid(result.error.issues);
+    if (!result.success) throw invalid(result.error.issues, c.req.query());
   });
   await validate(c as never, async () => {});
   return c.req.valid("query" as never);
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
-  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
+function invalid(issues: readonly z.core.$ZodIssue[], given: unknown): ZapdError {
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues, given)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {
