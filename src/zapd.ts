@@ -112,8 +112,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     ...{ path: join(state, "credentials.json"), damaged, hide: (secret) => log.hide(secret) },
   });
 
+  // Filled before the first request about devices: how they are driven is half of all there is to load.
+  const platforms: Platform[] = [];
   const trust = new Trust({
-    ...{ registry, credentials, log },
+    ...{ registry, credentials, log, platforms },
     neighbours: options.neighbours ?? neighboursOf(),
     now: options.now ?? Date.now,
   });
@@ -125,8 +127,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
-  // Filled before the first request about devices: how they are driven is half of all there is to load.
-  const platforms: Platform[] = [];
   let filling: Promise<void> | undefined;
   const filled = () => {
     filling ??= import("./platforms/index.ts").then((all) => void platforms.push(...all.platforms));

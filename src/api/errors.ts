@@ -65,6 +65,10 @@ export const codes = {
 /** A stable, machine-readable error code. */
 export type ErrorCode = keyof typeof codes;
 
+/** What was found, where a code has several causes: `wrong_device`, another device answers at the address. */
+export const failureReasons = ["wrong_device"] as const;
+export type FailureReason = (typeof failureReasons)[number];
+
 /**
  * Everything zapd can fail with. `message` says what was attempted and what was found; `hint` names the setting or
  * command that mends it. Adapters write `message` as a predicate ("did not answer within 5 s"): the control path puts
@@ -74,11 +78,17 @@ export class ZapdError extends Error {
   override readonly name = "ZapdError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  readonly reason: FailureReason | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint?: string | undefined; reason?: FailureReason | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
+    this.reason = options.reason;
   }
 
   /** The HTTP status of this error's code. */
@@ -88,9 +98,13 @@ export class ZapdError extends Error {
 }
 
 /** The `error` object of the envelope (SPEC.md 2). */
-export function errorBody(error: ZapdError): { code: ErrorCode; message: string; hint?: string } {
-  const { code, message, hint } = error;
-  return hint === undefined ? { code, message } : { code, message, hint };
+export function errorBody({ code, message, hint, reason }: ZapdError): {
+  code: ErrorCode;
+  message: string;
+  hint?: string;
+  reason?: FailureReason;
+} {
+  return { code, message, ...(hint !== undefined && { hint }), ...(reason && { reason }) };
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { configSchema } from "../config/zod.ts";
 import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "../platforms/platform.ts";
 import { isObject } from "../system/shape.ts";
-import { codes } from "./errors.ts";
+import { codes, failureReasons } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 
 const text = z.string().nullable();
@@ -226,7 +226,12 @@ const code = z.enum(Object.keys(codes) as [keyof typeof codes]);
 /** Every refusal and failure. */
 export const Failure = z.strictObject({
   ok: z.literal(false),
-  error: z.strictObject({ code, message: z.string(), hint: z.string().optional() }),
+  error: z.strictObject({
+    code,
+    message: z.string(),
+    hint: z.string().optional(),
+    reason: z.enum(failureReasons).optional(),
+  }),
 });
 
 /** Every success, around the `data` of its operation. */

@@ -5,7 +5,6 @@ import type { Context } from "./context.ts";
 import { spoken } from "./duration.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
 import { stderr } from "./output.ts";
-import { shellWord } from "./print.ts";
 import type { Asked } from "./waiting.ts";
 
 export interface CallOptions {
@@ -58,7 +57,7 @@ async function callOnce<T>(context: Context, method: string, path: string, optio
     const text = await textOf(response, context, signal);
     const envelope = envelopeIn(text);
     if (envelope?.ok) return { data: envelope.data as T, text };
-    throw envelope?.error ? CommandError.of(addressed(envelope.error, path), text) : foreign(context);
+    throw envelope?.error ? CommandError.of(envelope.error, text) : foreign(context);
   } catch (error) {
     if (!deadline?.signal.aborted || error instanceof CommandError) throw error;
     throw CommandError.of({
@@ -87,17 +86,6 @@ function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Pro
       (await telling)?.(done);
     },
   };
-}
-
-/** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
-function addressed(failure: Failure, path: string): Failure {
-  const [, segment] = /^\/devices\/([^/]+)\//.exec(path) ?? [];
-  if (segment === undefined || segment === "default" || failure.hint === undefined) return failure;
-  const name = shellWord(decodeURIComponent(segment));
-  const hint = failure.hint
-    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$& -d ${name}`)
-    .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
-  return { ...failure, hint };
 }
 
 /** A document that the daemon serves as it is, outside the envelope. */

@@ -1,5 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode } from "../api/errors.ts";
+import { codes, type ErrorCode, type FailureReason } from "../api/errors.ts";
 import { printable } from "../system/log.ts";
 import { columnsOf, wrap } from "./print.ts";
 
@@ -14,6 +14,8 @@ export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
+  /** What was found, where the code has several causes. */
+  readonly reason?: FailureReason | undefined;
 }
 
 /** What the daemon answered, or that it did not. */

@@ -124,7 +124,7 @@ export function redacted(error: ZapdError, log: Log, echoed: readonly string[] =
   const hint = error.hint === undefined ? undefined : log.redact(error.hint, echoed);
   return message === error.message && hint === error.hint
     ? error
-    : new ZapdError(error.code, message, { hint, cause: error.cause });
+    : new ZapdError(error.code, message, { hint, reason: error.reason, cause: error.cause });
 }
 
 /** What a terminal would obey or not show: controls, direction marks, invisible and half characters. Emoji keep their variants. */

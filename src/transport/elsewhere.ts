@@ -4,6 +4,9 @@ import { ZapdError } from "../api/errors.ts";
 export class Elsewhere extends ZapdError {
   constructor(host: string) {
     const hint = "Find it at its new address: zapd discover";
-    super("device_unreachable", `is not at ${host} any more: another device answers there`, { hint });
+    super("device_unreachable", `is not at ${host} any more: another device answers there`, {
+      hint,
+      reason: "wrong_device",
+    });
   }
 }

@@ -193,7 +193,7 @@ export function isRefused(error: unknown): boolean {
 
 function unreachable(address: Address, reason: string, cause?: Error): ZapdError {
   return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {
-    hint: `It may be asleep: try zapd key power-on, or check that ${address.host} is still its address with zapd discover`,
+    hint: `It may be asleep: {wake}, or check that ${address.host} is still its address with zapd discover`,
     cause,
   });
 }

@@ -66,7 +66,7 @@ function unreachable(device: Device, failed: Failure, now: Date): Finding {
   const id = `device:${device.id}`;
   const { name } = device;
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
-  const moved = /another device/.test(failed.message);
+  const moved = failed.reason === "wrong_device";
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
   if (failed.code === "device_unreachable" && !moved && wakes)
     return warn(id, `${name}: asleep, wakes by magic packet${seen}`);

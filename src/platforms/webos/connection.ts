@@ -94,7 +94,7 @@ export class Ready implements Session {
     session.destroy();
     throw new ZapdError("device_unreachable", "no longer answers, though it has not hung up", {
       hint: this.#canWake
-        ? "It may be asleep: try zapd key power-on -d NAME"
+        ? "It may be asleep: try zapd key power-on -d {device}"
         : "It may be asleep: turn it on with its own remote",
     });
   }

@@ -7,7 +7,8 @@ import type { Payload } from "./protocol.ts";
 const longest = 160;
 
 /** The set keeps to a key what was granted to it (2.3): with the old one nobody would be asked. */
-const againHint = "Pair with it anew, without the old key, and accept all that it asks: zapd pair NAME --host ADDRESS";
+const againHint =
+  "Pair with it anew, without the old key, and accept all that it asks: zapd pair {device} --host {address}";
 
 /** A set answered, and with a failure. Its own words are in the message; what is decided by is in the fields. */
 export class SetFailure extends ZapdError {
@@ -83,7 +84,7 @@ export class Unproven extends ZapdError {
 
   constructor(stranger: Stranger) {
     const soon = stranger === "plain" ? "If it was just turned on, try again in a moment. " : "";
-    const hint = `${soon}If the set was really replaced or reset: zapd pair NAME, which begins without the old key`;
+    const hint = `${soon}If the set was really replaced or reset: zapd pair {device}, which begins without the old key`;
     super("device_unproven", found[stranger], { hint });
     this.found = stranger;
   }
