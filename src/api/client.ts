@@ -1,26 +1,39 @@
 /**
- * A typed client of the API, made from the same table of operations as the server: one method per operation, with what
- * it takes and what it answers.
+ * A typed client of the API, made from the same table of operations as the server: one method for each operation, with
+ * what it takes and what it answers. It needs no zod when it runs.
  *
  * ```ts
  * const zapd = createClient();
- * await zapd.key({ id: "Living Room", body: { key: "home" } });
+ * await zapd.pressKey({ id: "Living Room", body: { key: "home" } });
  * const { state } = await zapd.getState({ id: "Living Room" });
  * ```
  */
 import type { z } from "zod";
 import { codes, type ErrorCode, ZapdError } from "./errors.ts";
 import type { Operation, operations } from "./operations.ts";
-import { type Endpoint, endpoints } from "./routes.ts";
+import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export { type ErrorCode, ZapdError } from "./errors.ts";
-export type { App, Device, State } from "./operations.ts";
+export type { App, Device, KeyOrText, State } from "./operations.ts";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
   readonly url?: string;
   /** Instead of the global `fetch`: a handler of your own, or one that calls the control socket. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
+}
+
+/** A package to upload: a `Blob`, or a file that is opened when it is read. */
+export interface Archive {
+  /** Bytes. */
+  readonly size: number;
+  stream(): ReadableStream<Uint8Array>;
+}
+
+interface Upload {
+  readonly archive: Archive;
+  /** Called as the archive is sent, with how many of its bytes are on their way. */
+  readonly progress?: (bytes: number) => void;
 }
 
 type Operations = typeof operations;
@@ -31,72 +44,148 @@ type WithBody<O extends Operation> = O["body"] extends z.ZodType
     ? { readonly body?: z.input<O["body"]> }
     : { readonly body: z.input<O["body"]> }
   : unknown;
-/** The file of `install`. */
-type WithArchive<Name> = Name extends "install" ? { readonly archive: Blob } : unknown;
+type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : unknown;
 
-/** What a method takes: `{id}` of the path, `query`, `body`, and a `signal` to give up by. */
-export type Asked<Name extends keyof Operations> = WithId<Operations[Name]> &
+/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
+export type Arguments<Name extends EndpointName> = WithId<Operations[Name]> &
   WithQuery<Operations[Name]> &
   WithBody<Operations[Name]> &
-  WithArchive<Name> & { readonly signal?: AbortSignal };
+  WithUpload<Operations[Name]> & { readonly signal?: AbortSignal | undefined };
 
-/** What a method answers. */
-export type Answered<Name extends keyof Operations> = z.output<Operations[Name]["data"]>;
+/** What an operation answers: the `data` of its envelope. */
+export type Result<Name extends EndpointName> = z.output<Operations[Name]["data"]>;
 
-/** One method per operation. Each fails with a ZapdError whose `code` is the daemon's; a daemon that is not there is fetch's own TypeError. */
+/** The arguments may be left out where nothing in them is needed. */
+type Optional<T> = Record<never, never> extends T ? [given?: T] : [given: T];
+
+/** One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. */
 export type Client = {
-  readonly [Name in keyof Operations]: Record<never, never> extends Asked<Name>
-    ? (asked?: Asked<Name>) => Promise<Answered<Name>>
-    : (asked: Asked<Name>) => Promise<Answered<Name>>;
+  readonly [Name in keyof Operations]: (...given: Optional<Arguments<Name>>) => Promise<Result<Name>>;
 };
 
-interface AnyAsked {
-  readonly id?: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
-  readonly body?: unknown;
-  readonly archive?: Blob;
-  readonly signal?: AbortSignal;
+export interface Answer<Data> {
+  readonly data: Data;
+  /** The body of the response, unchanged. */
+  readonly text: string;
+}
+
+/** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
+export type Call = <Name extends EndpointName>(
+  name: Name,
+  ...given: Optional<Arguments<Name>>
+) => Promise<Answer<Result<Name>>>;
+
+/** The daemon's own failure, with its code, message and hint. */
+export class ApiError extends ZapdError {
+  /** The body of the response, unchanged. */
+  readonly text: string;
+
+  constructor({ code, message, hint }: Failure, text: string) {
+    super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+    this.text = text;
+  }
+}
+
+/** Something answered, and it is not zapd. */
+export class NotZapdError extends Error {
+  override readonly name = "NotZapdError";
 }
 
 export function createClient(options: ClientOptions = {}): Client {
-  const { url = "http://127.0.0.1:7272/v1", fetch: send = (request: Request) => fetch(request) } = options;
-  const call = async (endpoint: Endpoint, asked: AnyAsked = {}) => read(await send(requestOf(url, endpoint, asked)));
-  const methods = Object.entries(endpoints).map(([name, endpoint]) => [
+  const call = createCall(options) as (name: EndpointName, given?: AnyArguments) => Promise<Answer<unknown>>;
+  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => [
     name,
-    (asked?: AnyAsked) => call(endpoint, asked),
+    async (given?: AnyArguments) => (await call(name, given)).data,
   ]);
   // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
 }
 
-function requestOf(
-  base: string,
-  endpoint: Endpoint,
-  { id = "", query = {}, body, archive, signal }: AnyAsked,
-): Request {
-  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  const search = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
+/** A client as one function, for callers that want the text of each response, too. */
+export function createCall(options: ClientOptions = {}): Call {
+  const { url = "http://127.0.0.1:7272/v1", fetch: send = (request: Request) => fetch(request) } = options;
+  const call = async (name: EndpointName, given: AnyArguments = {}) => {
+    const response = await send(requestOf(url, endpoints[name], given));
+    return readAnswer(await response.text());
+  };
+  // What each name takes and answers is in the table of operations, which types cannot follow through a call.
+  return call as Call;
+}
+
+interface AnyArguments extends Partial<Upload> {
+  readonly id?: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Request {
+  const { id = "", query = {}, body, archive, signal } = given;
+  // A path of dots means another one, whatever it is encoded as.
+  if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
+  const set = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
-  if (archive) {
-    const form = new FormData();
-    form.append("archive", archive, "package.zip");
-    init.body = form;
-  } else if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { "content-type": "application/json" };
-  }
+  if (archive) Object.assign(init, formOf(archive, given.progress));
+  else if (body !== undefined)
+    Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   return new Request(base + endpoint.path.replace(":id", encodeURIComponent(id)) + search, init);
 }
 
-interface Envelope {
-  readonly ok: boolean;
-  readonly data?: unknown;
-  readonly error?: { readonly code: string; readonly message: string; readonly hint?: string };
+/** The form with its one file, read as fast as it is taken. */
+function formOf(archive: Archive, progress: ((bytes: number) => void) | undefined): RequestInit {
+  if (archive instanceof Blob && !progress) {
+    const form = new FormData();
+    form.append("archive", archive, "package.zip");
+    return { body: form };
+  }
+  const boundary = `----zapd${crypto.randomUUID()}`;
+  const file = `content-disposition: form-data; name="archive"; filename="package.zip"`;
+  const head = new TextEncoder().encode(`--${boundary}\r\n${file}\r\ncontent-type: application/zip\r\n\r\n`);
+  const tail = new TextEncoder().encode(`\r\n--${boundary}--\r\n`);
+  const reader = archive.stream().getReader();
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(head),
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) {
+        controller.enqueue(tail);
+        controller.close();
+      } else {
+        controller.enqueue(value);
+        sent += value.length;
+        progress?.(sent);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  const headers = {
+    "content-type": `multipart/form-data; boundary=${boundary}`,
+    "content-length": String(head.length + archive.size + tail.length),
+  };
+  // Without `duplex` some runtimes refuse a body that is a stream; the types of others do not know it.
+  return { body, headers, duplex: "half" } as RequestInit;
 }
 
-async function read(response: Response): Promise<unknown> {
-  const envelope = (await response.json()) as Envelope;
-  if (envelope.ok) return envelope.data;
-  const { code = "internal_error", message = "The daemon failed without a word", hint } = envelope.error ?? {};
-  throw new ZapdError(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+function readAnswer(text: string): Answer<unknown> {
+  const envelope = envelopeIn(text);
+  if (envelope?.ok === true) return { data: envelope.data, text };
+  if (envelope?.error) throw new ApiError(envelope.error, text);
+  throw new NotZapdError("What answers is not zapd");
+}
+
+function envelopeIn(text: string): { ok?: unknown; data?: unknown; error?: Failure } | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
+  }
 }

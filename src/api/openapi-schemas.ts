@@ -37,8 +37,8 @@ const shared: readonly (readonly [name: string, schema: z.ZodType, fields: Texts
 /** Every operation's name. */
 export const operationNames = Object.keys(operations) as OperationName[]; // the keys, which `Object.keys` forgets
 
-/** The name of an operation's own component: `LaunchBody`, `LaunchData`. */
-const own = (name: OperationName, part: "Body" | "Data") => `${name.charAt(0).toUpperCase()}${name.slice(1)}${part}`;
+/** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */
+const own = (name: OperationName, part: "Body" | "Result") => `${name.charAt(0).toUpperCase()}${name.slice(1)}${part}`;
 
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -53,7 +53,7 @@ export function bodySchema(name: OperationName): Schema | null {
 export function dataSchema(name: OperationName): Schema {
   const { data }: { data: z.ZodType } = operations[name];
   const item = data instanceof z.ZodArray ? nameOf(data.element) : undefined;
-  return item === undefined ? ref(nameOf(data) ?? own(name, "Data")) : { type: "array", items: ref(item) };
+  return item === undefined ? ref(nameOf(data) ?? own(name, "Result")) : { type: "array", items: ref(item) };
 }
 
 /** The fields of an operation's query. */
@@ -67,18 +67,18 @@ export function componentSchemas(): Record<string, Schema> {
   const answers = z.registry<{ id: string }>();
   const requests = z.registry<{ id: string }>();
   for (const [name, schema] of shared) answers.add(schema, { id: name });
-  requests.add(operations.key.body.shape.key, { id: "Key" });
+  requests.add(operations.pressKey.body.shape.key, { id: "Key" });
   for (const name of operationNames) {
     const { body, data }: { body?: z.ZodType; data: z.ZodType } = operations[name];
     if (body) requests.add(body, { id: own(name, "Body") });
-    if (dataSchema(name).$ref?.endsWith(own(name, "Data"))) answers.add(data, { id: own(name, "Data") });
+    if (dataSchema(name).$ref?.endsWith(own(name, "Result"))) answers.add(data, { id: own(name, "Result") });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };
   for (const [name, , fields] of shared) describe(schemas[name], fields);
   for (const name of operationNames) {
     const { body = {}, data = {} }: OperationText = operationTexts[name];
     describe(schemas[own(name, "Body")], body);
-    describe(schemas[own(name, "Data")], { ...acted, ...data });
+    describe(schemas[own(name, "Result")], { ...acted, ...data });
   }
   const all = { ...schemas, ...refined(schemas), [own("patchConfig", "Body")]: configPatch() };
   return Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));

@@ -93,13 +93,13 @@ export const operationTexts = {
     },
     example: { host: "192.168.1.40", name: "Kitchen" },
   },
-  discover: {
+  discoverDevices: {
     ...{ tag: "devices", summary: "Look for devices now", codes: [] },
     description:
       "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan brings at most 16 new devices of one host, and 128 in all; when the registry is full, finds that nobody has used give way to new ones.",
     data: { devices: "Those found now, as registry entries" },
   },
-  removeUnused: {
+  removeUnusedDevices: {
     ...{ tag: "devices", summary: "Forget what nobody has used", codes: ["storage_error"] },
     description:
       "Removes every device that a scan found and nobody has driven since, and answers with them as they were. What a user added stays.",
@@ -121,7 +121,7 @@ export const operationTexts = {
     },
     example: { name: "Den" },
   },
-  pair: {
+  pairDevice: {
     ...{ tag: "devices", summary: "Have a device let zapd in" },
     description:
       "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
@@ -135,7 +135,7 @@ export const operationTexts = {
     example: {},
     data: {},
   },
-  trust: {
+  trustDevice: {
     ...{ tag: "devices", summary: "Say that a device is the one it claims to be" },
     description:
       "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
@@ -158,7 +158,7 @@ export const operationTexts = {
     description: "From the cache on disk; a cold cache is filled from the device first.",
     data: { platform: "The device's platform", apps: "What it has, and what it no longer lists (`installed: false`)" },
   },
-  launch: {
+  launchApp: {
     ...{ tag: "apps", summary: "Launch an app" },
     description:
       "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that keeps its list to itself is still asked for services that everybody knows, such as `netflix`. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
@@ -178,12 +178,12 @@ export const operationTexts = {
         "Whether the device was seen to show the app: `true`, it was; `false`, it took the command, but did not show it yet; `null`, it cannot be read",
     },
   },
-  stop: {
+  stopApp: {
     ...{ tag: "apps", summary: "Leave the app that is shown", codes: [...named, ...device, "device_busy"] },
     description: "Ends the app where the device allows it, and goes home. With nothing running it succeeds.",
     data: { app: "The app that was left; `null`, when none was shown" },
   },
-  refresh: {
+  refreshApps: {
     ...{
       tag: "apps",
       summary: "Read the apps of a device anew",
@@ -201,7 +201,7 @@ export const operationTexts = {
       cleared: "Whether the cache was dropped first",
     },
   },
-  key: {
+  pressKey: {
     ...{ tag: "remote", summary: "Press a key, or type text" },
     description:
       "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has.",
@@ -210,7 +210,7 @@ export const operationTexts = {
     example: { key: "home" },
     data: { key: "As it was asked for" },
   },
-  sequence: {
+  pressKeys: {
     ...{ tag: "remote", summary: "Press keys one after another" },
     description:
       "Every key is checked before the first is sent. One sequence at a time per device, in order of arrival; a caller that hangs up stops it. The delays may add up to 600 s; none follows the last key. A failure says how many keys were sent.",
@@ -227,7 +227,7 @@ export const operationTexts = {
       duration_ms: "From the first key to the last",
     },
   },
-  install: {
+  installPackage: {
     ...{ tag: "dev", summary: "Sideload a package" },
     description:
       "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`.",
@@ -238,7 +238,7 @@ export const operationTexts = {
     ],
     data: { package: "What was in the archive", messages: "What the device said of it, in its own words" },
   },
-  reload: {
+  reloadPackage: {
     ...{ tag: "dev", summary: "Start the sideloaded package anew" },
     description: "Answered once the device shows it.",
     codes: [...named, ...device, "app_not_found", "dev_package_missing", "device_busy"],

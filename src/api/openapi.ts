@@ -126,7 +126,7 @@ function operationObject(name: OperationName): Json {
   const { path, reaches }: Operation = operations[name];
   const { tag, summary, description }: OperationText = operationTexts[name];
   const parameters = [...(path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : []), ...query(name)];
-  const requestBody = name === "install" ? packageForm : jsonBody(name);
+  const requestBody = name === "installPackage" ? packageForm : jsonBody(name);
   return {
     operationId: name,
     tags: [tag],

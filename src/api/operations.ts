@@ -4,7 +4,15 @@
  */
 import { z } from "zod";
 import { configSchema } from "../config/zod.ts";
-import { accessModes, appTypes, capabilities, kinds, playbackStatuses, powers } from "../platforms/platform.ts";
+import {
+  accessModes,
+  appTypes,
+  capabilities,
+  type Key,
+  kinds,
+  playbackStatuses,
+  powers,
+} from "../platforms/platform.ts";
 import { isObject } from "../system/shape.ts";
 import { codes, failureReasons } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
@@ -86,8 +94,11 @@ const linkText = (most: number, least = 0) =>
     .max(most)
     .refine((text) => text.isWellFormed(), { error: "holds half a character" });
 
-/** Judged by the remote, which knows what was meant: `invalid_key`, with a suggestion. */
-const keyName = z.string();
+/** A key by its name, or text to type. */
+export type KeyOrText = Key | `literal:${string}`;
+
+/** Any text is let through: the remote judges it, and says which key was meant (`invalid_key`). */
+const keyOrText = z.string() as unknown as z.ZodType<KeyOrText, KeyOrText>;
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
 const ConfigPatch = z.custom<Record<string, unknown>>(isObject, {
@@ -110,20 +121,20 @@ export const operations = {
     }),
     data: Device,
   },
-  removeUnused: {
-    ...endpoints.removeUnused,
+  removeUnusedDevices: {
+    ...endpoints.removeUnusedDevices,
     query: z.object({ unused: z.literal("true") }),
     data: z.object({ devices: z.array(Device) }),
   },
-  discover: { ...endpoints.discover, data: z.object({ devices: z.array(Device) }) },
+  discoverDevices: { ...endpoints.discoverDevices, data: z.object({ devices: z.array(Device) }) },
   getDevice: { ...endpoints.getDevice, data: Device },
   changeDevice: {
     ...endpoints.changeDevice,
     body: z.strictObject({ name: z.string().optional(), ports: z.record(z.string(), port).optional() }),
     data: Device,
   },
-  pair: {
-    ...endpoints.pair,
+  pairDevice: {
+    ...endpoints.pairDevice,
     body: z.strictObject({
       /** What the device shows, where it shows one. */
       pin: z.string().min(1).max(64).optional(),
@@ -135,12 +146,12 @@ export const operations = {
     }),
     data: action("pair", {}),
   },
-  trust: { ...endpoints.trust, data: Device },
+  trustDevice: { ...endpoints.trustDevice, data: Device },
   removeDevice: { ...endpoints.removeDevice, data: Device },
   getState: { ...endpoints.getState, data: z.object({ device: Device, state: State }) },
   listApps: { ...endpoints.listApps, data: z.object({ platform: z.string(), apps: z.array(App) }) },
-  launch: {
-    ...endpoints.launch,
+  launchApp: {
+    ...endpoints.launchApp,
     body: z.strictObject({
       app: z.string().trim().min(1).max(256),
       params: z
@@ -150,9 +161,9 @@ export const operations = {
     }),
     data: action("launch", { app: App, confirmed }),
   },
-  stop: { ...endpoints.stop, data: action("stop", { app: App.nullable() }) },
-  refresh: {
-    ...endpoints.refresh,
+  stopApp: { ...endpoints.stopApp, data: action("stop", { app: App.nullable() }) },
+  refreshApps: {
+    ...endpoints.refreshApps,
     body: z.strictObject({ clear: z.boolean().optional() }),
     data: action("refresh", {
       platform: z.string(),
@@ -163,23 +174,27 @@ export const operations = {
       cleared: z.boolean(),
     }),
   },
-  key: { ...endpoints.key, body: z.strictObject({ key: keyName }), data: action("key", { key: z.string() }) },
-  sequence: {
-    ...endpoints.sequence,
+  pressKey: {
+    ...endpoints.pressKey,
+    body: z.strictObject({ key: keyOrText }),
+    data: action("key", { key: z.string() }),
+  },
+  pressKeys: {
+    ...endpoints.pressKeys,
     body: z.strictObject({
-      keys: z.array(keyName).min(1).max(sequenceLimits.keys),
+      keys: z.array(keyOrText).min(1).max(sequenceLimits.keys),
       delay_ms: z.int().min(0).max(sequenceLimits.delayMs).default(sequenceLimits.usualDelayMs),
     }),
     data: action("sequence", { keys: z.array(z.string()), delay_ms: z.int(), sent: z.int(), duration_ms: z.int() }),
   },
-  install: {
-    ...endpoints.install,
+  installPackage: {
+    ...endpoints.installPackage,
     data: action("install", {
       package: z.object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() }),
       messages: z.array(z.string()),
     }),
   },
-  reload: { ...endpoints.reload, data: action("reload", { app: App }) },
+  reloadPackage: { ...endpoints.reloadPackage, data: action("reload", { app: App }) },
   readLogs: {
     ...endpoints.readLogs,
     query: z.object({ cursor: z.string().max(64).optional() }),

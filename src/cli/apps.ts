@@ -7,7 +7,9 @@ import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { table } from "./print.ts";
 
-type Data<Name extends "listApps" | "launch" | "stop" | "refresh"> = z.infer<(typeof operations)[Name]["data"]>;
+type Data<Name extends "listApps" | "launchApp" | "stopApp" | "refreshApps"> = z.infer<
+  (typeof operations)[Name]["data"]
+>;
 
 export async function apps(context: Context): Promise<void> {
   const { data, text } = await call<Data<"listApps">>(context, "GET", devicePath(context.device, "/apps"));
@@ -25,7 +27,7 @@ export async function launch(context: Context): Promise<void> {
   if (!app) throw new UsageError("which app?");
   const params = Object.fromEntries(pairs.map(pairOf));
   const body = { app, ...(pairs.length > 0 && { params }) };
-  const { data, text } = await call<Data<"launch">>(context, "POST", devicePath(context.device, "/apps/launch"), {
+  const { data, text } = await call<Data<"launchApp">>(context, "POST", devicePath(context.device, "/apps/launch"), {
     body,
   });
   if (context.json) return context.print(text);
@@ -36,14 +38,14 @@ export async function launch(context: Context): Promise<void> {
 }
 
 export async function stop(context: Context): Promise<void> {
-  const { data, text } = await call<Data<"stop">>(context, "POST", devicePath(context.device, "/apps/stop"));
+  const { data, text } = await call<Data<"stopApp">>(context, "POST", devicePath(context.device, "/apps/stop"));
   if (context.json) return context.print(text);
   context.say(data.app ? `left ${printable(data.app.name)}` : `nothing was running on ${printable(data.device.name)}`);
 }
 
 export async function refresh(context: Context): Promise<void> {
   const body = { clear: context.options["clear"] === true };
-  const { data, text } = await call<Data<"refresh">>(context, "POST", devicePath(context.device, "/apps/refresh"), {
+  const { data, text } = await call<Data<"refreshApps">>(context, "POST", devicePath(context.device, "/apps/refresh"), {
     body,
   });
   if (context.json) return context.print(text);

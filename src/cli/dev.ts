@@ -6,7 +6,7 @@ import { call, devicePath } from "./client.ts";
 import type { Context } from "./context.ts";
 import { shellWord } from "./print.ts";
 
-type Reloaded = z.infer<(typeof operations)["reload"]["data"]>;
+type Reloaded = z.infer<(typeof operations)["reloadPackage"]["data"]>;
 
 export async function reload(context: Context): Promise<void> {
   const { data, text } = await call<Reloaded>(context, "POST", devicePath(context.device, "/dev/reload"));

@@ -18,7 +18,7 @@ import { packageError, packageFiles } from "./package-files.ts";
 import { size } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
 
-type Installed = z.infer<(typeof operations)["install"]["data"]>;
+type Installed = z.infer<(typeof operations)["installPackage"]["data"]>;
 
 /** A package, ready to be sent. */
 interface Parcel {

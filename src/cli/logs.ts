@@ -18,7 +18,7 @@ const kept = 20;
 export async function logs(context: Context): Promise<void> {
   if (context.options["follow"] !== true) {
     const { data, text } = await read(context, undefined);
-    return context.json ? context.print(text) : printLines(context, data.lines);
+    return context.json ? context.print(text) : printLines(context, data.lines, data.dropped);
   }
   const stopped = new AbortController();
   process.once("SIGINT", () => stopped.abort());
@@ -73,7 +73,7 @@ async function readOn(context: Context, place: Place, signal: AbortSignal): Prom
 
 /** With `--json` each reading is a line: the response, without the lines that have been printed already. */
 function printFresh(context: Context, { data, text }: Called<Log>, fresh: readonly string[]): void {
-  if (!context.json) printLines(context, fresh);
+  if (!context.json) printLines(context, fresh, data.dropped);
   else if (fresh.length === data.lines.length) context.print(text);
   else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
 }
@@ -95,6 +95,7 @@ function read(context: Context, cursor: string | undefined, signal?: AbortSignal
   });
 }
 
-function printLines(context: Context, lines: readonly string[]): void {
+function printLines(context: Context, lines: readonly string[], dropped = 0): void {
+  if (dropped > 0) context.say(`zapd: ${dropped} earlier ${dropped === 1 ? "line is" : "lines are"} no longer kept`);
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
 }

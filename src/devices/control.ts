@@ -83,7 +83,9 @@ export class Control {
   }
 
   /** A registry entry as the API shows it. */
-  describe(entry: Entry, defaultId = this.defaultDevice()?.id): Device {
+  describe(known: Entry, defaultId = this.defaultDevice()?.id): Device {
+    // The caller's may be older than what has been learned or done meanwhile.
+    const entry = this.#deps.registry.get(known.id) ?? known;
     const { status, last_seen, power } = this.#deps.registry.contact(entry.id);
     const { id, name, platform, kind, manufacturer, model, serial, macs, software_version, added_at } = entry;
     const { host, port, ports, access } = entry;
@@ -117,7 +119,7 @@ export class Control {
     action: Name,
     payload: Payload,
   ): { device: Device; action: Name } & Payload {
-    return { device: this.describe(this.#deps.registry.get(entry.id) ?? entry), action, ...payload };
+    return { device: this.describe(entry), action, ...payload };
   }
 
   platform(entry: Entry): Platform {

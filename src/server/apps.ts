@@ -9,19 +9,19 @@ export function appRoutes(app: Hono<Env>, { control, actions }: AppDependencies)
     return { platform: entry.platform, apps: await actions.apps(entry, signal) };
   });
 
-  route(app, "launch", async ({ id, body, signal }) => {
+  route(app, "launchApp", async ({ id, body, signal }) => {
     const entry = control.find(id);
     const launched = await actions.launch(entry, body.app, body.params ?? {}, signal);
     return control.acted(entry, "launch", launched);
   });
 
-  route(app, "stop", async ({ id, signal }) => {
+  route(app, "stopApp", async ({ id, signal }) => {
     const entry = control.find(id);
     const stopped = await actions.stop(entry, signal);
     return control.acted(entry, "stop", { app: stopped });
   });
 
-  route(app, "refresh", async ({ id, body, signal }) => {
+  route(app, "refreshApps", async ({ id, body, signal }) => {
     const entry = control.find(id);
     const cleared = body.clear ?? false;
     const refreshed = await actions.refresh(entry, cleared, signal);

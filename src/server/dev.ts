@@ -12,7 +12,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const { control, actions, config } = deps;
   const installing = new Set<string>();
 
-  route(app, "install", async ({ id, request, signal }) => {
+  route(app, "installPackage", async ({ id, request, signal }) => {
     const entry = control.find(id);
     const password = checkReady(entry);
     if (installing.has(entry.id) || installing.size >= uploadsAtOnce) {
@@ -34,7 +34,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     }
   });
 
-  route(app, "reload", async ({ id, signal }) => {
+  route(app, "reloadPackage", async ({ id, signal }) => {
     const entry = control.find(id);
     const reloaded = await actions.reload(entry, signal);
     return control.acted(entry, "reload", { app: reloaded });

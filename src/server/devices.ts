@@ -12,7 +12,7 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
 
   route(app, "addDevice", async ({ body }) => control.describe(await arrivals.add(body)));
 
-  route(app, "discover", async () => {
+  route(app, "discoverDevices", async () => {
     const found = await arrivals.discover();
     return { devices: found.map((entry) => control.describe(entry)) };
   });
@@ -30,7 +30,7 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return device;
   });
 
-  route(app, "removeUnused", async () => {
+  route(app, "removeUnusedDevices", async () => {
     const removed = await registry.removeUnused();
     const devices = removed.map((entry) => control.describe(entry));
     for (const { id } of removed) {
@@ -40,7 +40,7 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return { devices };
   });
 
-  route(app, "pair", async ({ id, body, signal }) => {
+  route(app, "pairDevice", async ({ id, body, signal }) => {
     const entry = control.find(id);
     const { host, ...given } = body;
     const at = host === undefined ? undefined : await arrivals.recognize(entry, host);
@@ -48,7 +48,7 @@ export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return control.acted(entry, "pair", {});
   });
 
-  route(app, "trust", async ({ id }) => control.describe(await control.trust(control.find(id))));
+  route(app, "trustDevice", async ({ id }) => control.describe(await control.trust(control.find(id))));
 
   route(app, "getState", async ({ id, signal }) => {
     const entry = control.find(id);

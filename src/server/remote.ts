@@ -4,13 +4,13 @@ import { type Env, route } from "./route.ts";
 
 /** The remote: one key, or a timed sequence. */
 export function remoteRoutes(app: Hono<Env>, { control, actions }: AppDependencies): void {
-  route(app, "key", async ({ id, body, signal }) => {
+  route(app, "pressKey", async ({ id, body, signal }) => {
     const entry = control.find(id);
     await actions.key(entry, body.key, signal);
     return control.acted(entry, "key", { key: body.key });
   });
 
-  route(app, "sequence", async ({ id, body, signal }) => {
+  route(app, "pressKeys", async ({ id, body, signal }) => {
     const entry = control.find(id);
     const { keys, delay_ms } = body;
     const { sent, duration_ms } = await actions.sequence(entry, keys, delay_ms, signal);

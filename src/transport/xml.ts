@@ -1,10 +1,9 @@
 /**
  * Lenient reading of the small XML documents that devices write: elements, attributes and text. Document types and
- * entities of its own are refused unread, and elements are counted before one is made (SECURITY.md T8, T34).
- *
- * Not a library: the one that stood here needed 37 ms and 19 MiB for a list of 1,900 apps, one character of text at a time,
- * where a document of a megabyte may cost 20 ms and 8 MiB. What is read here is cut out of the text, each part once.
+ * entities of its own are refused unread, and what costs most is counted before it is parsed (SECURITY.md T8, T34): a
+ * document of a megabyte may cost 20 ms and 8 MiB.
  */
+import { Parser } from "htmlparser2";
 import { ZapdError } from "../api/errors.ts";
 import type { Answer } from "./http-answer.ts";
 
@@ -18,6 +17,10 @@ export interface Element {
 
 const maxDepth = 64;
 const maxElements = 20_000;
+/** Beginnings, ends, comments and instructions together: an element that holds text has two. */
+const maxTags = 3 * maxElements;
+/** In one element; the most that a set writes is ten. */
+const maxAttributes = 100;
 /** Characters of one text or attribute; no device says anything as long. */
 const longestValue = 8_192;
 
@@ -55,8 +58,7 @@ function decodeAs(charset: string, bytes: Uint8Array): string | null {
  */
 export function readXml(text: string, expected?: string): Element {
   if (/<!(DOCTYPE|ENTITY)/i.test(text)) throw unreadable();
-  if (countElements(text) > maxElements)
-    throw new ZapdError("device_error", `answered with a document of more than ${maxElements} elements`);
+  refuseTooMany(text);
   const root = parse(text);
   if (!root) throw unreadable();
   if (expected !== undefined && root.name.toLowerCase() !== expected)
@@ -79,68 +81,52 @@ export function childrenOf(element: Element | undefined, name: string): readonly
   return element?.children.filter((one) => one.name === name) ?? [];
 }
 
-/** How many elements begin in a text, at most one more than are read. */
-function countElements(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf("<"); at !== -1 && count <= maxElements; at = text.indexOf("<", at + 1)) {
-    const next = text.charCodeAt(at + 1);
-    if (next !== slash && next !== exclamation && next !== question) count++;
+/** Counts before anything is parsed: each tag costs time, and each element memory. */
+function refuseTooMany(text: string): void {
+  let elements = 0;
+  let tags = 0;
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at + 1)) {
+    const next = text.charAt(at + 1);
+    if (next !== "/" && next !== "!" && next !== "?") elements++;
+    if (elements > maxElements || ++tags > maxTags)
+      throw new ZapdError("device_error", `answered with a document of more than ${maxElements} elements`);
   }
-  return count;
 }
 
-const [slash, exclamation, question, doubleQuote, singleQuote, greaterThan] = [0x2f, 0x21, 0x3f, 0x22, 0x27, 0x3e];
-
-/** One walk from tag to tag. An end that is missing ends the walk, so nothing is searched for twice. */
+/** The root, once it is closed; what stands behind it is not read. */
 function parse(text: string): Element | undefined {
   let root: Parsed | undefined;
+  let isClosed = false;
+  let isLiteral = false;
   const open: Parsed[] = [];
-  let at = 0;
-  for (let start = text.indexOf("<"); start !== -1; start = text.indexOf("<", at)) {
-    const within = open.at(-1);
-    if (start > at) within?.addText(text.slice(at, start));
-    const next = text.charCodeAt(start + 1);
-    if (next === exclamation && text.startsWith("<!--", start)) at = behind(text, "-->", start + 4);
-    else if (next === exclamation && text.startsWith("<![CDATA[", start)) {
-      at = behind(text, "]]>", start + 9);
-      // What stands in it is meant as it is written.
-      within?.addText(text.slice(start + 9, at - 3).replaceAll("&", "&amp;"));
-    } else if (next === question) at = behind(text, "?>", start + 2);
-    else if (next === exclamation) at = behind(text, ">", start + 2);
-    else if (next === slash) {
-      at = behind(text, ">", start + 2);
-      // Whichever name it says: devices are careless, and a document is either closed or not.
-      open.pop();
-      if (open.length === 0 && root) return root;
-    } else {
-      const end = tagEnd(text, start + 1);
-      at = end + 1;
-      const empty = text.charCodeAt(end - 1) === slash;
-      const element = new Parsed(text.slice(start + 1, empty ? end - 1 : end));
-      root ??= element;
-      within?.add(element);
-      if (empty && root === element) return root;
-      if (!empty && open.push(element) > maxDepth) throw unreadable();
-    }
-  }
-  throw unreadable();
-}
-
-/** The index behind the next `end`; a document without it is cut short. */
-function behind(text: string, end: string, from: number): number {
-  const found = text.indexOf(end, from);
-  if (found === -1) throw unreadable();
-  return found + end.length;
-}
-
-/** The index of the `>` that ends a tag: one in quotes does not. */
-function tagEnd(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === greaterThan) return at;
-    if (code === doubleQuote || code === singleQuote) at = behind(text, text.charAt(at), at + 1) - 1;
-  }
-  throw unreadable();
+  const parser: Parser = new Parser(
+    {
+      onopentagname(name) {
+        const element = new Parsed(copy(name));
+        root ??= element;
+        open.at(-1)?.add(element);
+        if (open.push(element) > maxDepth) throw unreadable();
+      },
+      onattribute: (name, value) => open.at(-1)?.addAttribute(name, value),
+      ontext: (part) => open.at(-1)?.addText(isLiteral ? part.replaceAll("&", "&amp;") : part),
+      oncdatastart() {
+        isLiteral = true;
+      },
+      oncdataend() {
+        isLiteral = false;
+      },
+      onclosetag() {
+        open.pop();
+        isClosed = open.length === 0;
+        if (isClosed) parser.pause();
+      },
+    },
+    // Entities are decoded with the few texts that somebody looks at.
+    { xmlMode: true, decodeEntities: false },
+  );
+  // Not ended: that would close what a document that is cut short leaves open.
+  parser.write(text);
+  return isClosed ? root : undefined;
 }
 
 const noChildren: readonly Element[] = [];
@@ -149,19 +135,17 @@ const noChildren: readonly Element[] = [];
 class Parsed implements Element {
   readonly name: string;
   children: readonly Element[] = noChildren;
-  /** What stands between its brackets behind the name, and in it, both as written. */
-  private readonly tag: string;
+  /** Names and values in turn, and the text, both as written. */
+  private readonly written: string[] = [];
   private inside = "";
 
-  constructor(tag: string) {
-    const blank = tag.search(/\s/);
-    this.name = blank === -1 ? tag : tag.slice(0, blank);
-    this.tag = blank === -1 ? "" : tag.slice(blank);
-    if (this.name === "") throw unreadable();
+  constructor(name: string) {
+    this.name = name;
   }
 
   get attributes(): Record<string, string> {
-    return Object.fromEntries(attributesIn(this.tag));
+    const { written } = this;
+    return Object.fromEntries(written.flatMap((name, at) => (at % 2 ? [] : [[name, decode(written[at + 1] ?? "")]])));
   }
 
   get text(): string {
@@ -173,28 +157,21 @@ class Parsed implements Element {
     else (this.children as Element[]).push(element);
   }
 
+  addAttribute(name: string, value: string): void {
+    if (this.written.push(name, value.trim()) > 2 * maxAttributes) throw unreadable();
+  }
+
   addText(text: string): void {
     const trimmed = text.trim();
     if (trimmed !== "") this.inside += trimmed;
   }
 }
 
-/** A name without a value is stepped over by the same pattern, so that none is looked at twice. */
-function attributesIn(tag: string): [string, string][] {
-  const found: [string, string][] = [];
-  for (const [, name = "", quoted, apostrophed] of tag.matchAll(/([^\s=]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'))?/g)) {
-    const value = quoted ?? apostrophed;
-    if (value !== undefined) found.push([name, decode(value.trim())]);
-  }
-  return found;
-}
-
 const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** Decodes the five entities of XML and character references, once. Controls, which no set means, become spaces. */
 function decode(given: string): string {
-  // A copy: what is kept of a document must not keep the whole of it in memory.
-  const text = Buffer.from(given.slice(0, longestValue)).toString();
+  const text = copy(given.slice(0, longestValue));
   if (!/[&\p{Cc}]/u.test(text)) return text;
   const decoded = text.replace(
     /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi,
@@ -205,6 +182,11 @@ function decode(given: string): string {
     },
   );
   return decoded.replace(/\p{Cc}/gu, " ");
+}
+
+/** What is kept of a document must not keep the whole of it in memory. */
+function copy(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function unreadable(): ZapdError {

@@ -72,20 +72,20 @@ test.concurrent("launch resolves platform id, id, exact name, then a unique loos
   for (const [said, meant] of wanted) {
     set.forget();
     set.active = null;
-    const { app: launched, confirmed } = await succeed(daemon, "launch", { id, body: { app: said } });
+    const { app: launched, confirmed } = await succeed(daemon, "launchApp", { id, body: { app: said } });
     expect([said, launched.platform_id]).toEqual([said, meant]);
     expect(set.commands).toEqual([`/launch/${meant}`]);
     expect(confirmed).toBe(true);
   }
   set.forget();
-  const twins = await refuse(daemon, "launch", { id, body: { app: "Weather" } }, "ambiguous_app");
+  const twins = await refuse(daemon, "launchApp", { id, body: { app: "Weather" } }, "ambiguous_app");
   expect(twins.hint).toContain("31001");
   expect(twins.hint).toContain("31002");
   // Without case there is one of them; without punctuation, too, there are two.
-  expect((await succeed(daemon, "launch", { id, body: { app: "SPORTS" } })).app.platform_id).toBe("31004");
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "SPORTS" } })).app.platform_id).toBe("31004");
   set.forget();
-  await refuse(daemon, "launch", { id, body: { app: "sports?" } }, "ambiguous_app");
-  await refuse(daemon, "launch", { id, body: { app: "No Such Thing" } }, "app_not_found");
+  await refuse(daemon, "launchApp", { id, body: { app: "sports?" } }, "ambiguous_app");
+  await refuse(daemon, "launchApp", { id, body: { app: "No Such Thing" } }, "app_not_found");
   for (const odd of [
     "../input/Home",
     "12/../../input/Home",
@@ -95,7 +95,7 @@ test.concurrent("launch resolves platform id, id, exact name, then a unique loos
     "\r\n",
     "tvinput.hdmi9/x",
   ]) {
-    await refuse(daemon, "launch", { id, body: { app: odd } }, "app_not_found", "invalid_payload");
+    await refuse(daemon, "launchApp", { id, body: { app: odd } }, "app_not_found", "invalid_payload");
   }
   for (const body of [
     {},
@@ -106,13 +106,13 @@ test.concurrent("launch resolves platform id, id, exact name, then a unique loos
     { app: "12", params: { a: 1 } },
     "12",
   ]) {
-    await refuse(daemon, "launch", { id, body }, "invalid_payload");
+    await refuse(daemon, "launchApp", { id, body }, "invalid_payload");
   }
   expect(set.commands).toEqual([]);
   // The set has it since the catalog was read; one it has not it refuses itself.
   set.apps.push(app("424242", "Brand New"));
-  expect((await succeed(daemon, "launch", { id, body: { app: "424242" } })).app.platform_id).toBe("424242");
-  await refuse(daemon, "launch", { id, body: { app: "515151" } }, "app_not_found");
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "424242" } })).app.platform_id).toBe("424242");
+  await refuse(daemon, "launchApp", { id, body: { app: "515151" } }, "app_not_found");
   expect(set.commands).toEqual(["/launch/424242", "/launch/515151"]);
 });
 
@@ -120,7 +120,7 @@ test.concurrent("params reach the app as they were, whatever is in them", async 
   const { set, id } = await start();
   const params = { contentId: "série 1/2?&=#%+ ü📺", mediaType: "series", "k&y": "a\r\nX-Evil: 1", empty: "" };
   set.forget();
-  await succeed(daemon, "launch", { id, body: { app: "netflix", params } });
+  await succeed(daemon, "launchApp", { id, body: { app: "netflix", params } });
   const [request] = set.wire.requests.filter((one) => one.method === "POST");
   expect(request?.path).toBe("/launch/12");
   expect(request?.head).not.toMatch(/^X-Evil/m);
@@ -133,10 +133,10 @@ test.concurrent("params reach the app as they were, whatever is in them", async 
 
 test.concurrent("launching what runs succeeds (202), and a slow launch is waited for or said to be unseen", async () => {
   const { set, id } = await start();
-  await succeed(daemon, "launch", { id, body: { app: "netflix" } });
-  expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).app.id).toBe("netflix");
+  await succeed(daemon, "launchApp", { id, body: { app: "netflix" } });
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).app.id).toBe("netflix");
   set.launchMs = 400;
-  expect((await succeed(daemon, "launch", { id, body: { app: "youtube" } })).confirmed).toBe(true);
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "youtube" } })).confirmed).toBe(true);
   expect(set.active?.id).toBe("837");
 });
 
@@ -151,7 +151,7 @@ for (const [exitApp, style] of [
     await succeed(daemon, "listApps", { id });
     set.homeMs = 300;
     set.active = set.apps.find((one) => one.id === "837") ?? null;
-    expect((await succeed(daemon, "stop", { id })).app?.id).toBe("youtube");
+    expect((await succeed(daemon, "stopApp", { id })).app?.id).toBe("youtube");
     expect(set.active).toBeNull();
     if (exitApp === "absent") expect(set.commands).toContain("/keypress/Home");
     else {
@@ -161,7 +161,10 @@ for (const [exitApp, style] of [
     // An input is left by Home, whatever the set has.
     set.forget();
     set.active = set.apps.find((one) => one.id === "tvinput.hdmi1") ?? null;
-    expect((await succeed(daemon, "stop", { id })).app).toMatchObject({ type: "input", platform_id: "tvinput.hdmi1" });
+    expect((await succeed(daemon, "stopApp", { id })).app).toMatchObject({
+      type: "input",
+      platform_id: "tvinput.hdmi1",
+    });
     expect(set.active).toBeNull();
     expect(set.commands).toContain("/keypress/Home");
   });
@@ -172,7 +175,7 @@ test.concurrent("stop with nothing running is done already, in every spelling of
   for (const home of Object.values(homes)) {
     set.home = home;
     set.forget();
-    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
     expect(set.commands.filter((command) => command !== "/keypress/Home")).toEqual([]);
     expect((await succeed(daemon, "getState", { id })).state.app).toBeNull();
   }
@@ -182,7 +185,7 @@ test("refresh merges, and clears when told", async () => {
   const { set, id } = await start({ apps: [app("12", "Netflix"), app("837", "YouTube")] });
   await succeed(daemon, "listApps", { id });
   set.apps = [app("12", "Netflix", "appl", "99"), app("5001", "Neu")];
-  const merged = await succeed(daemon, "refresh", { id });
+  const merged = await succeed(daemon, "refreshApps", { id });
   expect(merged).toMatchObject({ platform: "roku", added: ["neu"], removed: ["youtube"], cleared: false });
   const by = new Map(merged.apps.map((one) => [one.id, one]));
   expect([by.get("netflix")?.version, by.get("youtube")?.installed, by.get("neu")?.installed]).toEqual([
@@ -191,13 +194,13 @@ test("refresh merges, and clears when told", async () => {
     true,
   ]);
   expect((await succeed(daemon, "listApps", { id })).apps).toEqual(merged.apps);
-  const cleared = await succeed(daemon, "refresh", { id, body: { clear: true } });
+  const cleared = await succeed(daemon, "refreshApps", { id, body: { clear: true } });
   expect(cleared.apps.map((one) => one.id).sort()).toEqual(["netflix", "neu"]);
-  await refuse(daemon, "refresh", { id, body: { clear: "yes" } }, "invalid_payload");
+  await refuse(daemon, "refreshApps", { id, body: { clear: "yes" } }, "invalid_payload");
   // One app, none, one without attributes: nothing breaks on them.
   for (const apps of [[app("11", "Roku Store", null, null)], []]) {
     set.apps = apps;
-    const { apps: now } = await succeed(daemon, "refresh", { id, body: { clear: true } });
+    const { apps: now } = await succeed(daemon, "refreshApps", { id, body: { clear: true } });
     expect(now.map((one) => [one.platform_id, one.version])).toEqual(apps.map((one) => [one.id, one.version]));
   }
 });
@@ -217,7 +220,7 @@ test("T24 what a set says of its apps is kept within bounds, and leads nowhere",
       ...Array.from({ length: 1_500 }, (_, index) => app(`${50_000 + index}`, `App ${index}`)),
     ],
   });
-  const { apps } = await succeed(daemon, "refresh", { id, body: { clear: true } });
+  const { apps } = await succeed(daemon, "refreshApps", { id, body: { clear: true } });
   expect(apps.length).toBeGreaterThan(500);
   expect(new Set(apps.map((one) => one.id)).size).toBe(apps.length);
   for (const one of apps) {
@@ -229,6 +232,6 @@ test("T24 what a set says of its apps is kept within bounds, and leads nowhere",
   for (const said of ["Climb", "constructor", "Line"])
     await daemon.api("POST", `/devices/${id}/apps/launch`, { app: said });
   for (const command of set.commands) expect(command).toMatch(/^\/launch\/[A-Za-z0-9._%-]+$/);
-  expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).app.platform_id).toBe("12");
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).app.platform_id).toBe("12");
   measured("T24", "apps of a hostile set", `${set.apps.length} told, ${apps.length} kept, each within bounds`);
 });

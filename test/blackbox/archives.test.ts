@@ -103,7 +103,7 @@ test("T22 forms that are none: no file, another field, two files, no form, a bro
     ["application/json", undefined],
   ];
   for (const [type, body] of bodies) {
-    const response = await fetch(daemon.url + at("install", { id }), {
+    const response = await fetch(daemon.url + at("installPackage", { id }), {
       method: "POST",
       headers: { "content-type": type },
       ...(body === undefined ? {} : { body }),
@@ -121,7 +121,7 @@ test("T22 forms that are none: no file, another field, two files, no form, a bro
 
 test("one byte too many is told before it is read, and nothing is left on the disk", async () => {
   const tooMuch = 101 * 1_024 * 1_024;
-  const response = await fetch(daemon.url + at("install", { id }), {
+  const response = await fetch(daemon.url + at("installPackage", { id }), {
     method: "POST",
     headers: { "content-type": "multipart/form-data; boundary=b" },
     body: new Uint8Array(tooMuch),

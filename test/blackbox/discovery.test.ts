@@ -29,7 +29,7 @@ afterAll(async () => {
   await Promise.all([tvSsdp, stickSsdp, tv, stick].map((one) => one.stop()));
 });
 
-const scan = async (on = daemon): Promise<Data<"listDevices">> => (await succeed(on, "discover")).devices;
+const scan = async (on = daemon): Promise<Data<"listDevices">> => (await succeed(on, "discoverDevices")).devices;
 const of = (serial: string, devices: Data<"listDevices">) => devices.filter((device) => device.serial === serial);
 
 test("finds sets by their own words, reports each the moment it answers, and asks more than once", async () => {
@@ -101,7 +101,7 @@ test("an id outlives a changed address, a name of the user's outlives a scan, an
   expect(of(tv.serial, await scan())).toMatchObject([{ id, name: "Stube", host: tv.host, port: tv.port }]);
   expect(of(tv.serial, await succeed(daemon, "listDevices"))).toHaveLength(1);
   tv.forget();
-  await succeed(daemon, "key", { id: "stube", body: { key: "up" } });
+  await succeed(daemon, "pressKey", { id: "stube", body: { key: "up" } });
   expect(tv.commands).toEqual(["/keypress/Up"]);
 });
 

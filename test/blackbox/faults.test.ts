@@ -59,7 +59,7 @@ async function meanwhile(work: Promise<unknown>): Promise<void> {
   let slowest = 0;
   while (!state.over) {
     const started = performance.now();
-    await succeed(daemon, "key", { id: healthyId, body: { key: "up" } });
+    await succeed(daemon, "pressKey", { id: healthyId, body: { key: "up" } });
     await succeed(daemon, "getState", { id: healthyId });
     slowest = Math.max(slowest, performance.now() - started);
     await Bun.sleep(30);
@@ -71,8 +71,8 @@ async function meanwhile(work: Promise<unknown>): Promise<void> {
 const calls: readonly [Name, unknown][] = [
   ["getState", undefined],
   ["listApps", undefined],
-  ["key", { key: "home" }],
-  ["launch", { app: "12" }],
+  ["pressKey", { key: "home" }],
+  ["launchApp", { app: "12" }],
 ];
 
 /** What went wrong in a test, all of it: one bad answer does not hide the others. */
@@ -132,7 +132,7 @@ test("T9 R4 a set whose every answer is broken: state, apps, key and launch", as
   // And each is well again when its fault is.
   const { set, id } = sets[0] ?? (await broken());
   set.wire.fault = null;
-  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 }, 30_000);
 
 test("R4 the same on the connection that was warm: the fault begins in the middle", async () => {
@@ -142,7 +142,7 @@ test("R4 the same on the connection that was warm: the fault begins in the middl
   await meanwhile(
     Promise.all(
       sets.map(async ({ answer, set, id }) => {
-        await succeed(daemon, "key", { id, body: { key: "up" } });
+        await succeed(daemon, "pressKey", { id, body: { key: "up" } });
         for (const path of ["/keypress/Home", "/query/apps", "/launch/12"]) set.broken.set(path, answer);
         set.forget();
         for (const [name, body] of calls.slice(1))

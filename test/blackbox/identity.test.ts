@@ -38,15 +38,15 @@ afterAll(async () => {
 });
 
 const drives: readonly [Name, unknown][] = [
-  ["key", { key: "home" }],
-  ["key", { key: "literal:secret" }],
-  ["key", { key: "power-on" }],
-  ["key", { key: "power-off" }],
-  ["sequence", { keys: ["up", "down"], delay_ms: 0 }],
-  ["launch", { app: "12" }],
-  ["launch", { app: "netflix" }],
-  ["stop", undefined],
-  ["reload", undefined],
+  ["pressKey", { key: "home" }],
+  ["pressKey", { key: "literal:secret" }],
+  ["pressKey", { key: "power-on" }],
+  ["pressKey", { key: "power-off" }],
+  ["pressKeys", { keys: ["up", "down"], delay_ms: 0 }],
+  ["launchApp", { app: "12" }],
+  ["launchApp", { app: "netflix" }],
+  ["stopApp", undefined],
+  ["reloadPackage", undefined],
 ];
 
 for (const style of [{}, { close: "said" }, { old: true }] as const) {
@@ -55,7 +55,7 @@ for (const style of [{}, { close: "said" }, { old: true }] as const) {
     const device = await add(daemon, mine);
     const { id } = device;
     await succeed(daemon, "listApps", { id });
-    await succeed(daemon, "key", { id, body: { key: "up" } });
+    await succeed(daemon, "pressKey", { id, body: { key: "up" } });
     const stranger = await swap(mine, { style });
     // Where no connection is kept there is nothing to tell a swap by within a breath: no address changes hands so fast.
     if ("close" in style || "old" in style) await Bun.sleep(600);
@@ -93,22 +93,22 @@ test("the stranger added under its own name is its own device, and the first is 
   expect(second.id).not.toBe(first.id);
   const moved = await start({ serial: mine.serial, mac: mine.identity.mac, name: "Eins" });
   const ssdp = await FakeSsdp.start(moved);
-  await succeed(daemon, "discover");
+  await succeed(daemon, "discoverDevices");
   await ssdp.stop();
   expect(await succeed(daemon, "getDevice", { id: first.id })).toMatchObject({
     host: moved.host,
     port: moved.port,
     status: "online",
   });
-  await succeed(daemon, "key", { id: first.id, body: { key: "left" } });
-  await succeed(daemon, "key", { id: second.id, body: { key: "right" } });
+  await succeed(daemon, "pressKey", { id: first.id, body: { key: "left" } });
+  await succeed(daemon, "pressKey", { id: second.id, body: { key: "right" } });
   expect([moved.commands, stranger.commands]).toEqual([["/keypress/Left"], ["/keypress/Right"]]);
 });
 
 test("two sets that changed places are each driven under their own name", async () => {
   const [one, two] = [await start({ name: "Links" }), await start({ name: "Rechts" })];
   const [left, right] = [await add(daemon, one), await add(daemon, two)];
-  for (const { id } of [left, right]) await succeed(daemon, "key", { id, body: { key: "info" } });
+  for (const { id } of [left, right]) await succeed(daemon, "pressKey", { id, body: { key: "info" } });
   const places = [one.address, two.address] as const;
   await Promise.all([one.stop(), two.stop()]);
   const swapped = await Promise.all([
@@ -116,12 +116,12 @@ test("two sets that changed places are each driven under their own name", async 
     start({ serial: two.serial, name: "Rechts", host: places[0].host, port: places[0].port }),
   ]);
   for (const { id } of [left, right])
-    await refuse(daemon, "key", { id, body: { key: "up" } }, "device_unreachable", "device_error");
+    await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable", "device_error");
   const voices = await Promise.all(swapped.map((fake) => FakeSsdp.start(fake)));
-  await succeed(daemon, "discover");
+  await succeed(daemon, "discoverDevices");
   await Promise.all(voices.map((voice) => voice.stop()));
-  await succeed(daemon, "key", { id: left.id, body: { key: "left" } });
-  await succeed(daemon, "key", { id: right.id, body: { key: "right" } });
+  await succeed(daemon, "pressKey", { id: left.id, body: { key: "left" } });
+  await succeed(daemon, "pressKey", { id: right.id, body: { key: "right" } });
   expect(swapped.map((fake) => fake.commands)).toEqual([["/keypress/Left"], ["/keypress/Right"]]);
 });
 
@@ -129,10 +129,10 @@ test("a set that comes back at its address is driven again at once", async () =>
   const mine = await start();
   const { id } = await add(daemon, mine);
   await mine.stop();
-  await refuse(daemon, "key", { id, body: { key: "up" } }, "device_unreachable");
+  await refuse(daemon, "pressKey", { id, body: { key: "up" } }, "device_unreachable");
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
   const back = await start({ serial: mine.serial, mac: mine.identity.mac, host: mine.host, port: mine.port });
-  await succeed(daemon, "key", { id, body: { key: "down" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "down" } });
   expect(back.commands).toEqual(["/keypress/Down"]);
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
 });

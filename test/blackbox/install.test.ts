@@ -35,10 +35,10 @@ async function rss(): Promise<number> {
 
 test("20 MB go over once, byte for byte, and without being held in memory", async () => {
   const { set, id } = await start();
-  accepted("install", await install(daemon, id, sound("warm")));
+  accepted("installPackage", await install(daemon, id, sound("warm")));
   const archive = large();
   const [before, counted] = [await rss(), set.installer.wire.bytesRead];
-  const installed = accepted("install", await install(daemon, id, archive));
+  const installed = accepted("installPackage", await install(daemon, id, archive));
   expect(installed.package).toMatchObject({ name: "Fjord", version: "2.1.9", bytes: archive.length, files: 3 });
   expect(installed.messages.join(" ")).toContain("Install Success");
   expect(set.installer.uploads).toHaveLength(2);
@@ -56,7 +56,7 @@ test("20 MB go over once, byte for byte, and without being held in memory", asyn
 
 test("the challenge is met without a body, on fresh connections", async () => {
   const { set, id } = await start();
-  for (const what of ["first", "second"]) accepted("install", await install(daemon, id, sound(what)));
+  for (const what of ["first", "second"]) accepted("installPackage", await install(daemon, id, sound(what)));
   expect(set.installer.challenges).toBe(2);
   const { requests } = set.installer.wire;
   expect(new Set(requests.map((request) => request.connection)).size).toBe(requests.length);
@@ -69,7 +69,7 @@ test("the challenge is met without a body, on fresh connections", async () => {
 test("a page in plain text is read as well: stored, installed, failed, and one that says nothing of it", async () => {
   const { set, id } = await start();
   set.installer.page = "text";
-  const { messages } = accepted("install", await install(daemon, id, sound("text")));
+  const { messages } = accepted("installPackage", await install(daemon, id, sound("text")));
   expect(messages).toEqual([expect.stringMatching(/^Application Received: \d+ bytes stored\.$/), "Install Success."]);
   const html = (body: string) => ({ status: 200, headers: { "Content-Type": "text/html" }, body });
   const said: readonly [string, string | null][] = [
@@ -97,9 +97,9 @@ test("a page in plain text is read as well: stored, installed, failed, and one t
 test("the identical package is launched all the same", async () => {
   const { set, id } = await start();
   const archive = sound("same");
-  accepted("install", await install(daemon, id, archive));
+  accepted("installPackage", await install(daemon, id, archive));
   set.active = null;
-  const again = accepted("install", await install(daemon, id, archive));
+  const again = accepted("installPackage", await install(daemon, id, archive));
   expect(again.messages.join(" ")).toContain("Identical");
   expect(set.active).toMatchObject({ id: "dev" });
 });
@@ -154,17 +154,17 @@ test("no developer page at all", async () => {
   await set.installer.wire.close();
   const error = refused(await install(daemon, id, sound("none")), "device_unreachable", "unsupported_operation");
   expect(error.hint ?? "").toMatch(/developer/i);
-  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 });
 
 test("reload: ended and started anew, by either way of stopping; without a package there is none", async () => {
   const reloads = (["plain", "xml", "absent"] as const).map(async (exitApp) => {
     const { set, id } = await start({ exitApp });
-    await refuse(daemon, "reload", { id }, "dev_package_missing");
+    await refuse(daemon, "reloadPackage", { id }, "dev_package_missing");
     set.apps.push(app("dev", "Fjord", "appl", "2.1.9"));
     set.active = set.apps.at(-1) ?? null;
     set.forget();
-    const { app: again } = await succeed(daemon, "reload", { id });
+    const { app: again } = await succeed(daemon, "reloadPackage", { id });
     expect(again).toMatchObject({ type: "dev", platform_id: "dev", name: "Fjord" });
     expect(set.active).toMatchObject({ id: "dev" });
     const launched = set.commands.filter((command) => command.startsWith("/launch/dev"));

@@ -45,11 +45,11 @@ test.concurrent("every key of the spec against a television", async () => {
     set.forget();
     set.facts.set("power-mode", key === "power-on" ? "Ready" : "PowerOn");
     if (name === null) {
-      const answered = await ask(daemon, "key", { id, body: { key } });
+      const answered = await ask(daemon, "pressKey", { id, body: { key } });
       if (answered.status !== 200) refused(answered, "unsupported_key");
       continue;
     }
-    expect((await succeed(daemon, "key", { id, body: { key } })).key).toBe(key);
+    expect((await succeed(daemon, "pressKey", { id, body: { key } })).key).toBe(key);
     expect([key, ...set.commands]).toEqual([key, `/keypress/${name}`]);
   }
 });
@@ -58,7 +58,7 @@ test.concurrent("every key of the spec against a stick: what a television alone 
   const { set, id } = await start({ kind: "stick" });
   for (const [key, name] of Object.entries(keys)) {
     set.forget();
-    const answered = await ask(daemon, "key", { id, body: { key } });
+    const answered = await ask(daemon, "pressKey", { id, body: { key } });
     if (/^(volume|mute|channel|input)/.test(key) || name === null) {
       refused(answered, "unsupported_key");
       expect([key, ...set.commands]).toEqual([key]);
@@ -90,7 +90,7 @@ test.concurrent("what is no key is refused, and nothing is sent", async () => {
     "toString",
     "\u0000",
   ]) {
-    const answered = await ask(daemon, "key", { id, body: { key } });
+    const answered = await ask(daemon, "pressKey", { id, body: { key } });
     refused(answered, "invalid_key", "invalid_payload");
   }
   for (const body of [
@@ -104,10 +104,16 @@ test.concurrent("what is no key is refused, and nothing is sent", async () => {
     "home",
     { key: "home", hold: true },
   ]) {
-    await refuse(daemon, "key", { id, body }, "invalid_payload", "invalid_key");
+    await refuse(daemon, "pressKey", { id, body }, "invalid_payload", "invalid_key");
   }
-  await refuse(daemon, "key", { id, body: { key: "literal:a\u0007b" } }, "invalid_payload", "invalid_key");
-  await refuse(daemon, "key", { id, body: { key: `literal:${"a".repeat(1_025)}` } }, "invalid_payload", "invalid_key");
+  await refuse(daemon, "pressKey", { id, body: { key: "literal:a\u0007b" } }, "invalid_payload", "invalid_key");
+  await refuse(
+    daemon,
+    "pressKey",
+    { id, body: { key: `literal:${"a".repeat(1_025)}` } },
+    "invalid_payload",
+    "invalid_key",
+  );
   expect(set.commands).toEqual([]);
 });
 
@@ -123,13 +129,13 @@ test.concurrent("play plays and pause pauses, whatever the set was doing", async
     ["pause", "play-pause", "play"],
   ]) {
     set.playback = { state: before ?? "", plugin: "12", position: 61_000, duration: 5_400_000, live: false };
-    await succeed(daemon, "key", { id, body: { key } });
+    await succeed(daemon, "pressKey", { id, body: { key } });
     expect([before, key, set.playback.state]).toEqual([before, key, after]);
   }
   // Nothing to look at: the key is sent all the same.
   set.broken.set("/query/media-player", { status: 403 });
   set.forget();
-  await succeed(daemon, "key", { id, body: { key: "pause" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "pause" } });
   expect(set.commands).toEqual(["/keypress/Play"]);
 });
 
@@ -152,7 +158,7 @@ test.concurrent("text goes character by character, exactly encoded, however the 
     styles.map(async (style) => {
       const { set, id } = await start({ style });
       set.forget();
-      expect((await succeed(daemon, "key", { id, body: { key: `literal:${text}` } })).key).toBe(`literal:${text}`);
+      expect((await succeed(daemon, "pressKey", { id, body: { key: `literal:${text}` } })).key).toBe(`literal:${text}`);
       const sent = set.wire.requests.filter((request) => request.method === "POST");
       const lines = sent.map((request) => request.head.split("\r\n")[0]);
       expect(lines).toEqual(letters.map((letter) => `POST ${letter} HTTP/1.1`));
@@ -166,7 +172,7 @@ test.concurrent("characters that trip an encoder: reserved, combining, right to 
     odd.map(async (characters) => {
       const { set, id } = await start();
       set.forget();
-      await succeed(daemon, "key", { id, body: { key: `literal:${characters}` } });
+      await succeed(daemon, "pressKey", { id, body: { key: `literal:${characters}` } });
       const typed = set.commands.map((command) => decodeURIComponent(command.replace("/keypress/Lit_", "")));
       expect(typed).toEqual([...characters]);
       for (const command of set.commands)
@@ -179,9 +185,9 @@ test.concurrent("a set that keeps the connection open and tells no length of an 
   const { set, id } = await start({ style: { lengthless: true } });
   set.forget();
   const started = performance.now();
-  await succeed(daemon, "key", { id, body: { key: "up" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "up" } });
   expect(performance.now() - started).toBeLessThan(1_000);
-  await succeed(daemon, "sequence", { id, body: { keys: ["left", "right"], delay_ms: 0 } });
+  await succeed(daemon, "pressKeys", { id, body: { keys: ["left", "right"], delay_ms: 0 } });
   expect(set.commands).toEqual(["/keypress/Up", "/keypress/Left", "/keypress/Right"]);
 });
 
@@ -189,7 +195,7 @@ test.concurrent("a set that keeps the connection open and tells no length of an 
 test("a set that hangs up after each answer without a word takes every key once", async () => {
   const { set, id } = await start({ style: { close: "rude" } });
   set.forget();
-  for (const key of ["up", "down", "left"]) await succeed(daemon, "key", { id, body: { key } });
-  await succeed(daemon, "sequence", { id, body: { keys: ["up", "up", "select"], delay_ms: 0 } });
+  for (const key of ["up", "down", "left"]) await succeed(daemon, "pressKey", { id, body: { key } });
+  await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up", "select"], delay_ms: 0 } });
   expect(set.commands).toEqual(["Up", "Down", "Left", "Up", "Up", "Select"].map((name) => `/keypress/${name}`));
 });

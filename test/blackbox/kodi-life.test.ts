@@ -64,28 +64,28 @@ describe("a Kodi whose process has ended while its machine answers", () => {
       expect(await within(1_500, () => power(id))).toBe("off");
       expect(await succeed(daemon, "getDevice", { id })).toMatchObject({ status: "offline", power: "off" });
       for (const [name, body] of [
-        ["key", { key: "left" }],
-        ["launch", { app: "plugin.video.youtube" }],
-        ["sequence", { keys: ["left", "right"], delay_ms: 0 }],
+        ["pressKey", { key: "left" }],
+        ["launchApp", { app: "plugin.video.youtube" }],
+        ["pressKeys", { keys: ["left", "right"], delay_ms: 0 }],
       ] as const) {
         const { message, hint } = await within(1_500, () => refuse(daemon, name, { id, body }, "device_unreachable"));
         expect(message).toContain("does not run");
         expect(hint).toContain("Start Kodi");
       }
       // What would leave it off has nothing to do.
-      await within(1_500, () => succeed(daemon, "key", { id, body: { key: "power-off" } }));
-      expect((await within(1_500, () => succeed(daemon, "stop", { id }))).app).toBeNull();
+      await within(1_500, () => succeed(daemon, "pressKey", { id, body: { key: "power-off" } }));
+      expect((await within(1_500, () => succeed(daemon, "stopApp", { id }))).app).toBeNull();
       expect(heard.count()).toBe(0);
       // Who wants it called has it called, for a while, and is told how it is.
       const { message } = await within(12_000, () =>
-        refuse(daemon, "key", { id, body: { key: "power-on" } }, "device_unreachable"),
+        refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "device_unreachable"),
       );
       expect(message).toContain("does not run");
       expect(heard.count()).toBeGreaterThan(0);
       await heard.stop();
       await set.start();
       expect(await power(id)).toBe("on");
-      await succeed(daemon, "key", { id, body: { key: "left" } });
+      await succeed(daemon, "pressKey", { id, body: { key: "left" } });
     }, 40_000);
 
   test("quits, and is off at once; started again, it is driven again", async () => {
@@ -94,7 +94,7 @@ describe("a Kodi whose process has ended while its machine answers", () => {
     await until("it is followed", () => set.state.clients.websocket === 1);
     await set.end("quit");
     expect(await within(1_500, () => power(id))).toBe("off");
-    await within(1_500, () => refuse(daemon, "key", { id, body: { key: "left" } }, "device_unreachable"));
+    await within(1_500, () => refuse(daemon, "pressKey", { id, body: { key: "left" } }, "device_unreachable"));
     await set.wake();
     await until("it is on", async () => (await power(id)) === "on");
   }, 20_000);
@@ -107,15 +107,15 @@ describe("a Kodi whose process has ended while its machine answers", () => {
       "its hardware's address is known",
       async () => (await succeed(daemon, "getDevice", { id })).mac !== null,
     );
-    await succeed(daemon, "key", { id, body: { key: "power-off" } });
+    await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
     await until("it sleeps", () => set.state.power === "asleep");
-    await succeed(daemon, "launch", { id, body: { app: "plugin.video.youtube" } });
+    await succeed(daemon, "launchApp", { id, body: { app: "plugin.video.youtube" } });
     expect([set.state.power, await power(id)]).toEqual(["on", "on"]);
   }, 40_000);
 });
 
 describe("typing", () => {
-  const literal = (id: string, text: string) => succeed(daemon, "key", { id, body: { key: `literal:${text}` } });
+  const literal = (id: string, text: string) => succeed(daemon, "pressKey", { id, body: { key: `literal:${text}` } });
 
   for (const followed of [true, false])
     test(`goes on behind what stands there (${followed ? "followed" : "not followed"})`, async () => {
@@ -129,7 +129,7 @@ describe("typing", () => {
       expect(set.state.dialog).toBe("keyboard");
       // The next keyboard has nothing of the last.
       set.closeDialog();
-      await refuse(daemon, "key", { id, body: { key: "literal:x" } }, "device_refused");
+      await refuse(daemon, "pressKey", { id, body: { key: "literal:x" } }, "device_refused");
       set.openDialog("keyboard");
       await literal(id, "new");
       expect(set.text).toBe("new");
@@ -139,18 +139,18 @@ describe("typing", () => {
     const { set, id } = await add();
     set.openDialog("keyboard");
     const keys = ["literal:a", "literal:b", "down", "literal:c d", "up", "literal:e"];
-    expect((await succeed(daemon, "sequence", { id, body: { keys, delay_ms: 0 } })).sent).toBe(6);
+    expect((await succeed(daemon, "pressKeys", { id, body: { keys, delay_ms: 0 } })).sent).toBe(6);
     expect(set.text).toBe("abc de");
     set.closeDialog();
     set.openDialog("keyboard");
-    await succeed(daemon, "sequence", { id, body: { keys: ["literal:x", "literal:y"], delay_ms: 20 } });
+    await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:x", "literal:y"], delay_ms: 20 } });
     expect(set.text).toBe("xy");
   }, 20_000);
 
   test("numbers are typed alike", async () => {
     const { set, id } = await add();
     set.openDialog("number");
-    await succeed(daemon, "sequence", { id, body: { keys: ["literal:1", "literal:2", "literal:34"], delay_ms: 0 } });
+    await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:1", "literal:2", "literal:34"], delay_ms: 0 } });
     expect(set.text).toBe("1234");
   }, 20_000);
 });
@@ -159,7 +159,9 @@ describe("pairing with a Kodi that asks for no login", () => {
   for (const body of [undefined, {}, { user: "kodi", password: "guess-71" }, { pin: "1234" }])
     test(`says so at once, and keeps nothing (${JSON.stringify(body)})`, async () => {
       const { id } = await add();
-      const { message } = await within(1_500, () => refuse(daemon, "pair", { id, body }, "unsupported_operation"));
+      const { message } = await within(1_500, () =>
+        refuse(daemon, "pairDevice", { id, body }, "unsupported_operation"),
+      );
       expect(message).toContain("needs no pairing");
       expect(
         await Bun.file(`${daemon.stateFolder}/credentials.json`)
@@ -173,11 +175,11 @@ describe("pairing with a Kodi that asks for no login", () => {
   test("one that asks for a login says that it does, and takes the right one", async () => {
     const { id } = await add({ password: "right-71" });
     expect((await succeed(daemon, "getDevice", { id })).access).toBe("unpaired");
-    expect((await refuse(daemon, "pair", { id }, "pairing_failed")).message).toContain("a name and a password");
-    expect((await refuse(daemon, "pair", { id, body: { password: "wrong" } }, "pairing_failed")).message).toContain(
-      "refused",
-    );
-    await succeed(daemon, "pair", { id, body: { password: "right-71" } });
+    expect((await refuse(daemon, "pairDevice", { id }, "pairing_failed")).message).toContain("a name and a password");
+    expect(
+      (await refuse(daemon, "pairDevice", { id, body: { password: "wrong" } }, "pairing_failed")).message,
+    ).toContain("refused");
+    await succeed(daemon, "pairDevice", { id, body: { password: "right-71" } });
     expect(await power(id)).toBe("on");
     expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
   }, 20_000);
@@ -186,7 +188,7 @@ describe("pairing with a Kodi that asks for no login", () => {
     const { set, id } = await add({ password: "right-71" });
     await set.stop();
     const { message } = await within(3_000, () =>
-      refuse(daemon, "pair", { id, body: { password: "x" } }, "device_unreachable"),
+      refuse(daemon, "pairDevice", { id, body: { password: "x" } }, "device_unreachable"),
     );
     expect(message).toContain("does not run");
   }, 20_000);
@@ -197,7 +199,7 @@ describe("hints are true on the device that gives them", () => {
     const { id } = await add();
     const { hint } = await refuse(
       daemon,
-      "key",
+      "pressKey",
       { id, body: { key: "channel-up" } },
       "unsupported_key",
       "device_refused",
@@ -207,10 +209,10 @@ describe("hints are true on the device that gives them", () => {
 
   test("with one, the key that it names opens a channel", async () => {
     const { set, id } = await add({ channels: [{ id: 1, number: 1, name: "One" }] });
-    const { hint } = await refuse(daemon, "key", { id, body: { key: "channel-up" } }, "device_refused");
+    const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "channel-up" } }, "device_refused");
     expect(hint).toContain("zapd key input-tuner");
-    await succeed(daemon, "key", { id, body: { key: "input-tuner" } });
-    await succeed(daemon, "key", { id, body: { key: "channel-up" } });
+    await succeed(daemon, "pressKey", { id, body: { key: "input-tuner" } });
+    await succeed(daemon, "pressKey", { id, body: { key: "channel-up" } });
     expect(set.state.playback?.channel).toBe(1);
   }, 20_000);
 });

@@ -49,7 +49,7 @@ async function areApart(daemon: TestDaemon, sets: readonly (readonly [KodiSimula
   for (const [set, id] of sets) {
     const presses = () => sets.map(([one]) => one.calls.filter(({ method }) => method === "Input.Left").length);
     const before = presses();
-    await succeed(daemon, "key", { id, body: { key: "left" } });
+    await succeed(daemon, "pressKey", { id, body: { key: "left" } });
     expect(presses()).toEqual(before.map((count, at) => count + (sets[at]?.[0] === set ? 1 : 0)));
   }
 }
@@ -62,7 +62,7 @@ describe("two Kodis on one machine", () => {
     const one = await kodi({ host, mac, name: "Wall" });
     const other = await kodi({ host, mac, name: "Desk" });
     const daemon = await start();
-    const { devices } = await succeed(daemon, "discover");
+    const { devices } = await succeed(daemon, "discoverDevices");
     expect(
       devices.map(({ name, host, port }) => ({ name, host, port })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ).toEqual([
@@ -75,7 +75,7 @@ describe("two Kodis on one machine", () => {
     ]);
     // Both have been followed, each over the socket that it announces.
     await until("both are followed", () => [one, other].every((set) => set.state.clients.websocket === 1));
-    expect((await succeed(daemon, "discover")).devices.length).toBe(2);
+    expect((await succeed(daemon, "discoverDevices")).devices.length).toBe(2);
     expect((await succeed(daemon, "listDevices")).length).toBe(2);
   }, 40_000);
 
@@ -109,12 +109,12 @@ describe("two Kodis on one machine", () => {
     const one = await kodi({ host, mac, name: "Stays" });
     const other = await kodi({ host, mac, name: "Goes" });
     const daemon = await start();
-    await succeed(daemon, "discover");
+    await succeed(daemon, "discoverDevices");
     for (const id of ["Stays", "Goes"]) await succeed(daemon, "getState", { id });
     await other.end("crash");
     expect((await succeed(daemon, "getState", { id: "Goes" })).state.power).toBe("off");
     expect((await succeed(daemon, "getState", { id: "Stays" })).state.power).toBe("on");
-    await succeed(daemon, "key", { id: "Stays", body: { key: "left" } });
+    await succeed(daemon, "pressKey", { id: "Stays", body: { key: "left" } });
     expect(one.calls.some(({ method }) => method === "Input.Left")).toBe(true);
   }, 30_000);
 });
@@ -152,7 +152,7 @@ describe("one Kodi at its two ports is one device", () => {
       const set = await kodi({ host: newHost(), mdns });
       const hosts = [`${set.host}:${set.port}`, `${set.host}:${set.ports.tcp}`];
       const daemon = await start({ discovery: { hosts } });
-      expect((await succeed(daemon, "discover")).devices.map(({ port }) => port)).toEqual([set.port]);
+      expect((await succeed(daemon, "discoverDevices")).devices.map(({ port }) => port)).toEqual([set.port]);
       expect((await succeed(daemon, "listDevices")).length).toBe(1);
     }, 30_000);
   }

@@ -30,7 +30,7 @@ afterAll(async () => {
 test("names, the default device, and what removing one does", async () => {
   const daemon = await serve();
   await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
-  await refuse(daemon, "key", { id: "default", body: { key: "home" } }, "default_device_missing");
+  await refuse(daemon, "pressKey", { id: "default", body: { key: "home" } }, "default_device_missing");
   expect((await succeed(daemon, "status")).default_device).toBeNull();
   const [one, two] = [await start({ name: "Wohnzimmer" }), await start({ name: "Wohnzimmer" })];
   const first = await add(daemon, one);
@@ -40,7 +40,7 @@ test("names, the default device, and what removing one does", async () => {
   await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
 
   await succeed(daemon, "patchConfig", { body: { "daemon.default_device": "wohnzimmer 2" } });
-  await succeed(daemon, "key", { id: "default", body: { key: "up" } });
+  await succeed(daemon, "pressKey", { id: "default", body: { key: "up" } });
   expect([one.commands, two.commands]).toEqual([[], ["/keypress/Up"]]);
   expect((await succeed(daemon, "status")).default_device).toBe("Wohnzimmer 2");
   expect((await succeed(daemon, "listDevices")).map((device) => device.is_default).sort()).toEqual([false, true]);
@@ -74,7 +74,13 @@ test("names, the default device, and what removing one does", async () => {
     await refuse(daemon, name, { id: second.id }, "device_not_found");
   }
   two.forget();
-  await refuse(daemon, "key", { id: "default", body: { key: "up" } }, "default_device_missing", "device_not_found");
+  await refuse(
+    daemon,
+    "pressKey",
+    { id: "default", body: { key: "up" } },
+    "default_device_missing",
+    "device_not_found",
+  );
   expect(two.wire.requests).toEqual([]);
   expect((await add(daemon, two)).id).toBe(second.id);
 });
@@ -100,11 +106,11 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
   await sleeper.sleep();
   const body = { keys: Array.from({ length: 200 }, () => "up"), delay_ms: 100 };
   const calls = [
-    daemon.api("POST", at("sequence", { id: one.id }), body),
-    daemon.api("POST", at("sequence", { id: one.id }), { keys: ["down", "down"], delay_ms: 0 }),
+    daemon.api("POST", at("pressKeys", { id: one.id }), body),
+    daemon.api("POST", at("pressKeys", { id: one.id }), { keys: ["down", "down"], delay_ms: 0 }),
     daemon.api("GET", at("listApps", { id: two.id })),
     install(daemon, three.id, sound("end")),
-    daemon.api("POST", at("key", { id: four.id }), { key: "power-on" }),
+    daemon.api("POST", at("pressKey", { id: four.id }), { key: "power-on" }),
   ].map((call) => call.catch((error: Error) => error));
   await until(
     "all under way",

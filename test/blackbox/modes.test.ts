@@ -65,25 +65,25 @@ test("enabled: all operations, each answer within its schema", async () => {
   expect(platform).toBe("roku");
   expect(apps).toHaveLength(tv.apps.length);
   expect(new Set(apps.map((one) => one.id)).size).toBe(apps.length);
-  expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).app.platform_id).toBe("12");
-  expect((await succeed(daemon, "stop", { id })).app?.id).toBe("netflix");
-  expect((await succeed(daemon, "refresh", { id, body: { clear: true } })).cleared).toBe(true);
-  expect((await succeed(daemon, "key", { id, body: { key: "home" } })).key).toBe("home");
-  const sequence = await succeed(daemon, "sequence", { id, body: { keys: ["up", "down"], delay_ms: 1 } });
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).app.platform_id).toBe("12");
+  expect((await succeed(daemon, "stopApp", { id })).app?.id).toBe("netflix");
+  expect((await succeed(daemon, "refreshApps", { id, body: { clear: true } })).cleared).toBe(true);
+  expect((await succeed(daemon, "pressKey", { id, body: { key: "home" } })).key).toBe("home");
+  const sequence = await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 1 } });
   expect(sequence).toMatchObject({ keys: ["up", "down"], delay_ms: 1, sent: 2 });
 
   const { config } = await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": tv.installer.password } });
   expect(config.dev.vendor_password).toBe("[redacted]");
-  const installed = accepted("install", await install(daemon, id, sound("modes")));
+  const installed = accepted("installPackage", await install(daemon, id, sound("modes")));
   expect(installed.package).toMatchObject({ name: "Fjord", version: "2.1.9", files: 4 });
-  expect((await succeed(daemon, "reload", { id })).app.type).toBe("dev");
+  expect((await succeed(daemon, "reloadPackage", { id })).app.type).toBe("dev");
   expect((await succeed(daemon, "readLogs", { id })).lines).toContain("Grüße 📺 vom Fjord");
 
   expect((await succeed(daemon, "status")).default_device).toBe("Büro 2");
   expect((await succeed(daemon, "readConfig")).dev.vendor_password).toBe("[redacted]");
   expect((await succeed(daemon, "reloadConfig")).restart_required).toEqual([]);
   expect((await succeed(daemon, "health")).status).toBe("ok");
-  expect((await succeed(daemon, "discover")).devices).toBeArray();
+  expect((await succeed(daemon, "discoverDevices")).devices).toBeArray();
 });
 
 test("limited: what still works works, and the rest names the setting", async () => {
@@ -94,31 +94,31 @@ test("limited: what still works works, and the rest names the setting", async ()
   set.active = set.apps.find((one) => one.id === "837") ?? null;
   const { state } = await succeed(daemon, "getState", { id });
   expect(state).toMatchObject({ power: "on", app: { id: "youtube" }, playback: null, volume: null });
-  for (const name of ["listApps", "refresh", "stop", "reload"] as const) {
+  for (const name of ["listApps", "refreshApps", "stopApp", "reloadPackage"] as const) {
     expect((await refuse(daemon, name, { id }, "device_refused")).hint).toMatch(setting);
   }
   for (const key of ["home", "power-off", "literal:x"]) {
-    expect((await refuse(daemon, "key", { id, body: { key } }, "device_refused")).hint).toMatch(setting);
+    expect((await refuse(daemon, "pressKey", { id, body: { key } }, "device_refused")).hint).toMatch(setting);
   }
   const sequence = await refuse(
     daemon,
-    "sequence",
+    "pressKeys",
     { id, body: { keys: ["up", "up", "up"], delay_ms: 0 } },
     "device_refused",
   );
   expect(sequence.message).toMatch(/\b0 of 3\b/);
   for (const app of ["12", "netflix"]) {
-    expect((await refuse(daemon, "launch", { id, body: { app } }, "device_refused")).hint).toMatch(setting);
+    expect((await refuse(daemon, "launchApp", { id, body: { app } }, "device_refused")).hint).toMatch(setting);
   }
   expect(set.commands).toContain("/launch/12");
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
   set.limitedLaunch = true;
-  expect(await succeed(daemon, "launch", { id, body: { app: "12" } })).toMatchObject({
+  expect(await succeed(daemon, "launchApp", { id, body: { app: "12" } })).toMatchObject({
     app: { platform_id: "12" },
     confirmed: true,
   });
   // The developer page is another door, and stays open.
-  accepted("install", await install(daemon, id, sound("limited")));
+  accepted("installPackage", await install(daemon, id, sound("limited")));
   expect(set.installer.uploads).toHaveLength(1);
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
 });
@@ -128,7 +128,7 @@ test("disabled: known by its description, refused with the setting, well again w
   const device = await add(daemon, set);
   expect(device).toMatchObject({ access: "disabled", serial: set.serial, name: "Bad", manufacturer: "Norwood" });
   const { id } = device;
-  for (const name of ["listApps", "refresh", "stop", "reload"] as const) {
+  for (const name of ["listApps", "refreshApps", "stopApp", "reloadPackage"] as const) {
     expect((await refuse(daemon, name, { id }, "device_refused")).hint).toMatch(setting);
   }
   const state = await ask(daemon, "getState", { id });
@@ -136,14 +136,14 @@ test("disabled: known by its description, refused with the setting, well again w
     expect(accepted("getState", state).state).toMatchObject({ app: null, playback: null, volume: null });
   else expect(refused(state, "device_refused").hint).toMatch(setting);
   for (const key of ["home", "literal:x"]) {
-    expect((await refuse(daemon, "key", { id, body: { key } }, "device_refused")).hint).toMatch(setting);
+    expect((await refuse(daemon, "pressKey", { id, body: { key } }, "device_refused")).hint).toMatch(setting);
   }
-  await refuse(daemon, "launch", { id, body: { app: "12" } }, "device_refused");
-  await refuse(daemon, "sequence", { id, body: { keys: ["up"] } }, "device_refused");
+  await refuse(daemon, "launchApp", { id, body: { app: "12" } }, "device_refused");
+  await refuse(daemon, "pressKeys", { id, body: { keys: ["up"] } }, "device_refused");
   expect(set.active).toBeNull();
 
   set.facts.set("ecp-setting-mode", "enabled");
-  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
   await succeed(daemon, "getState", { id });
   // What a set tells on the way is kept a moment later.
   await until("the new access", async () => (await succeed(daemon, "getDevice", { id })).access === "full");
@@ -152,7 +152,7 @@ test("disabled: known by its description, refused with the setting, well again w
   expect(well.capabilities).toContain("keys");
 
   set.facts.set("ecp-setting-mode", "limited");
-  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_refused");
+  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_refused");
   await until("the new access", async () => (await succeed(daemon, "getDevice", { id })).access === "limited");
 });
 
@@ -212,7 +212,7 @@ test("T12 what a set calls itself is made fit: controls, direction marks, lines,
     expect(name.toLowerCase()).not.toBe("default");
     expect((await succeed(daemon, "getDevice", { id: name })).serial).toBe(set.serial);
     set.broken.set("/keypress/Home", { status: 403 });
-    await refuse(daemon, "key", { id: name, body: { key: "home" } }, "device_refused");
+    await refuse(daemon, "pressKey", { id: name, body: { key: "home" } }, "device_refused");
   }
   const lines = daemon.log().trim().split("\n");
   for (const line of lines) {

@@ -47,7 +47,7 @@ async function movedSet(): Promise<{ id: string; now: FakeRoku; was: FakeRoku }>
 
 test("a key is pressed where the set is now, once, by the call that missed it", async () => {
   const { id, now } = await movedSet();
-  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
   expect(now.commands).toEqual(["/keypress/Home"]);
   expect(await succeed(daemon, "getDevice", { id })).toMatchObject({
     host: now.host,
@@ -58,23 +58,23 @@ test("a key is pressed where the set is now, once, by the call that missed it", 
 
 test("so are a sequence, a launch and a read", async () => {
   for (const [name, body] of [
-    ["sequence", { keys: ["up", "down", "literal:a"], delay_ms: 0 }],
-    ["launch", { app: "12" }],
+    ["pressKeys", { keys: ["up", "down", "literal:a"], delay_ms: 0 }],
+    ["launchApp", { app: "12" }],
     ["getState", undefined],
-    ["refresh", undefined],
+    ["refreshApps", undefined],
   ] as const) {
     const { id, now } = await movedSet();
     await succeed(daemon, name, { id, ...(body && { body }) });
     expect(await succeed(daemon, "getDevice", { id })).toMatchObject({ host: now.host });
-    if (name === "sequence") expect(now.commands).toEqual(["/keypress/Up", "/keypress/Down", "/keypress/Lit_a"]);
-    if (name === "launch") expect(now.commands).toEqual(["/launch/12"]);
+    if (name === "pressKeys") expect(now.commands).toEqual(["/keypress/Up", "/keypress/Down", "/keypress/Lit_a"]);
+    if (name === "launchApp") expect(now.commands).toEqual(["/launch/12"]);
   }
 });
 
 test("a set whose address another has by now is driven where it is, and the other one is not", async () => {
   const { id, now, was } = await movedSet();
   const stranger = await start({ host: was.host, port: was.port });
-  await succeed(daemon, "key", { id, body: { key: "left" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "left" } });
   expect([now.commands, stranger.commands]).toEqual([["/keypress/Left"], []]);
 });
 
@@ -82,28 +82,35 @@ test("it is looked for a second time by the next command, however short a time a
   const was = await start();
   const { id } = await add(daemon, was);
   await was.stop();
-  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable");
+  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable");
   const now = await start(twin(was));
   await heard(now);
-  await succeed(daemon, "key", { id, body: { key: "up" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "up" } });
   expect(now.commands).toEqual(["/keypress/Up"]);
 });
 
 test("many commands at once to a moved set are each sent once, in their order", async () => {
   const { id, now } = await movedSet();
   const keys = ["up", "down", "left", "right"];
-  await Promise.all(keys.map((key) => succeed(daemon, "key", { id, body: { key } })));
+  await Promise.all(keys.map((key) => succeed(daemon, "pressKey", { id, body: { key } })));
   expect(now.commands).toEqual(["/keypress/Up", "/keypress/Down", "/keypress/Left", "/keypress/Right"]);
 });
 
 test("a command that may have reached the set is not sent anywhere again", async () => {
   const was = await start();
   const { id } = await add(daemon, was);
-  await succeed(daemon, "key", { id, body: { key: "up" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "up" } });
   was.broken.set("/keypress/Home", "reset");
   const now = await start(twin(was));
   await heard(now);
-  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_error", "device_timeout", "device_unreachable");
+  await refuse(
+    daemon,
+    "pressKey",
+    { id, body: { key: "home" } },
+    "device_error",
+    "device_timeout",
+    "device_unreachable",
+  );
   expect(now.commands).toEqual([]);
 });
 
@@ -114,7 +121,7 @@ test("a set that is nowhere costs no more than one answer more, and one that is 
   const { id } = await add(daemon, fake);
   await fake.stop();
   const began = performance.now();
-  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable");
+  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable");
   expect(performance.now() - began).toBeLessThan(3_500);
   expect(voice.searches).toBeGreaterThan(0);
   const sleeper = await start();
@@ -136,7 +143,7 @@ test("sets that changed their addresses with one another are each driven under t
   const here = await start({ ...twin(one), host: places[1].host, port: places[1].port });
   const there = await start({ ...twin(two), host: places[0].host, port: places[0].port });
   await Promise.all([heard(here), heard(there)]);
-  await succeed(daemon, "key", { id: left.id, body: { key: "left" } });
-  await succeed(daemon, "key", { id: right.id, body: { key: "right" } });
+  await succeed(daemon, "pressKey", { id: left.id, body: { key: "left" } });
+  await succeed(daemon, "pressKey", { id: right.id, body: { key: "right" } });
   expect([here.commands, there.commands]).toEqual([["/keypress/Left"], ["/keypress/Right"]]);
 });

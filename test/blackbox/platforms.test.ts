@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
-const press = (id: string, key: string) => succeed(daemon, "key", { id, body: { key } });
+const press = (id: string, key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 
 async function webos(name: string, options: object = {}): Promise<{ set: WebosSimulator; id: string }> {
   const set = createWebosSimulator({
@@ -46,12 +46,12 @@ describe("an LG set", () => {
   test("one story: unpaired, denied, accepted; turned off, silent, woken by the next command", async () => {
     const { set, id } = await webos("Story", { socketsCloseMs: 30_000 });
     expect((await succeed(daemon, "getDevice", { id })).access).toBe("unpaired");
-    const { hint } = await refuse(daemon, "launch", { id, body: { app: "netflix" } }, "pairing_required");
+    const { hint } = await refuse(daemon, "launchApp", { id, body: { app: "netflix" } }, "pairing_required");
     expect(hint).toContain("zapd pair");
     set.setPrompting("deny");
-    expect((await refuse(daemon, "pair", { id }, "pairing_failed")).message).toContain("denied");
+    expect((await refuse(daemon, "pairDevice", { id }, "pairing_failed")).message).toContain("denied");
     set.setPrompting("accept");
-    expect((await succeed(daemon, "pair", { id })).device.access).toBe("full");
+    expect((await succeed(daemon, "pairDevice", { id })).device.access).toBe("full");
     expect(set.received.prompts.length).toBe(2);
     expect((await state(id)).power).toBe("on");
     await until("its addresses are known", async () =>
@@ -63,9 +63,9 @@ describe("an LG set", () => {
     expect(set.state.power).toBe("standby");
     // Nothing to do, and nothing that turns it on.
     await press(id, "power-off");
-    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
     expect(set.state.power).toBe("standby");
-    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
     expect(set.state).toMatchObject({ power: "on", activeApp: "netflix" });
     expect((await state(id)).app?.id).toBe("netflix");
     expect(set.received.prompts.length).toBe(2);
@@ -73,20 +73,20 @@ describe("an LG set", () => {
 
   test("in a standby that goes on answering: it says so, and the next command wakes it, however long that takes", async () => {
     const { set, id } = await webos("Quick", { standby: "active-standby", bootMs: 6_000 });
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     await state(id);
     await press(id, "power-off");
     expect((await state(id)).power).toBe("standby");
-    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
     expect(set.state.power).toBe("standby");
-    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
     expect((await state(id)).power).toBe("on");
     await press(id, "literal:a");
   }, 40_000);
 
   test("a sleeping set is left alone: nobody asks, nobody calls", async () => {
     const { set, id } = await webos("Sleeper");
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     await state(id);
     await set.powerOff();
     await until("it is off", async () => (await state(id)).power === "off");
@@ -101,7 +101,7 @@ describe("an LG set", () => {
 
 test("secrets of two platforms are in their own file, for the user alone, and nowhere else", async () => {
   const { set, id } = await webos("Keeper");
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   const password = "canary-popcorn-77";
   const cinema = createKodiSimulator({ name: "Vault", host: freeHost(), port: 0, tcpPort: 0, mdns: false, password });
   await cinema.start();
@@ -111,8 +111,8 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   });
   expect(added.access).toBe("unpaired");
   await refuse(daemon, "getState", { id: added.id }, "pairing_required");
-  await refuse(daemon, "pair", { id: added.id, body: { password: `${password}x` } }, "pairing_failed");
-  await succeed(daemon, "pair", { id: added.id, body: { pin: password } });
+  await refuse(daemon, "pairDevice", { id: added.id, body: { password: `${password}x` } }, "pairing_failed");
+  await succeed(daemon, "pairDevice", { id: added.id, body: { pin: password } });
   expect((await state(added.id)).power).toBe("on");
   await press(added.id, "home");
   await press(id, "home");
@@ -158,7 +158,7 @@ test("fifty sets of three platforms, half of them asleep: the list and the awake
     });
     await set.start();
     const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });
-    await succeed(house, "pair", { id });
+    await succeed(house, "pairDevice", { id });
     return { id, sleep: () => set.powerOff(), stop: () => set.stop() };
   };
   const sets = await Promise.all(Array.from({ length: 50 }, (_, number) => one(number)));
@@ -175,7 +175,7 @@ test("fifty sets of three platforms, half of them asleep: the list and the awake
   };
   const awake = sets.filter((_set, at) => at % 2 === 0);
   const drive = () =>
-    Promise.all(awake.slice(0, 5).map(({ id }) => succeed(house, "key", { id, body: { key: "down" } })));
+    Promise.all(awake.slice(0, 5).map(({ id }) => succeed(house, "pressKey", { id, body: { key: "down" } })));
   await drive();
   const before = { list: await timed(() => succeed(house, "listDevices"), 15), keys: await timed(drive, 15) };
   await Promise.all(sets.filter((_set, at) => at % 2 === 1).map((set) => set.sleep()));

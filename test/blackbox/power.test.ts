@@ -1,5 +1,6 @@
 /** Power: on from standby, on from deep sleep by a magic packet, off, and what is said of a set that sleeps. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { add, refuse, succeed } from "./checked.ts";
 import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
@@ -24,7 +25,7 @@ afterAll(async () => {
   await Promise.all(fakes.map((fake) => fake.stop()));
 });
 
-const on = (id: string) => succeed(daemon, "key", { id, body: { key: "power-on" } });
+const on = (id: string) => succeed(daemon, "pressKey", { id, body: { key: "power-on" } });
 
 test.concurrent("from standby by its key, and a set that is on stays on", async () => {
   const { set, id } = await start();
@@ -35,10 +36,10 @@ test.concurrent("from standby by its key, and a set that is on stays on", async 
   await on(id);
   expect(set.facts.get("power-mode")).toBe("PowerOn");
   expect(set.wakes).toBe(0);
-  await succeed(daemon, "key", { id, body: { key: "power-off" } });
-  await succeed(daemon, "key", { id, body: { key: "power-off" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("standby");
-  await succeed(daemon, "key", { id, body: { key: "power" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "power" } });
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
 });
 
@@ -65,10 +66,10 @@ test.concurrent("off by its own word, it is off in its state, and every other co
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("off");
   expect((await succeed(daemon, "getDevice", { id })).status).toBe("offline");
   expect(set.wakes).toBe(0);
-  await succeed(daemon, "key", { id, body: { key: "power-off" } });
-  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(set.wakes).toBe(0);
-  await succeed(daemon, "launch", { id, body: { app: "12" } });
+  await succeed(daemon, "launchApp", { id, body: { app: "12" } });
   expect(set.wakes).toBeGreaterThan(0);
   expect(set.commands.slice(-2)).toEqual(["/keypress/PowerOn", "/launch/12"]);
 });
@@ -78,9 +79,9 @@ test.concurrent("silent though its last word was that it is on, it is called onl
   set.wakeMs = 3_600_000;
   await set.sleep();
   const started = performance.now();
-  await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
-  await refuse(daemon, "launch", { id, body: { app: "12" } }, "device_unreachable", "device_timeout");
-  await refuse(daemon, "sequence", { id, body: { keys: ["up", "down"] } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "launchApp", { id, body: { app: "12" } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "down"] } }, "device_unreachable", "device_timeout");
   expect(performance.now() - started).toBeLessThan(5_000);
   expect(set.wakes).toBeGreaterThan(0);
 });
@@ -89,7 +90,7 @@ test.concurrent("a sequence may begin with power-on, and waits for the set befor
   const { set, id } = await start();
   set.wakeMs = 400;
   await set.sleep();
-  const done = await succeed(daemon, "sequence", { id, body: { keys: ["power-on", "home", "right"], delay_ms: 50 } });
+  const done = await succeed(daemon, "pressKeys", { id, body: { keys: ["power-on", "home", "right"], delay_ms: 50 } });
   expect(done.sent).toBe(3);
   expect(set.commands.slice(-2)).toEqual(["/keypress/Home", "/keypress/Right"]);
 });
@@ -108,7 +109,7 @@ test.concurrent("a set that never wakes, and one whose hardware address nobody k
     }).catch(() => null),
     refuse(
       daemon,
-      "key",
+      "pressKey",
       { id: unknown.id, body: { key: "power-on" } },
       "device_unreachable",
       "unsupported_key",
@@ -117,5 +118,22 @@ test.concurrent("a set that never wakes, and one whose hardware address nobody k
   expect(lost.hint ?? "").not.toBe("");
   expect(performance.now() - started).toBeLessThan(6_000);
   // The one who asked has hung up: the line of the set is free again, and other devices never stood in it.
-  await refuse(daemon, "key", { id: never.id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+  await refuse(daemon, "pressKey", { id: never.id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+});
+
+test.concurrent("what is found says at once whether it is on, before anybody has asked it anything", async () => {
+  const sets = [new Map([["power-mode", "PowerOn"]]), new Map([["power-mode", "Ready"]])];
+  for (const [at, facts] of sets.entries()) {
+    const set = await FakeRoku.start({ facts: Object.fromEntries(facts) });
+    fakes.push(set);
+    expect((await add(daemon, set)).power).toBe(at === 0 ? "on" : "standby");
+  }
+  const kodi = createKodiSimulator({ name: "Den", mdns: false });
+  await kodi.start();
+  try {
+    const body = { host: kodi.host, port: kodi.port };
+    expect((await succeed(daemon, "addDevice", { body })).power).toBe("on");
+  } finally {
+    await kodi.stop();
+  }
 });

@@ -33,9 +33,9 @@ afterAll(async () => {
 /** What every set that was added must do afterwards. */
 async function obeys(set: FakeRoku, id: string): Promise<void> {
   set.forget();
-  await succeed(daemon, "key", { id, body: { key: "home" } });
-  await succeed(daemon, "sequence", { id, body: { keys: ["up", "down"], delay_ms: 0 } });
-  await succeed(daemon, "launch", { id, body: { app: "12" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 0 } });
+  await succeed(daemon, "launchApp", { id, body: { app: "12" } });
   await succeed(daemon, "getState", { id });
   expect(set.commands).toEqual(["/keypress/Home", "/keypress/Up", "/keypress/Down", "/launch/12"]);
 }
@@ -89,7 +89,7 @@ test.concurrent("a set that says no serial anywhere is known by its udn, and one
     set.broken.delete("/");
     await Bun.sleep(2_100);
     set.forget();
-    await refuse(daemon, "key", { id: device.id, body: { key: "home" } }, "device_unreachable");
+    await refuse(daemon, "pressKey", { id: device.id, body: { key: "home" } }, "device_unreachable");
     expect(set.commands).toEqual([]);
   }
 });
@@ -108,7 +108,7 @@ test.concurrent("a set that says nothing to know it by is told to be that, and a
 test.concurrent("a web page in the place of a list is an error, and no app is marked as gone for it", async () => {
   const set = await start();
   const { id } = await add(daemon, set);
-  const { apps } = await succeed(daemon, "refresh", { id });
+  const { apps } = await succeed(daemon, "refreshApps", { id });
   expect(apps.length).toBeGreaterThan(5);
   const pages = [
     "<html><body>Please wait</body></html>",
@@ -120,15 +120,15 @@ test.concurrent("a web page in the place of a list is an error, and no app is ma
   ];
   for (const body of pages) {
     set.broken.set("/query/apps", page(body));
-    expect([body, (await refuse(daemon, "refresh", { id }, "device_error")).code]).toEqual([body, "device_error"]);
+    expect([body, (await refuse(daemon, "refreshApps", { id }, "device_error")).code]).toEqual([body, "device_error"]);
     expect((await succeed(daemon, "listApps", { id })).apps.filter((one) => !one.installed)).toEqual([]);
   }
   set.broken.set("/query/apps", page("<apps/>"));
-  expect((await succeed(daemon, "refresh", { id })).removed.length).toBe(apps.length);
+  expect((await succeed(daemon, "refreshApps", { id })).removed.length).toBe(apps.length);
   // Nor is a page in the place of what is shown the home screen.
   set.broken.set("/query/active-app", page("<html><body>Please wait</body></html>"));
   set.broken.delete("/query/apps");
-  const { confirmed } = await succeed(daemon, "launch", { id, body: { app: "12" } });
+  const { confirmed } = await succeed(daemon, "launchApp", { id, body: { app: "12" } });
   expect(confirmed).toBeNull();
 });
 
@@ -151,7 +151,7 @@ test.concurrent("the charset that the header, the declaration or the first bytes
   };
   for (const [what, reply] of Object.entries(told)) {
     set.broken.set("/query/apps", reply);
-    const { apps } = await succeed(daemon, "refresh", { id });
+    const { apps } = await succeed(daemon, "refreshApps", { id });
     expect([what, apps.find((one) => one.platform_id === "4711")?.name]).toEqual([what, name]);
   }
 });
@@ -161,12 +161,12 @@ test.concurrent("more apps than a thousand are kept, every one of them", async (
     apps: Array.from({ length: 2_500 }, (_, at) => app(String(100_000 + at), `Channel ${at}`)),
   });
   const { id } = await add(daemon, set);
-  const { apps } = await succeed(daemon, "refresh", { id });
+  const { apps } = await succeed(daemon, "refreshApps", { id });
   expect(apps.filter((one) => one.installed).length).toBe(2_500);
-  expect((await succeed(daemon, "launch", { id, body: { app: "Channel 2499" } })).app.platform_id).toBe("102499");
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "Channel 2499" } })).app.platform_id).toBe("102499");
   // More than anyone has is told, and nothing is lost for it.
   set.apps = Array.from({ length: 6_000 }, (_, at) => app(String(at + 1), "x", null, null));
-  expect((await refuse(daemon, "refresh", { id }, "device_error")).message).toContain("6000 apps");
+  expect((await refuse(daemon, "refreshApps", { id }, "device_error")).message).toContain("6000 apps");
   expect((await succeed(daemon, "listApps", { id })).apps.filter((one) => one.installed).length).toBe(2_500);
 });
 
@@ -199,11 +199,11 @@ test.concurrent("names: exact, then without case, then & and + as words, and onl
     ["news (us)", "6"],
   ];
   for (const [said, meant] of wanted) {
-    const { app: launched } = await succeed(daemon, "launch", { id, body: { app: said } });
+    const { app: launched } = await succeed(daemon, "launchApp", { id, body: { app: said } });
     expect([said, launched.platform_id]).toEqual([said, meant]);
   }
   for (const said of ["News Us", "news-us!"])
-    await refuse(daemon, "launch", { id, body: { app: said } }, "ambiguous_app");
+    await refuse(daemon, "launchApp", { id, body: { app: said } }, "ambiguous_app");
 });
 
 test.concurrent("a set that does not say what it shows: a launch is unconfirmed at once, and stop presses Home", async () => {
@@ -211,10 +211,10 @@ test.concurrent("a set that does not say what it shows: a launch is unconfirmed 
   const { id } = await add(daemon, set);
   set.broken.set("/query/active-app", { status: 404 });
   const started = performance.now();
-  expect((await succeed(daemon, "launch", { id, body: { app: "12" } })).confirmed).toBeNull();
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "12" } })).confirmed).toBeNull();
   expect(performance.now() - started).toBeLessThan(1_500);
   set.forget();
-  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(set.commands).toEqual(["/keypress/Home"]);
 });
 
@@ -228,16 +228,16 @@ test.concurrent("in Limited mode a service is launched by its name, and what is 
     ["837", "837"],
   ] as const) {
     set.forget();
-    const { app: launched } = await succeed(daemon, "launch", { id, body: { app: said } });
+    const { app: launched } = await succeed(daemon, "launchApp", { id, body: { app: said } });
     expect([said, launched.platform_id, set.commands]).toEqual([said, meant, [`/launch/${meant}`]]);
   }
   for (const key of ["literal:hello", "home"]) {
-    const error = await refuse(daemon, "key", { id, body: { key } }, "device_refused");
+    const error = await refuse(daemon, "pressKey", { id, body: { key } }, "device_refused");
     expect(`${error.message} ${error.hint}`).toMatch(/Limited.*Network access: Enabled/);
   }
-  const unknown = await refuse(daemon, "launch", { id, body: { app: "My own channel" } }, "device_refused");
+  const unknown = await refuse(daemon, "launchApp", { id, body: { app: "My own channel" } }, "device_refused");
   expect(unknown.hint).toContain("Network access");
-  const missing = await refuse(daemon, "launch", { id, body: { app: "hulu" } }, "app_not_found");
+  const missing = await refuse(daemon, "launchApp", { id, body: { app: "hulu" } }, "app_not_found");
   // What the list is for cannot be asked of it.
   expect(missing.hint).not.toContain("zapd refresh");
   expect(missing.hint).toContain("Network access");

@@ -20,7 +20,7 @@ async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: st
 const inStandby = (options: FakeOptions = {}) =>
   start({ ...options, facts: { "power-mode": "Ready", ...options.facts } });
 const power = (set: FakeRoku) => set.facts.get("power-mode");
-const key = (id: string, name: string) => succeed(daemon, "key", { id, body: { key: name } });
+const key = (id: string, name: string) => succeed(daemon, "pressKey", { id, body: { key: name } });
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
@@ -34,13 +34,13 @@ afterAll(async () => {
 });
 
 const commands: Readonly<Record<string, readonly [Name, Call, readonly string[]]>> = {
-  "a key": ["key", { body: { key: "home" } }, ["/keypress/Home"]],
-  "a key that looks at the player": ["key", { body: { key: "pause" } }, ["/keypress/Play"]],
-  "the volume": ["key", { body: { key: "volume-up" } }, ["/keypress/VolumeUp"]],
-  text: ["key", { body: { key: "literal:ab" } }, ["/keypress/Lit_a", "/keypress/Lit_b"]],
-  "a launch": ["launch", { body: { app: "12" } }, ["/launch/12"]],
-  "a launch by name": ["launch", { body: { app: "netflix" } }, ["/launch/12"]],
-  "a sequence": ["sequence", { body: { keys: ["up", "select"], delay_ms: 0 } }, ["/keypress/Up", "/keypress/Select"]],
+  "a key": ["pressKey", { body: { key: "home" } }, ["/keypress/Home"]],
+  "a key that looks at the player": ["pressKey", { body: { key: "pause" } }, ["/keypress/Play"]],
+  "the volume": ["pressKey", { body: { key: "volume-up" } }, ["/keypress/VolumeUp"]],
+  text: ["pressKey", { body: { key: "literal:ab" } }, ["/keypress/Lit_a", "/keypress/Lit_b"]],
+  "a launch": ["launchApp", { body: { app: "12" } }, ["/launch/12"]],
+  "a launch by name": ["launchApp", { body: { app: "netflix" } }, ["/launch/12"]],
+  "a sequence": ["pressKeys", { body: { keys: ["up", "select"], delay_ms: 0 } }, ["/keypress/Up", "/keypress/Select"]],
 };
 
 for (const [what, [name, call, sent]] of Object.entries(commands)) {
@@ -65,7 +65,7 @@ test.concurrent("an installation and a reload turn it on first", async () => {
   set.active = null;
   await Bun.sleep(2_100);
   set.forget();
-  await succeed(daemon, "reload", { id });
+  await succeed(daemon, "reloadPackage", { id });
   expect(set.commands[0]).toBe("/keypress/PowerOn");
   expect(set.active).toMatchObject({ id: "dev" });
 });
@@ -73,10 +73,10 @@ test.concurrent("an installation and a reload turn it on first", async () => {
 test.concurrent("power-off and stop leave it as it is, and power-on and power turn it on", async () => {
   const { set, id } = await inStandby();
   await key(id, "power-off");
-  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   // Even with an app that it says it shows.
   set.active = app("12", "Netflix");
-  expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(power(set)).toBe("Ready");
   expect(set.commands.filter((command) => command !== "/keypress/PowerOff")).toEqual([]);
   await key(id, "power-on");
@@ -127,9 +127,9 @@ test.concurrent("where its settings let nobody turn it on, an error says so, and
   const { set, id } = await inStandby({ mode: "limited" });
   set.limitedLaunch = true;
   for (const [name, call] of [
-    ["launch", { body: { app: "12" } }],
-    ["key", { body: { key: "home" } }],
-    ["key", { body: { key: "literal:a" } }],
+    ["launchApp", { body: { app: "12" } }],
+    ["pressKey", { body: { key: "home" } }],
+    ["pressKey", { body: { key: "literal:a" } }],
   ] as const) {
     const error = await refuse(daemon, name, { id, ...call }, "device_refused");
     expect(`${error.message} ${error.hint}`).toMatch(/standby.*Limited.*Network access/);
@@ -141,7 +141,7 @@ test.concurrent("where its settings let nobody turn it on, an error says so, and
 test.concurrent("one that takes the key and stays in standby is told to do so, and the command is not sent", async () => {
   const { set, id } = await inStandby();
   set.broken.set("/keypress/PowerOn", { status: 202 });
-  const error = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_error");
+  const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_error");
   expect(error.message).toContain("off");
   expect(set.commands.filter((command) => command !== "/keypress/PowerOn")).toEqual([]);
 }, 30_000);
@@ -168,7 +168,7 @@ test.concurrent("a set that cannot be turned on by zapd is not told to be turned
   fakes.push(set);
   const { id } = await add(daemon, set);
   await set.sleep();
-  const error = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
+  const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");
   expect(error.hint ?? "").not.toContain("power-on");
   expect(error.hint ?? "").not.toBe("");
 });

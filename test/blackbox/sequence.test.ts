@@ -30,7 +30,7 @@ test("keys go in order, the delay stands between them and not after the last", a
   const { set, id } = await start();
   const keys = ["home", "up", "down", "literal:ä", "select"];
   const started = performance.now();
-  const done = await succeed(daemon, "sequence", { id, body: { keys, delay_ms: 150 } });
+  const done = await succeed(daemon, "pressKeys", { id, body: { keys, delay_ms: 150 } });
   const took = performance.now() - started;
   expect(done).toMatchObject({ keys, delay_ms: 150, sent: 5 });
   expect(pressed(set)).toEqual(["Home", "Up", "Down", "Lit_%C3%A4", "Select"]);
@@ -45,18 +45,18 @@ test("keys go in order, the delay stands between them and not after the last", a
 test("the delay is 200 ms when none is given, and one key has none at all", async () => {
   const { id } = await start();
   let started = performance.now();
-  expect((await succeed(daemon, "sequence", { id, body: { keys: ["up", "up"] } })).delay_ms).toBe(200);
+  expect((await succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up"] } })).delay_ms).toBe(200);
   expect(performance.now() - started).toBeGreaterThan(190);
   started = performance.now();
-  await succeed(daemon, "sequence", { id, body: { keys: ["up"], delay_ms: 60_000 } });
+  await succeed(daemon, "pressKeys", { id, body: { keys: ["up"], delay_ms: 60_000 } });
   expect(performance.now() - started).toBeLessThan(1_000);
 });
 
 test.concurrent("every key and every limit is judged before the first key is sent", async () => {
   const { set, id } = await start({ kind: "stick" });
   const up = (count: number): string[] => Array.from({ length: count }, () => "up");
-  await refuse(daemon, "sequence", { id, body: { keys: ["up", "down", "nope"] } }, "invalid_key");
-  await refuse(daemon, "sequence", { id, body: { keys: ["up", "volume-up"] } }, "unsupported_key");
+  await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "down", "nope"] } }, "invalid_key");
+  await refuse(daemon, "pressKeys", { id, body: { keys: ["up", "volume-up"] } }, "unsupported_key");
   const bodies = [
     ...[
       { keys: [] },
@@ -74,9 +74,9 @@ test.concurrent("every key and every limit is judged before the first key is sen
     ],
     ...[{ delay_ms: 5 }, undefined, [], { keys: ["up"], times: 2 }],
   ];
-  await Promise.all(bodies.map((body) => refuse(daemon, "sequence", { id, body }, "invalid_payload")));
+  await Promise.all(bodies.map((body) => refuse(daemon, "pressKeys", { id, body }, "invalid_payload")));
   expect(set.commands).toEqual([]);
-  expect((await succeed(daemon, "sequence", { id, body: { keys: up(256), delay_ms: 0 } })).sent).toBe(256);
+  expect((await succeed(daemon, "pressKeys", { id, body: { keys: up(256), delay_ms: 0 } })).sent).toBe(256);
   expect(set.commands).toHaveLength(256);
 });
 
@@ -84,24 +84,28 @@ test.concurrent("two at once do not interleave, and a key waits its turn", async
   const { set, id } = await start();
   set.answerMs = 5;
   const run = (key: string) =>
-    succeed(daemon, "sequence", { id, body: { keys: Array.from({ length: 6 }, () => key), delay_ms: 15 } });
+    succeed(daemon, "pressKeys", { id, body: { keys: Array.from({ length: 6 }, () => key), delay_ms: 15 } });
   const first = run("left");
   await until("the first key", () => set.commands.length > 0);
-  const [, , late] = await Promise.all([first, run("right"), succeed(daemon, "key", { id, body: { key: "info" } })]);
+  const [, , late] = await Promise.all([
+    first,
+    run("right"),
+    succeed(daemon, "pressKey", { id, body: { key: "info" } }),
+  ]);
   expect(late.key).toBe("info");
   expect(pressed(set).join(" ")).toMatch(/^(Left ?){6}((Right ?){6}Info|Info (Right ?){6})$/);
 });
 
 test.concurrent("reads, and other sets, do not wait behind a sequence", async () => {
   const [{ set, id }, other] = await Promise.all([start(), start()]);
-  const running = succeed(daemon, "sequence", { id, body: { keys: ["up", "down", "up"], delay_ms: 500 } });
+  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down", "up"], delay_ms: 500 } });
   await until("the first key", () => set.commands.length === 1);
   const started = performance.now();
   await Promise.all([
     succeed(daemon, "getState", { id }),
     succeed(daemon, "listApps", { id }),
     succeed(daemon, "getDevice", { id }),
-    succeed(daemon, "key", { id: other.id, body: { key: "home" } }),
+    succeed(daemon, "pressKey", { id: other.id, body: { key: "home" } }),
   ]);
   expect(performance.now() - started).toBeLessThan(450);
   expect(set.commands).toHaveLength(1);
@@ -111,13 +115,13 @@ test.concurrent("reads, and other sets, do not wait behind a sequence", async ()
 test.concurrent("a caller that hangs up stops it, and the next in line goes on", async () => {
   const { set, id } = await start();
   const quitter = new AbortController();
-  const gone = fetch(daemon.url + at("sequence", { id }), {
+  const gone = fetch(daemon.url + at("pressKeys", { id }), {
     method: "POST",
     body: JSON.stringify({ keys: Array.from({ length: 40 }, () => "left"), delay_ms: 60 }),
     signal: quitter.signal,
   }).catch(() => "hung up");
   await until("three keys", () => set.commands.length >= 3);
-  const next = succeed(daemon, "sequence", { id, body: { keys: ["right", "right"], delay_ms: 0 } });
+  const next = succeed(daemon, "pressKeys", { id, body: { keys: ["right", "right"], delay_ms: 0 } });
   quitter.abort();
   expect(await gone).toBe("hung up");
   await next;
@@ -130,11 +134,11 @@ test.concurrent("a caller that hangs up stops it, and the next in line goes on",
 
 test.concurrent("one that waits in line and is hung up on is never begun", async () => {
   const { set, id } = await start();
-  const running = succeed(daemon, "sequence", { id, body: { keys: ["up", "up", "up"], delay_ms: 150 } });
+  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "up", "up"], delay_ms: 150 } });
   await until("the first key", () => set.commands.length === 1);
   const quitter = new AbortController();
   const body = JSON.stringify({ keys: ["down", "down"], delay_ms: 0 });
-  const gone = fetch(daemon.url + at("sequence", { id }), { method: "POST", body, signal: quitter.signal }).catch(
+  const gone = fetch(daemon.url + at("pressKeys", { id }), { method: "POST", body, signal: quitter.signal }).catch(
     () => null,
   );
   await Bun.sleep(60);
@@ -151,15 +155,15 @@ test.concurrent("a failure names how many keys were sent, and no key is ever sen
   closing.set.broken.set("/keypress/Select", "reset");
   const body = { keys: ["up", "down", "select", "left"], delay_ms: 5 };
   const [first, second, third] = await Promise.all([
-    refuse(daemon, "sequence", { id: refusing.id, body }, "device_refused"),
-    refuse(daemon, "sequence", { id: hanging.id, body }, "device_timeout"),
-    refuse(daemon, "sequence", { id: closing.id, body }, "device_error", "device_unreachable"),
+    refuse(daemon, "pressKeys", { id: refusing.id, body }, "device_refused"),
+    refuse(daemon, "pressKeys", { id: hanging.id, body }, "device_timeout"),
+    refuse(daemon, "pressKeys", { id: closing.id, body }, "device_error", "device_unreachable"),
   ]);
   for (const error of [first, second, third]) expect(error.message).toMatch(/\b2 of 4\b/);
   for (const { set } of [refusing, hanging, closing]) expect(pressed(set)).toEqual(["Up", "Down", "Select"]);
   // The line is free again.
   hanging.set.broken.clear();
-  await succeed(daemon, "key", { id: hanging.id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id: hanging.id, body: { key: "home" } });
 });
 
 test.concurrent("a line that grows too long is refused, and everything accepted keeps its order", async () => {
@@ -167,7 +171,7 @@ test.concurrent("a line that grows too long is refused, and everything accepted 
   set.answerMs = 20;
   const all = await Promise.all(
     Array.from({ length: 80 }, (_, index) =>
-      daemon.api("POST", at("key", { id }), { key: `literal:${String.fromCharCode(0x4e00 + index)}` }),
+      daemon.api("POST", at("pressKey", { id }), { key: `literal:${String.fromCharCode(0x4e00 + index)}` }),
     ),
   );
   const taken = all.filter((answered) => answered.status === 200);

@@ -192,14 +192,14 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
   expect((await succeed(daemon, "listApps", { id: old.id })).apps).toMatchObject([
     { platform_id: "11", version: null, type: "app" },
   ]);
-  expect((await succeed(daemon, "launch", { id: old.id, body: { app: "11" } })).app.name).toBe("Roku Channel Store");
+  expect((await succeed(daemon, "launchApp", { id: old.id, body: { app: "11" } })).app.name).toBe("Roku Channel Store");
 
   const bare = await FakeRoku.start();
   fakes.push(bare);
   bare.broken.set("/query/device-info", { status: 404 });
   const described = await add(daemon, bare);
   expect(described).toMatchObject({ serial: bare.serial, manufacturer: "Norwood", name: bare.identity.name });
-  await succeed(daemon, "key", { id: described.id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id: described.id, body: { key: "home" } });
   expect(bare.commands).toEqual(["/keypress/Home"]);
 });
 
@@ -222,7 +222,7 @@ test.concurrent("T4 fifty who ask at once are one reading, and none from before 
   expect(readings).toBeLessThanOrEqual(2);
   measured("T4", "fifty readers at once", `${readings} ${readings === 1 ? "reading" : "readings"} of the set`);
   const early = read(id);
-  await succeed(daemon, "launch", { id, body: { app: "12" } });
+  await succeed(daemon, "launchApp", { id, body: { app: "12" } });
   expect((await read(id)).app?.id).toBe("netflix");
   await early;
 });

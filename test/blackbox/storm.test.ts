@@ -40,7 +40,7 @@ test("R16 a storm from one address: the real set is found, memory and latency st
   try {
     const before = await rss();
     const state = { over: false, slowest: 0 };
-    const scanning = succeed(daemon, "discover").finally(() => {
+    const scanning = succeed(daemon, "discoverDevices").finally(() => {
       state.over = true;
     });
     while (!state.over) {

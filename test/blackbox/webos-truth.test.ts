@@ -28,13 +28,13 @@ async function paired(answer?: FakeSetOptions["answer"]): Promise<{ id: string; 
   const ports = { plain: await freePort(host), wake: await freePort(host) };
   const body = { host, port: set.port, platform: "webos", name: uuid, ports };
   const { id } = await succeed(daemon, "addDevice", { body });
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   return { id, set };
 }
 
 const state = async (id: string): Promise<Data<"getState">["state"]> =>
   (await succeed(daemon, "getState", { id })).state;
-const press = (id: string, key: string) => succeed(daemon, "key", { id, body: { key } });
+const press = (id: string, key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 const kept = (id: string): Record<string, string> | undefined =>
   JSON.parse(readFileSync(join(daemon.stateFolder, "credentials.json"), "utf8")).credentials[id];
 const unplug = async () => {
@@ -48,9 +48,9 @@ describe("an LG set", () => {
     const { id, set } = await paired();
     const ids = ["netflix", "amazon", "youtube.leanback.v4", "cdp-30", "vudu", "3201506", "Big App_2/x", "ivi äö"];
     set.apps = ids.map((one, at) => ({ id: one, title: `Title ${at}` }));
-    const { apps } = await succeed(daemon, "refresh", { id });
+    const { apps } = await succeed(daemon, "refreshApps", { id });
     expect(apps.map(({ platform_id }) => platform_id)).toEqual(ids);
-    for (const wanted of ["vudu", "Title 6"]) await succeed(daemon, "launch", { id, body: { app: wanted } });
+    for (const wanted of ["vudu", "Title 6"]) await succeed(daemon, "launchApp", { id, body: { app: wanted } });
     const launched = set.asked
       .filter(({ uri }) => uri === "system.launcher/launch")
       .map(({ payload }) => payload["id"]);
@@ -62,9 +62,9 @@ describe("an LG set", () => {
     const { id } = await paired(({ uri }) =>
       broken && uri.endsWith("listLaunchPoints") ? { subscribed: false } : "usual",
     );
-    await succeed(daemon, "refresh", { id });
+    await succeed(daemon, "refreshApps", { id });
     broken = true;
-    await refuse(daemon, "refresh", { id, body: {} }, "device_error");
+    await refuse(daemon, "refreshApps", { id, body: {} }, "device_error");
     expect((await succeed(daemon, "listApps", { id })).apps.map(({ installed }) => installed)).toEqual([true]);
   });
 
@@ -107,7 +107,7 @@ describe("an LG set", () => {
     ["404 no such service or method", "unsupported_key", {}],
   ])("that answers power-off with %s is on, and the answer says why", async (error, code, payload) => {
     const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? { error, payload } : "usual"));
-    const { message } = await refuse(daemon, "key", { id, body: { key: "power-off" } }, code);
+    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, code);
     expect(message).toContain(error);
     expect((await state(id)).power).toBe("on");
     expect((await succeed(daemon, "getDevice", { id })).power).toBe("on");
@@ -116,13 +116,13 @@ describe("an LG set", () => {
   test("that answers power-off with a refusal of the other shape is on, too", async () => {
     const said = { returnValue: false, errorCode: 500, errorText: "busy recording" };
     const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? said : "usual"));
-    const { message } = await refuse(daemon, "key", { id, body: { key: "power-off" } }, "device_error");
+    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
     expect(message).toContain("busy recording");
   });
 
   test("that takes power-off and stays on is an error", async () => {
     const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
-    const { message } = await refuse(daemon, "key", { id, body: { key: "power-off" } }, "device_error");
+    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
     expect(message).toContain("still says that it is on");
     expect((await state(id)).power).toBe("on");
   }, 15_000);
@@ -181,13 +181,13 @@ describe("an LG set", () => {
     set.asked.length = 0;
     await set.start();
     for (let round = 0; round < 4; round++) await refuse(daemon, "getState", { id }, "pairing_required");
-    const { hint } = await refuse(daemon, "key", { id, body: { key: "home" } }, "pairing_required");
+    const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "pairing_required");
     expect(hint).toContain("zapd pair");
     expect(set.asked.filter(({ type }) => type === "register").length).toBe(1);
     expect(kept(id)).toEqual(before);
     await until("it is known", async () => (await succeed(daemon, "getDevice", { id })).access === "unpaired");
     forgot = false;
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     expect((await state(id)).power).toBe("on");
   }, 15_000);
 
@@ -203,7 +203,7 @@ describe("an LG set", () => {
     const { message } = await refuse(daemon, "getState", { id }, "pairing_required");
     expect(message).toContain("no longer lets zapd in");
     expect(kept(id)).toBeUndefined();
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     expect(kept(id)?.["key"]).not.toBe(key);
   });
 
@@ -213,7 +213,7 @@ describe("an LG set", () => {
       refuses && type === "register" && "client-key" in payload ? { error: "403 access denied" } : "usual";
     const { id } = await paired(refusal);
     refuses = true;
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     refuses = false;
     expect((await state(id)).power).toBe("on");
   });
@@ -226,7 +226,7 @@ describe("an LG set", () => {
     set.volume = 63;
     await Bun.sleep(120);
     expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
-    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
     expect((await state(id)).app?.id).toBe("netflix");
     set.muted = true;
     await Bun.sleep(120);
@@ -234,15 +234,15 @@ describe("an LG set", () => {
     expect(set.muted).toBe(false);
     stuck = true;
     set.app = "com.webos.app.home";
-    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBe(false);
+    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(false);
   }, 20_000);
 
   test("that does not tell what it shows confirms nothing", async () => {
     const { id } = await paired(({ uri }) => (uri === appUri ? { error: "404 no such service or method" } : "usual"));
     await state(id);
-    expect((await succeed(daemon, "launch", { id, body: { app: "netflix" } })).confirmed).toBeNull();
+    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBeNull();
     // Without buttons it cannot be left either, and that is said.
-    await refuse(daemon, "stop", { id }, "unsupported_operation");
+    await refuse(daemon, "stopApp", { id }, "unsupported_operation");
   });
 
   test("that went to standby without a word is not told a command", async () => {
@@ -264,7 +264,7 @@ describe("an LG set", () => {
       const functions = /^(media\.controls|audio\/setMute|tv\/|system\.launcher|com\.webos\.service\.networkinput)/;
       const words = "404 no such \u001b[31mservice\u0000 or\u202e method";
       const { id } = await paired(({ uri }) => (functions.test(uri) ? { error: words } : "usual"));
-      const { message } = await refuse(daemon, "key", { id, body: { key } }, "unsupported_key");
+      const { message } = await refuse(daemon, "pressKey", { id, body: { key } }, "unsupported_key");
       expect(message).toContain(key);
       expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u);
       if (key !== "input-hdmi1") expect(message).toContain("404 no such");
@@ -276,18 +276,18 @@ describe("an LG set", () => {
       uri.endsWith("connectionmanager/getinfo") ? { error: "404 no such service or method" } : "usual",
     );
     await state(id);
-    const unsupported = await refuse(daemon, "key", { id, body: { key: "power-on" } }, "unsupported_key");
+    const unsupported = await refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "unsupported_key");
     expect(unsupported.hint?.split(/[ ,:]+/)).not.toContain("power-on");
     set.power = "Active Standby";
     await Bun.sleep(120);
     await state(id);
-    const standby = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_refused");
+    const standby = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_refused");
     expect(standby.hint).toContain("its own remote");
     set.power = "Active";
     await Bun.sleep(120);
     await state(id);
     await set.stop();
-    const { hint } = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unreachable");
+    const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable");
     expect(hint).toContain("its own remote");
     expect(hint).not.toContain("power-on");
   });
@@ -296,7 +296,7 @@ describe("an LG set", () => {
     const { id } = await paired(({ uri }) =>
       uri.startsWith("audio/volume") ? { error: `500 ${"ä".repeat(5_000)}` } : "usual",
     );
-    const { message } = await refuse(daemon, "key", { id, body: { key: "volume-up" } }, "device_error");
+    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "volume-up" } }, "device_error");
     expect(message).toContain('it says "500 äää');
     expect(message.length).toBeLessThan(400);
   });

@@ -37,7 +37,7 @@ const state = async (id: string) => (await succeed(daemon, "getState", { id })).
 test("what happens at the set is pushed over TLS, and nobody asks for it once the set was seen to push", async () => {
   const set = await plugIn({ name: "Pusher", host: freeHost() });
   const id = await add(set, {});
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   await state(id);
   let level = 30;
   await until("it was pushed, and nobody asked", async () => {
@@ -56,18 +56,18 @@ test("a set off is woken by a packet, and its certificate must still be the one 
   const set = await plugIn({ name: "Pinned", host });
   const { secure, wake } = set.ports;
   const id = await add(set, { wake });
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   await state(id);
-  await succeed(daemon, "key", { id, body: { key: "power-off" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "power-off" } });
   await until("it is off", () => set.state.power === "standby");
-  await succeed(daemon, "key", { id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id, body: { key: "home" } });
   expect(set.state.power).toBe("on");
   const [[key = ""] = []] = [...set.clientKeys];
   expect(key.length).toBeGreaterThan(8);
   await set.stop();
   // The same name is the same set to all who ask it.
   const other = await plugIn({ name: "Pinned", host, securePort: secure, certificate: createCertificate() });
-  const { message } = await refuse(daemon, "key", { id, body: { key: "home" } }, "device_unproven");
+  const { message } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
   expect(message).toContain("another certificate");
   expect(JSON.stringify(other.received)).not.toContain(key);
 });
@@ -102,7 +102,7 @@ test("a set of before 2018: TLS 1.0 where it is spoken, and else what it says in
   });
   const port = await listen(door, set.host);
   const id = await add(set, {}, port);
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   expect((await state(id)).power).toBe("on");
   expect(upgrades > 0).toBe(speaksOld);
   await set.stop();

@@ -88,6 +88,15 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
   return (await new Response(offered.stdout).text()).split("\n").includes(verb);
 }
 
+/** Whether a word is what the program does ("zapd remembers"): a verb, and no command that was mistyped. */
+async function isVerb(word: string): Promise<boolean> {
+  if (!/^[a-z]{4,}s$/.test(word)) return false;
+  const asked = Bun.spawn([process.execPath, join(root, "src/main.ts"), word], {
+    ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "pipe", env: environment },
+  });
+  return (await new Response(asked.stderr).text()).includes("See: zapd help");
+}
+
 /** Whether the words begin with a command that takes them, and every option among them is one that it has. */
 async function isCommand(hint: string): Promise<boolean> {
   const words = hint.match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
@@ -96,7 +105,7 @@ async function isCommand(hint: string): Promise<boolean> {
     const line = words.slice(0, count).map((word) => word.replace(/^(["'])(.*)\1$/, "$2"));
     if ((await statusOf(line)) !== 2) return true;
   }
-  return isName(words);
+  return (await isName(words)) || (await isVerb(words[0] ?? ""));
 }
 
 let all: string[] = [];
@@ -110,6 +119,7 @@ test("the reader of hints sees what it must", async () => {
   expect(commandsIn(text)).toEqual(["discover", 'add 192.168.1.40 --name "Living Room"', "serve"]);
   expect(all.length).toBeGreaterThan(30);
   for (const one of ["default NAME", "config reload", "service install", "discover"]) expect(all).toContain(one);
+  expect([await isCommand("remembers what it was told"), await isCommand("devicess")]).toEqual([true, false]);
   const wrong = await Promise.all(
     ["frobnicate", "key home --nosuch", "config gte", "devices --clear now"].map(isCommand),
   );

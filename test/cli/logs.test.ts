@@ -120,6 +120,24 @@ describe("a log that is followed", () => {
     expect(await following.end()).toBe(0);
   }, 20_000);
 
+  test("says what is no longer kept on stderr, and with --json in the answer alone", async () => {
+    const set = await bench();
+    const following = follow();
+    await following.sees("after");
+    for (let at = 1; at <= 6_000; at++) set.log(`flood ${at}`);
+    await until("the last line is kept", async () =>
+      (await stage.run("zapd logs | tail -1", folder)).stdout.includes("flood 6000"),
+    );
+    expect(await following.end()).toBe(0);
+    const { stdout, stderr, status } = await stage.run("zapd logs", folder);
+    expect(status).toBe(0);
+    expect(stdout.split("\n").length - 1).toBe(5_000);
+    expect(stderr).toMatch(/^zapd: \d+ earlier lines are no longer kept\n$/);
+    const json = await stage.run("zapd logs --json", folder);
+    expect(json.stderr).toBe("");
+    expect(JSON.parse(json.stdout).data.dropped).toBeGreaterThan(1_000);
+  }, 20_000);
+
   test("that cannot begin fails as any command does", async () => {
     const { stderr, status } = await stage.run("zapd logs --follow -d Bedroom", folder);
     expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining("developer mode") });

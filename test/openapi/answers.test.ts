@@ -69,7 +69,7 @@ const bedroom = { id: "Bedroom" };
 const bench = { id: "Workbench" };
 
 /** Operations whose example is not for the sets of this house. */
-const otherwise: ReadonlySet<string> = new Set(["install", "addDevice", "pair"]);
+const otherwise: ReadonlySet<string> = new Set(["installPackage", "addDevice", "pairDevice"]);
 
 describe("what works", () => {
   test("devices and their state", async () => {
@@ -86,13 +86,13 @@ describe("what works", () => {
 
   test("apps, keys and sequences", async () => {
     await ask("listApps", living);
-    await ask("refresh", living);
-    await ask("refresh", { ...living, body: { clear: true } });
-    expect(await ask("launch", { ...living, body: { app: "netflix" } })).toMatchObject({ action: "launch" });
-    expect(await ask("stop", living)).toMatchObject({ action: "stop", app: { id: "netflix" } });
-    await ask("key", { ...living, body: { key: "home" } });
-    await ask("key", { ...living, body: { key: "literal:Amélie" } });
-    await ask("sequence", { ...living, body: { keys: ["down", "select"], delay_ms: 0 } });
+    await ask("refreshApps", living);
+    await ask("refreshApps", { ...living, body: { clear: true } });
+    expect(await ask("launchApp", { ...living, body: { app: "netflix" } })).toMatchObject({ action: "launch" });
+    expect(await ask("stopApp", living)).toMatchObject({ action: "stop", app: { id: "netflix" } });
+    await ask("pressKey", { ...living, body: { key: "home" } });
+    await ask("pressKey", { ...living, body: { key: "literal:Amélie" } });
+    await ask("pressKeys", { ...living, body: { keys: ["down", "select"], delay_ms: 0 } });
   });
 
   test("the daemon and its config", async () => {
@@ -120,9 +120,9 @@ describe("what works", () => {
 
 describe("what is refused, in the words of its example", () => {
   test("requests that are not right", async () => {
-    await fail("invalid_payload", "sequence", { ...living, body: { keys: [] } });
-    await fail("invalid_key", "key", { ...living, body: { key: "hoem" } });
-    await fail("unsupported_key", "key", { ...living, body: { key: "stop" } });
+    await fail("invalid_payload", "pressKeys", { ...living, body: { keys: [] } });
+    await fail("invalid_key", "pressKey", { ...living, body: { key: "hoem" } });
+    await fail("unsupported_key", "pressKey", { ...living, body: { key: "stop" } });
     await fail("unsupported_operation", "readLogs", bedroom);
     await fail("payload_too_large", "addDevice", { body: { host: "x".repeat(1024 * 1024) } });
     await fail("invalid_host", "addDevice", { body: { host: "224.0.0.1" } });
@@ -134,7 +134,7 @@ describe("what is refused, in the words of its example", () => {
     await fail("invalid_device_name", "getState", { id: "50% off" });
     await fail("device_name_taken", "changeDevice", { ...bedroom, body: { name: "living room" } });
     await ask("patchConfig", { body: { "daemon.default_device": null } });
-    await fail("default_device_missing", "key", { id: "default", body: { key: "home" } });
+    await fail("default_device_missing", "pressKey", { id: "default", body: { key: "home" } });
     await fail("not_found", "getDevice", { id: "" });
   });
 
@@ -144,21 +144,23 @@ describe("what is refused, in the words of its example", () => {
     await fail("console_in_use", "readLogs", bench);
     reader.destroy();
     await ask("listApps", bench);
-    await fail("app_not_found", "launch", { ...living, body: { app: "netflx" } });
-    await fail("ambiguous_app", "launch", { ...bench, body: { app: "news" } });
-    await fail("dev_package_missing", "reload", bench);
-    await fail("dev_password_missing", "install", { ...bench, body: form(archive("none")) });
+    await fail("app_not_found", "launchApp", { ...living, body: { app: "netflx" } });
+    await fail("ambiguous_app", "launchApp", { ...bench, body: { app: "news" } });
+    await fail("dev_package_missing", "reloadPackage", bench);
+    await fail("dev_password_missing", "installPackage", { ...bench, body: form(archive("none")) });
     await ask("patchConfig", { body: { "dev.vendor_password": "wrong" } });
-    await fail("invalid_archive", "install", { ...bench, body: form(Uint8Array.from(Buffer.from("no ZIP"))) });
-    await fail("dev_auth_failed", "install", { ...bench, body: form(archive("wrong")) });
+    await fail("invalid_archive", "installPackage", { ...bench, body: form(Uint8Array.from(Buffer.from("no ZIP"))) });
+    await fail("dev_auth_failed", "installPackage", { ...bench, body: form(archive("wrong")) });
     await ask("patchConfig", { body: { "dev.vendor_password": password } });
     house.workbench.installFault("compile");
-    await fail("package_rejected", "install", { ...bench, body: form(archive("broken")) });
+    await fail("package_rejected", "installPackage", { ...bench, body: form(archive("broken")) });
     house.workbench.installFault("update-required");
-    expect(await ask("install", { ...bench, body: form(archive("late")) })).toBe("dev_update_required");
+    expect(await ask("installPackage", { ...bench, body: form(archive("late")) })).toBe("dev_update_required");
     house.workbench.installFault(null);
-    expect(await ask("install", { ...bench, body: form(archive("sound")) })).toMatchObject({ action: "install" });
-    expect(await ask("reload", bench)).toMatchObject({ action: "reload", app: { type: "dev" } });
+    expect(await ask("installPackage", { ...bench, body: form(archive("sound")) })).toMatchObject({
+      action: "install",
+    });
+    expect(await ask("reloadPackage", bench)).toMatchObject({ action: "reload", app: { type: "dev" } });
     const { cursor } = (await ask("readLogs", bench)) as { cursor: string };
     await ask("readLogs", { ...bench, query: `cursor=${cursor}` });
   });
@@ -175,7 +177,7 @@ describe("what is refused, in the words of its example", () => {
 
   test("strangers", async () => {
     await fail("forbidden_host", "listDevices", { headers: { host: "evil.example" } });
-    await fail("forbidden_origin", "key", {
+    await fail("forbidden_origin", "pressKey", {
       ...living,
       body: { key: "home" },
       headers: { origin: "http://example.org" },
@@ -191,10 +193,10 @@ describe("what is refused, in the words of its example", () => {
 });
 
 test("sets that will not, or cannot", async () => {
-  expect(await ask("key", { ...bedroom, body: { key: "home" } })).toBe("device_refused");
+  expect(await ask("pressKey", { ...bedroom, body: { key: "home" } })).toBe("device_refused");
   await house.bedroom.sleep("deep");
   expect(await ask("getState", bedroom)).toBe("device_unreachable");
   expect(await ask("removeDevice", bedroom)).toMatchObject({ name: "Bedroom", status: "offline" });
   // Last: sets of other tests may answer too.
-  await ask("discover");
+  await ask("discoverDevices");
 });

@@ -106,7 +106,7 @@ describe("complete", () => {
         body: operation["requestBody"] !== undefined,
       }).toEqual({
         ...{ operationId, id: path.includes("{id}"), query: "query" in known },
-        body: "body" in known || operationId === "install",
+        body: "body" in known || operationId === "installPackage",
       });
     }
   });
@@ -157,7 +157,7 @@ describe("complete", () => {
   test("the keys and the limits of sequences stand in it", () => {
     const [first] = Object.values(at("components", "schemas", "Key", "anyOf"));
     expect(first).toEqual({ type: "string", enum: [...keys] });
-    const { delay_ms, keys: steps } = at("components", "schemas", "SequenceBody", "properties");
+    const { delay_ms, keys: steps } = at("components", "schemas", "PressKeysBody", "properties");
     expect(steps).toMatchObject({ minItems: 1, maxItems: sequenceLimits.keys });
     expect(delay_ms).toMatchObject({
       minimum: 0,
@@ -203,15 +203,15 @@ describe("complete", () => {
 
   test("requests refuse what the daemon refuses", () => {
     const body = (name: string, value: unknown) => problems(value, "components", "schemas", name).length === 0;
-    expect(body("KeyBody", { key: "home" })).toBe(true);
-    expect(body("KeyBody", { key: "literal:Amélie" })).toBe(true);
+    expect(body("PressKeyBody", { key: "home" })).toBe(true);
+    expect(body("PressKeyBody", { key: "literal:Amélie" })).toBe(true);
     for (const wrong of [{}, { key: "hoem" }, { key: "literal:" }, { key: "home", more: 1 }])
-      expect([wrong, body("KeyBody", wrong)]).toEqual([wrong, false]);
-    expect(body("SequenceBody", { keys: ["up"] })).toBe(true);
+      expect([wrong, body("PressKeyBody", wrong)]).toEqual([wrong, false]);
+    expect(body("PressKeysBody", { keys: ["up"] })).toBe(true);
     for (const wrong of [{ keys: [] }, { keys: Array(257).fill("up") }, { keys: ["up"], delay_ms: 60_001 }])
-      expect(body("SequenceBody", wrong)).toBe(false);
+      expect(body("PressKeysBody", wrong)).toBe(false);
     const params = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, "x"]));
-    expect(body("LaunchBody", { app: "a", params: params(32) })).toBe(true);
-    expect(body("LaunchBody", { app: "a", params: params(33) })).toBe(false);
+    expect(body("LaunchAppBody", { app: "a", params: params(32) })).toBe(true);
+    expect(body("LaunchAppBody", { app: "a", params: params(33) })).toBe(false);
   });
 });

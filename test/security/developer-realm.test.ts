@@ -84,7 +84,7 @@ for (const [what, [turn, named]] of Object.entries(strangers)) {
 
   test(`T27 a known set that asks with ${what} later gets no digest, and neither does who has its address`, async () => {
     const { set, id } = await start();
-    accepted("install", await install(daemon, id, sound("first")));
+    accepted("installPackage", await install(daemon, id, sound("first")));
     set.forget();
     turn(set);
     const error = refused(await install(daemon, id, sound(what)), "dev_auth_failed");
@@ -108,7 +108,7 @@ for (const [what, [turn, named]] of Object.entries(strangers)) {
 
 test("T27 another set at the address gets neither digest nor package", async () => {
   const { set, id } = await start();
-  accepted("install", await install(daemon, id, sound("first")));
+  accepted("installPackage", await install(daemon, id, sound("first")));
   const { host, port } = set;
   const { installer } = set.address.ports;
   await set.stop();
@@ -126,13 +126,13 @@ test("T27 the realm that was accepted is known after a restart, and a refused pa
   set.installer.password = "something else";
   refused(await install(daemon, id, sound("refused")), "dev_auth_failed");
   set.installer.password = password;
-  accepted("install", await install(daemon, id, sound("accepted")));
+  accepted("installPackage", await install(daemon, id, sound("accepted")));
   // A reading of the console is not cut off by what was learned.
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
   expect(await daemon.stop()).toBe(0);
   const again = await startTestDaemon({ folder: daemon.folder });
   try {
-    accepted("install", await install(again, id, sound("after the restart")));
+    accepted("installPackage", await install(again, id, sound("after the restart")));
     set.installer.realm = "evil";
     set.forget();
     const error = refused(await install(again, id, sound("realm")), "dev_auth_failed");

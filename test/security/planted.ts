@@ -33,8 +33,8 @@ export const repeatable: ReadonlySet<string> = new Set([
 export const bodies: Readonly<Record<string, readonly string[]>> = {
   addDevice: [`{"host":"kodi:${secret.inHost}@127.0.0.1"}`, `{"host":"http://u:${secret.inHost}@127.0.0.1/"}`],
   changeDevice: ["{}"],
-  launch: ['{"app":"netflix"}', `{"app":"smb://nas:${secret.inHost}@127.0.0.1/film.mkv"}`],
-  key: ['{"key":"home"}', JSON.stringify({ key: `literal:${secret.typed}` })],
-  sequence: ['{"keys":["up"],"delay_ms":0}'],
+  launchApp: ['{"app":"netflix"}', `{"app":"smb://nas:${secret.inHost}@127.0.0.1/film.mkv"}`],
+  pressKey: ['{"key":"home"}', JSON.stringify({ key: `literal:${secret.typed}` })],
+  pressKeys: ['{"keys":["up"],"delay_ms":0}'],
   patchConfig: ['{"daemon.log_level":"debug"}'],
 };

@@ -49,7 +49,7 @@ async function home(): Promise<Home> {
   const ports = { secure: real.port, plain };
   const body = { host, port: real.port, platform: "webos", name: "Den", ports: { plain, wake: await freePort(host) } };
   const { id } = await succeed(daemon, "addDevice", { body });
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   await succeed(daemon, "getState", { id });
   return { id, real, host, ports, key: kept(id)["key"] ?? expect.unreachable() };
 }
@@ -69,13 +69,13 @@ async function useIt(id: string): Promise<string[]> {
   const codes: string[] = [];
   const calls = [
     ["getState", undefined],
-    ["key", { key: "home" }],
-    ["key", { key: `literal:${typed}` }],
-    ["launch", { app: "netflix" }],
-    ["refresh", { clear: true }],
-    ["stop", undefined],
-    ["key", { key: "power-off" }],
-    ["sequence", { keys: ["up", `literal:${typed}`], delay_ms: 0 }],
+    ["pressKey", { key: "home" }],
+    ["pressKey", { key: `literal:${typed}` }],
+    ["launchApp", { app: "netflix" }],
+    ["refreshApps", { clear: true }],
+    ["stopApp", undefined],
+    ["pressKey", { key: "power-off" }],
+    ["pressKeys", { keys: ["up", `literal:${typed}`], delay_ms: 0 }],
   ] as const;
   for (const [name, body] of calls) {
     const { code, message, hint } = await refuse(daemon, name, { id, body }, "device_unproven", "device_unreachable");
@@ -209,7 +209,7 @@ describe("T27 a stranger at a known address", () => {
       expect(kept(id)["key"]).toBe(key);
 
       if (stranger.pairs) {
-        await succeed(daemon, "pair", { id });
+        await succeed(daemon, "pairDevice", { id });
         expect(kept(id)["key"]).not.toBe(key);
         expect(
           rogues.flatMap(({ asked }) =>
@@ -218,12 +218,12 @@ describe("T27 a stranger at a known address", () => {
         ).not.toContain(key);
         // Its user has accepted it: had the set really been replaced, this is how it is driven from then on.
         await comesBack(id);
-      } else await refuse(daemon, "pair", { id }, "device_unreachable");
+      } else await refuse(daemon, "pairDevice", { id }, "device_unreachable");
       expect(leaked()).toEqual(clean);
 
       for (const rogue of rogues) await rogue.stop();
       await real.start();
-      if (stranger.pairs) await succeed(daemon, "pair", { id });
+      if (stranger.pairs) await succeed(daemon, "pairDevice", { id });
       await comesBack(id);
       expect(leaked()).toEqual(clean);
     },
@@ -235,10 +235,10 @@ describe("T27 a stranger at a known address", () => {
     expect(kept(id)["certificate"]).toMatch(/^[0-9a-f]{64}$/);
     await real.stop();
     const next = await plugIn({ host, uuid, port: ports.plain });
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     expect(Object.keys(kept(id))).toEqual(["key"]);
     expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
-    await succeed(daemon, "key", { id, body: { key: `literal:${typed}` } });
+    await succeed(daemon, "pressKey", { id, body: { key: `literal:${typed}` } });
     expect([next.heard.includes(key), next.heard.includes(typed)]).toEqual([false, true]);
   });
 
@@ -249,7 +249,7 @@ describe("T27 a stranger at a known address", () => {
     const answer: FakeSetOptions["answer"] = ({ type }) =>
       type === "register" ? { error: "403 User denied access" } : "usual";
     const rogue = await plugIn({ host, uuid, port: ports.secure, certificate: createCertificate(), answer });
-    await refuse(daemon, "pair", { id }, "pairing_failed");
+    await refuse(daemon, "pairDevice", { id }, "pairing_failed");
     expect([kept(id), rogue.heard.includes(key)]).toEqual([before, false]);
     await rogue.stop();
     await real.start();
@@ -277,7 +277,7 @@ describe("T27 a stranger at a known address", () => {
     const { id, real, host, ports, key } = await home();
     await real.stop();
     const rogue = await plugIn({ host, uuid, port: ports.plain });
-    const turned = succeed(daemon, "key", { id, body: { key: "power-on" } });
+    const turned = succeed(daemon, "pressKey", { id, body: { key: "power-on" } });
     await until("it was looked at", () => rogue.connections > 1);
     await real.start();
     await turned;
@@ -301,7 +301,7 @@ describe("T27 a stranger at a known address", () => {
     const real = await plugIn({ host, uuid });
     const body = { host, port: real.port, platform: "webos", ports: { wake: await freePort(host) } };
     const { id } = await succeed(daemon, "addDevice", { body });
-    await succeed(daemon, "pair", { id });
+    await succeed(daemon, "pairDevice", { id });
     const { key = "" } = kept(id);
     expect(Object.keys(kept(id))).toEqual(["key"]);
     expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
@@ -313,8 +313,8 @@ describe("T27 a stranger at a known address", () => {
     ] as const) {
       await real.stop();
       const rogue = await plugIn({ host, uuid: said, port: real.port });
-      await refuse(daemon, "key", { id, body: { key: "home" } }, code);
-      await refuse(daemon, "key", { id, body: { key: `literal:${typed}` } }, code);
+      await refuse(daemon, "pressKey", { id, body: { key: "home" } }, code);
+      await refuse(daemon, "pressKey", { id, body: { key: `literal:${typed}` } }, code);
       expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
       await rogue.stop();
       await real.start();

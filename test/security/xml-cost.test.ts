@@ -81,18 +81,18 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
   // The first of all load code, and take the memory that the runtime keeps for the next.
   for (const body of Object.values(shapes)) {
     fake.broken.set("/query/apps", page(body));
-    await ask(daemon, "refresh", { id });
+    await ask(daemon, "refreshApps", { id });
   }
   for (const [what, body] of Object.entries(shapes)) {
     fake.broken.set("/query/apps", page(body));
-    await ask(daemon, "refresh", { id });
+    await ask(daemon, "refreshApps", { id });
     // What else the process does, and its collector of garbage, only ever add: the least of three is what it costs.
     const costs = { ms: [] as number[], mebibytes: [] as number[] };
     for (let tries = 0; tries < 3; tries++) {
       writeFileSync(proc("clear_refs"), "5");
       const before = memory().now;
       const start = used();
-      for (let times = 0; times < 5; times++) await ask(daemon, "refresh", { id });
+      for (let times = 0; times < 5; times++) await ask(daemon, "refreshApps", { id });
       costs.ms.push((used() - start) / 5);
       costs.mebibytes.push(memory().most - before);
     }
@@ -139,5 +139,5 @@ test("T34 while sixteen sets answer a scan with a mebibyte of elements, others a
   expect(median).toBeLessThan(20);
   // One set after the other may be read between two answers, never all of them.
   expect(took.at(-1)).toBeLessThan(300);
-  await succeed(daemon, "key", { id: good.id, body: { key: "home" } });
+  await succeed(daemon, "pressKey", { id: good.id, body: { key: "home" } });
 });

@@ -113,11 +113,11 @@ function near(names: readonly string[]): fc.Arbitrary<string> {
 const taken: Readonly<Record<string, readonly string[]>> = {
   addDevice: ["host", "port", "platform", "name", "ports"],
   changeDevice: ["name", "ports"],
-  pair: ["pin", "user", "password"],
-  launch: ["app", "params"],
-  refresh: ["clear"],
-  key: ["key"],
-  sequence: ["keys", "delay_ms"],
+  pairDevice: ["pin", "user", "password"],
+  launchApp: ["app", "params"],
+  refreshApps: ["clear"],
+  pressKey: ["key"],
+  pressKeys: ["keys", "delay_ms"],
   patchConfig: settings,
 };
 
@@ -163,7 +163,7 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
     expect(answers.get(400)).toBeGreaterThan(100);
     // The set of this test needs no pairing, and says so.
-    if (name !== "addDevice" && name !== "pair") expect(answers.get(200)).toBeGreaterThan(2);
+    if (name !== "addDevice" && name !== "pairDevice") expect(answers.get(200)).toBeGreaterThan(2);
   },
   within(20_000),
 );

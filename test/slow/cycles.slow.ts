@@ -29,12 +29,12 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const body = { host: set.host, port: set.ports.secure, platform: "webos", ports: { wake: set.ports.wake } };
     const { id } = accepted("addDevice", await ask(daemon, "addDevice", { body }));
-    accepted("pair", await ask(daemon, "pair", { id }));
+    accepted("pairDevice", await ask(daemon, "pairDevice", { id }));
     accepted("getState", await ask(daemon, "getState", { id }));
     const seen: { cycle: number; mb: number; descriptors: number }[] = [];
     for (let cycle = 0; cycle < cycles; cycle++) {
-      accepted("key", await ask(daemon, "key", { id, body: { key: "power-off" } }));
-      accepted("key", await ask(daemon, "key", { id, body: { key: "home" } }));
+      accepted("pressKey", await ask(daemon, "pressKey", { id, body: { key: "power-off" } }));
+      accepted("pressKey", await ask(daemon, "pressKey", { id, body: { key: "home" } }));
       expect(set.state.power).toBe("on");
       if (cycle % Math.ceil(cycles / 10) === 0) seen.push({ cycle, ...look() });
     }

@@ -17,7 +17,7 @@ test("a request that nobody answers ends after 60 s, and the next one works", as
     body: { host: set.host, port: set.ports.secure, platform: "webos" },
   });
   const began = performance.now();
-  const waiting = refuse(daemon, "pair", { id }, "pairing_failed");
+  const waiting = refuse(daemon, "pairDevice", { id }, "pairing_failed");
   // Others are answered meanwhile.
   expect((await succeed(daemon, "getDevice", { id })).access).toBe("unpaired");
   const { message, hint } = await waiting;
@@ -25,6 +25,6 @@ test("a request that nobody answers ends after 60 s, and the next one works", as
   expect(message).toContain("nobody accepted the request");
   expect(hint).toContain("zapd pair");
   set.setPrompting("accept");
-  await succeed(daemon, "pair", { id });
+  await succeed(daemon, "pairDevice", { id });
   expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
 }, 120_000);

@@ -11,7 +11,7 @@ if (missing !== null) process.stderr.write(`skipped: a real Kodi through the dae
 let real: RealKodi;
 let daemon: TestDaemon;
 const id = "Twin Kodi";
-const pressed = (key: string) => succeed(daemon, "key", { id, body: { key } });
+const pressed = (key: string) => succeed(daemon, "pressKey", { id, body: { key } });
 const state = async () => (await succeed(daemon, "getState", { id })).state;
 /** What Kodi itself says of its player. */
 const own = async () => {
@@ -45,18 +45,18 @@ afterAll(async () => {
 
 describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
   test("is found by mDNS, once though two services announce it, and is who it says", async () => {
-    const { devices } = await succeed(daemon, "discover");
+    const { devices } = await succeed(daemon, "discoverDevices");
     expect(devices).toMatchObject([
       { name: id, platform: "kodi", kind: "player", host: real.host, port: 8_080, access: "full" },
     ]);
     expect(devices[0]?.software_version).toMatch(/^\d+\.\d+$/);
-    expect((await succeed(daemon, "discover")).devices.length).toBe(1);
+    expect((await succeed(daemon, "discoverDevices")).devices.length).toBe(1);
     const added = await succeed(daemon, "addDevice", { body: { host: real.host } });
     expect(added.id).toBe(devices[0]?.id ?? "");
   }, 30_000);
 
   test("plays, pauses, seeks and stops; positions advance, and all is as Kodi itself says", async () => {
-    const launched = await succeed(daemon, "launch", { id, body: { app: real.clips.video } });
+    const launched = await succeed(daemon, "launchApp", { id, body: { app: real.clips.video } });
     expect(launched.confirmed).toBe(true);
     const first = (await state()).playback;
     expect(first).toMatchObject({ status: "playing", live: false });
@@ -83,9 +83,9 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     await pressed("play-pause");
     expect((await own())?.speed).toBe(0);
     await pressed("fast-forward").catch(() => {});
-    await succeed(daemon, "stop", { id });
+    await succeed(daemon, "stopApp", { id });
     expect([(await state()).playback, await own()]).toEqual([null, null]);
-    expect((await succeed(daemon, "stop", { id })).app).toBeNull();
+    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   }, 60_000);
 
   test("volume and mute are as Kodi says, pushed", async () => {
@@ -102,20 +102,20 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
   }, 20_000);
 
   test("lists add-ons and favourites, no libraries, and launches one of its add-ons", async () => {
-    const { apps } = await succeed(daemon, "refresh", { id });
+    const { apps } = await succeed(daemon, "refreshApps", { id });
     const ids = apps.map((app) => app.platform_id);
     expect(ids).toContain(real.plugin);
     expect(ids).toContain(real.script);
     expect(ids.filter((one) => /^(xbmc\.|metadata\.|resource\.|skin\.|repository\.)/.test(one))).toEqual([]);
-    expect((await succeed(daemon, "launch", { id, body: { app: real.plugin } })).confirmed).toBe(true);
+    expect((await succeed(daemon, "launchApp", { id, body: { app: real.plugin } })).confirmed).toBe(true);
     expect((await state()).app?.platform_id).toBe(real.plugin);
-    expect((await succeed(daemon, "stop", { id })).app?.platform_id).toBe(real.plugin);
+    expect((await succeed(daemon, "stopApp", { id })).app?.platform_id).toBe(real.plugin);
     await until("it is at home", async () => (await window()) === 10_000);
     expect((await state()).app).toBeNull();
-    await refuse(daemon, "launch", { id, body: { app: "plugin.video.nothing" } }, "app_not_found");
+    await refuse(daemon, "launchApp", { id, body: { app: "plugin.video.nothing" } }, "app_not_found");
     await refuse(
       daemon,
-      "launch",
+      "launchApp",
       { id, body: { app: "/nowhere/nothing.mp4" } },
       "app_not_found",
       "device_refused",
@@ -126,7 +126,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
   test.each(["yes-no", "ok", "context-menu", "select"])(
     "with a dialog open (%s) nothing claims what did not happen",
     async (dialog) => {
-      await succeed(daemon, "launch", { id, body: { app: real.clips.video } });
+      await succeed(daemon, "launchApp", { id, body: { app: real.clips.video } });
       await real.call("Addons.ExecuteAddon", { addonid: real.script, params: [dialog], wait: false });
       await until("the dialog is open", async () => ![10_000, 10_138, 12_005].includes(await window()));
       const open = await window();
@@ -153,14 +153,14 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       expect(stopped.status === 200).toBe((await own()) === null);
       await pressed("back");
       await until("the dialog is gone", async () => (await window()) !== open);
-      await succeed(daemon, "stop", { id });
+      await succeed(daemon, "stopApp", { id });
     },
     40_000,
   );
 
   test("takes text while a keyboard is open, and says so when none is", async () => {
     await pressed("home");
-    await refuse(daemon, "key", { id, body: { key: "literal:nobody" } }, "device_refused");
+    await refuse(daemon, "pressKey", { id, body: { key: "literal:nobody" } }, "device_refused");
     await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["keyboard"], wait: false });
     await until("the keyboard is open", async () => (await window()) === 10_103);
     await pressed("literal:héllo wörld 📺");
@@ -178,7 +178,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       await pressed("home");
       await real.call("Addons.ExecuteAddon", { addonid: real.script, params: [kind], wait: false });
       await until("it is open", async () => [10_103, 10_109].includes(await window()));
-      await succeed(daemon, "sequence", { id, body: { keys: keys.slice(0, 2), delay_ms: 0 } });
+      await succeed(daemon, "pressKeys", { id, body: { keys: keys.slice(0, 2), delay_ms: 0 } });
       for (const key of keys.slice(2)) await pressed(key);
       // What the keyboard is closed with is what the add-on that opened it is given.
       const label = kind === "keyboard" ? "Control.GetLabel(312).index(1)" : "Control.GetLabel(4)";
@@ -195,7 +195,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
   test("sequences, in order and through the menus", async () => {
     await pressed("home");
     const keys = ["down", "up", "right", "left"];
-    expect((await succeed(daemon, "sequence", { id, body: { keys, delay_ms: 50 } })).sent).toBe(4);
+    expect((await succeed(daemon, "pressKeys", { id, body: { keys, delay_ms: 50 } })).sent).toBe(4);
   }, 20_000);
 
   test("quits and is off, stays in the registry, comes back, and its state is right within 5 s", async () => {

@@ -67,7 +67,7 @@ async function byWeb(
   const rpc = new HttpRpc({ address: lead, surroundings });
   try {
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
-    return { ...identified(lead, await asking, facts), access: "full" };
+    return { ...identified(lead, await asking, facts), access: "full", power: "on" };
   } catch (error) {
     if (!(error instanceof AsksLogin)) throw error;
     // It tells nothing without its password, but its name, to all the network.
@@ -102,6 +102,7 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     return {
       ...identified(lead, { ...announced, socket: null }, facts),
       access: "full",
+      power: "on",
       traits: { transport: `websocket:${lead.port}` },
     };
   } finally {

@@ -160,10 +160,10 @@ function refused(what: string, mode: string): ZapdError {
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
 export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Identified> {
   const who = await whoAnswers((path) => http.read(path, signal));
-  const { ids, power: _now, passing, ...facts } = who;
+  const { ids, power, passing, ...facts } = who;
   if (ids.length === 0)
     throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");
-  return { ...facts, ...(passing && { provisional: true }) };
+  return { ...facts, ...(power !== null && { power }), ...(passing && { provisional: true }) };
 }
 
 interface Who extends Said {

@@ -46,15 +46,15 @@ test("a bound is reached from the right side, and what falls short is named", ()
   ]);
 });
 
-test("the table says all there is to say, and the README takes it between its marks", () => {
+test("the table says all there is to say, and its page takes it between its marks", () => {
   const table = tableOf([{ ...row(0.5, { at: "least", value: 0.7 }), note: "with care" }]);
   expect(table).toContain(
     "| 7 | listing \\| all | 2 ÷ 1 | 1.00 | **0.500** (0–9.00) | ≥ 0.7 | **no** | 10 devices: 0.500 |",
   );
   expect(table).toContain("other 1.0: not measured, npm is not there");
   expect(table).toEndWith("- 7: with care\n");
-  const readme = "a\n<!-- benchmark -->\nold\n<!-- /benchmark -->\nz\n";
-  expect(withBenchmark(readme, "new\n")).toBe("a\n<!-- benchmark -->\nnew\n<!-- /benchmark -->\nz\n");
+  const page = "a\n<!-- benchmark -->\nold\n<!-- /benchmark -->\nz\n";
+  expect(withBenchmark(page, "new\n")).toBe("a\n<!-- benchmark -->\nnew\n<!-- /benchmark -->\nz\n");
   expect(() => withBenchmark("a", "new")).toThrow("benchmark");
 });
 

@@ -44,8 +44,8 @@ async function main(words: readonly string[]): Promise<number> {
     `${JSON.stringify({ ...facts(), options, seconds, rows, broken }, null, 1)}\n`,
   );
   if (options.write) {
-    const readme = join(root, "README.md");
-    writeFileSync(readme, withBenchmark(readFileSync(readme, "utf8"), text));
+    const page = join(import.meta.dir, "README.md");
+    writeFileSync(page, withBenchmark(readFileSync(page, "utf8"), text));
   }
   if (!options.check) return broken.length > 0 ? 1 : 0;
   const short = [...shortfalls(rows), ...broken];

@@ -6,7 +6,7 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Ends with 1 when a figure falls short of what it must reach. */
   readonly check: boolean;
-  /** Writes the table into the README. */
+  /** Writes the table into README.md beside it. */
   readonly write: boolean;
   /** Where the figures go, from the top of the project. */
   readonly json: string;
@@ -30,7 +30,7 @@ export function readOptions(words: readonly string[], known: readonly number[]):
     else if (word === "--json" && left[0]) json = left.shift() ?? json;
     else throw new Error(`${word} is not an option: ${usage}`);
   }
-  if (write && only) throw new Error("the README has the whole table: --write does not go with --only");
+  if (write && only) throw new Error("the page has the whole table: --write does not go with --only");
   return { only, rounds, check, write, json };
 }
 

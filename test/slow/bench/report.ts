@@ -97,10 +97,10 @@ function unit(must: Bound): string {
 
 const marks = ["<!-- benchmark -->", "<!-- /benchmark -->"] as const;
 
-/** The README with the benchmark's text between its marks. Fails when the marks are not there. */
-export function withBenchmark(readme: string, text: string): string {
-  const [begin, end] = marks.map((mark) => readme.indexOf(mark));
+/** The page with the benchmark's text between its marks. Fails when the marks are not there. */
+export function withBenchmark(page: string, text: string): string {
+  const [begin, end] = marks.map((mark) => page.indexOf(mark));
   if (begin === undefined || end === undefined || begin < 0 || end < begin)
-    throw new Error(`The README has no ${marks.join(" … ")} to write the table between`);
-  return `${readme.slice(0, begin + marks[0].length)}\n${text.trim()}\n${readme.slice(end)}`;
+    throw new Error(`The page has no ${marks.join(" … ")} to write the table between`);
+  return `${page.slice(0, begin + marks[0].length)}\n${text.trim()}\n${page.slice(end)}`;
 }

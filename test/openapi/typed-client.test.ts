@@ -1,0 +1,84 @@
+/** The typed client against a daemon: over TCP and over the control socket, with the text of answers, errors and uploads. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { ApiError, createCall, createClient, NotZapdError } from "../../src/api/client.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startTestDaemon();
+});
+afterAll(() => daemon.dispose());
+
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+test("a call gives the data and the text as it came", async () => {
+  const call = createCall({ url: daemon.url });
+  const { data, text } = await call("listDevices");
+  expect([data, text]).toEqual([[], '{"ok":true,"data":[]}']);
+});
+
+test("it works over the control socket by a given fetch", async () => {
+  const { socket: unix } = await createClient({ url: daemon.url }).status();
+  const init = { unix } as RequestInit;
+  const zapd = createClient({ url: "http://zapd/v1", fetch: (request) => fetch(request, init) });
+  expect(await zapd.health()).toMatchObject({ status: "ok" });
+});
+
+test("a failure has the code, the message, the hint and the text", async () => {
+  const zapd = createClient({ url: daemon.url });
+  const failure = await failureOf(zapd.getState({ id: "Kitchen" }));
+  expect(failure).toBeInstanceOf(ApiError);
+  expect(failure).toMatchObject({ code: "device_not_found", message: 'No device is called "Kitchen"', status: 404 });
+  const { code, message, hint, text } = failure as ApiError;
+  expect(JSON.parse(text)).toEqual({ ok: false, error: { code, message, hint } });
+  // A path of dots would be another path.
+  for (const id of [".", "..", " .. "])
+    expect(await failureOf(zapd.getState({ id }))).toMatchObject({ code: "device_not_found" });
+});
+
+test("what is not zapd is said to be something else", async () => {
+  for (const body of ["<html>", "null", "{}", "[]", '{"ok":false}'])
+    expect(await failureOf(createClient({ fetch: () => new Response(body) }).health())).toBeInstanceOf(NotZapdError);
+});
+
+test("a signal ends the wait", async () => {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Promise<Response>(() => {}) });
+  const giveUp = new AbortController();
+  const failure = failureOf(
+    createClient({ url: `http://127.0.0.1:${server.port}/v1` }).health({ signal: giveUp.signal }),
+  );
+  giveUp.abort();
+  expect(await failure).toMatchObject({ name: "AbortError" });
+  await server.stop(true);
+});
+
+test("an upload is one form, told as it goes, from a Blob or from anything that streams", async () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(300_000));
+  const received: { size: number; same: boolean; length: string | null }[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const length = request.headers.get("content-length");
+      const file = (await request.formData()).get("archive") as File;
+      const same = Buffer.from(await file.arrayBuffer()).equals(Buffer.from(bytes));
+      received.push({ size: file.size, same, length });
+      return Response.json({ ok: true, data: {} });
+    },
+  });
+  const zapd = createClient({ url: `http://127.0.0.1:${server.port}/v1` });
+  const told: number[] = [];
+  const progress = (sent: number) => void told.push(sent);
+  const blob = new Blob([bytes]);
+  await zapd.installPackage({ id: "Workbench", archive: blob });
+  await zapd.installPackage({ id: "Workbench", archive: blob, progress });
+  await zapd.installPackage({ id: "Workbench", archive: { size: blob.size, stream: () => blob.stream() }, progress });
+  expect(received.map(({ size, same }) => [size, same])).toEqual(Array(3).fill([300_000, true]));
+  expect(received.every(({ length }) => Number(length) > 300_000)).toBe(true);
+  expect(told.filter((sent) => sent === 300_000)).toHaveLength(2);
+  await server.stop(true);
+});
