@@ -134,7 +134,7 @@ export class Arrivals {
       const stranger = this.#strangerTo(before, finding);
       if (stranger)
         throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
-          hint: `If the device was really replaced, or has moved and shows another since: ${this.#anewAt(before, finding.address)}`,
+          hint: `It is driven where it is known, at ${shown(before)}; if it was really replaced, or shows another since: ${this.#anewAt(before, finding.address)}`,
         });
       const met = await this.#meet(before, finding, this.#patience());
       await this.#checkElsewhere(before, finding, met);

@@ -183,10 +183,11 @@ function predicateOf(entry: Entry, { reason, mac }: Probation): string {
 
 function wayOut(entry: Entry, canPair: boolean): string {
   const name = inCommand(entry.name);
-  const { rivals = [] } = entry.standing ?? firstMet;
+  const { former, rivals } = entry.standing ?? firstMet;
+  const elsewhere = [...(former ? [former] : []), ...rivals];
   const at = (one: Address) =>
     canPair ? `zapd pair ${name} --host ${shown(one)}` : `zapd forget ${name}, then zapd add ${shown(one)}`;
-  const others = rivals.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
+  const others = elsewhere.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
   const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
   return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}${anew}`;
 }
