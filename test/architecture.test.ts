@@ -41,7 +41,12 @@ const layers: readonly Layer[] = [
     why: "the one statement of the wire format",
   },
   {
-    ...{ name: "document", files: /^src\/api\/openapi(-\w+)?\.ts$/, uses: ["words", "contract", "config", "api"] },
+    ...{
+      name: "document",
+      files: /^src\/api\/openapi\.ts$/,
+      uses: ["words", "contract", "config", "api"],
+      knows: ["endpoints"],
+    },
     why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
   },
   {

@@ -1,5 +1,5 @@
 /**
- * The one error class and the one table of error codes: code -> HTTP status -> exit status of the command line.
+ * The one error class, and the one table of error codes: HTTP status, exit status of the command line, meaning, example.
  * The codes are a stable contract (SPEC.md 7); texts are for people.
  */
 
@@ -15,52 +15,273 @@ export const exits = {
   notRunning: 7,
 } as const;
 
-const bad = { status: 400, exit: exits.usage } as const;
+const invalid = { status: 400, exit: exits.usage } as const;
+const forbidden = { status: 403, exit: exits.refused } as const;
+const missing = { status: 404, exit: exits.notFound } as const;
+const unreachable = { status: 500, exit: exits.unreachable } as const;
+const refused = { status: 500, exit: exits.refused } as const;
 const failed = { status: 500, exit: exits.failed } as const;
 
-/** Every error code there is, with the HTTP status it is answered with and the exit status the command line ends with. */
+interface CodeEntry {
+  readonly status: number;
+  readonly exit: number;
+  /** When it comes, in Markdown. */
+  readonly when: string;
+  /** One answer as it really reads. */
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/**
+ * Every error code there is: the HTTP status it is answered with, the exit status that the command line ends with, and
+ * what the docs say of it.
+ */
 export const codes = {
-  invalid_payload: bad,
-  invalid_key: bad,
-  unsupported_key: { status: 400, exit: exits.unsupported },
-  unsupported_operation: { status: 400, exit: exits.unsupported },
-  invalid_device_name: bad,
-  device_name_taken: { status: 400, exit: exits.failed },
-  ambiguous_device: bad,
-  ambiguous_app: bad,
-  invalid_host: bad,
-  invalid_archive: { status: 400, exit: exits.failed },
-  package_rejected: { status: 400, exit: exits.failed },
-  dev_password_missing: { status: 400, exit: exits.refused },
-  unsupported_patch_value: bad,
-  unknown_config_key: bad,
-  invalid_config_value: bad,
-  device_elsewhere: { status: 400, exit: exits.refused },
-  forbidden_host: { status: 403, exit: exits.refused },
-  forbidden_origin: { status: 403, exit: exits.refused },
-  loop_detected: { status: 403, exit: exits.refused },
-  device_not_found: { status: 404, exit: exits.notFound },
-  default_device_missing: { status: 404, exit: exits.notFound },
-  app_not_found: { status: 404, exit: exits.notFound },
-  dev_package_missing: { status: 404, exit: exits.notFound },
-  not_found: { status: 404, exit: exits.notFound },
-  method_not_allowed: { status: 405, exit: exits.usage },
-  payload_too_large: { status: 413, exit: exits.usage },
-  device_unreachable: { status: 500, exit: exits.unreachable },
-  device_timeout: { status: 500, exit: exits.unreachable },
-  device_refused: { status: 500, exit: exits.refused },
-  device_error: failed,
-  device_busy: failed,
-  device_unproven: { status: 500, exit: exits.refused },
-  pairing_required: { status: 500, exit: exits.refused },
-  pairing_failed: { status: 500, exit: exits.refused },
-  dev_auth_failed: { status: 500, exit: exits.refused },
-  dev_update_required: failed,
-  console_in_use: failed,
-  config_invalid: failed,
-  storage_error: failed,
-  internal_error: failed,
-} as const satisfies Record<string, { status: number; exit: number }>;
+  invalid_payload: {
+    ...invalid,
+    when: "The body, the form, the query or the address is not what the operation takes",
+    message: "The request is not valid: keys must have at least 1 entry",
+  },
+  invalid_key: {
+    ...invalid,
+    when: "The text is neither a key nor `literal:<text>`",
+    message: '"hoem" is not a key',
+    hint: "Did you mean home? The keys are: home, back, up, down, left, right, select, play, pause, play-pause, stop, rewind, fast-forward, replay, skip, volume-up, volume-down, mute, power, power-on, power-off, channel-up, channel-down, input-hdmi1, input-hdmi2, input-hdmi3, input-hdmi4, input-av, input-tuner, search, info, options; text is typed with literal:<text>",
+  },
+  unsupported_key: {
+    status: 400,
+    exit: exits.unsupported,
+    when: "The key is known, but this device does not have it; the hint lists those that it has",
+    message: "Living Room has no stop key",
+    hint: "It has: home, back, up, down, left, right, select, play, pause, play-pause, rewind, fast-forward, replay, volume-up, volume-down, mute, power, power-on, power-off, channel-up, channel-down, input-hdmi1, input-hdmi2, input-hdmi3, input-hdmi4, input-av, input-tuner, search, info, options",
+  },
+  unsupported_operation: {
+    status: 400,
+    exit: exits.unsupported,
+    when: "The device lacks the capability, or is on a platform that this zapd does not know",
+    message: 'Bedroom cannot do that: it lacks the capability "dev"',
+    hint: "Turn its developer mode on at the set, if it has one, then look again with zapd discover",
+  },
+  invalid_device_name: {
+    ...invalid,
+    when: "A name holds `/` or `%` (in a path: when it has been decoded once, or its escape is malformed), or is otherwise not allowed",
+    message: "The device in the path is not a name: it holds / or %, or an escape that is malformed",
+    hint: "Encode the name once (a space is %20); names themselves hold no / and no %",
+  },
+  device_name_taken: {
+    status: 400,
+    exit: exits.failed,
+    when: "Another device has the name, case aside",
+    message: 'There is a device called "Living Room" already',
+    hint: "Give it another name, or rename the other one first",
+  },
+  ambiguous_device: {
+    ...invalid,
+    when: "Several devices have the name, case aside, and none has it exactly",
+    message: '"den" could be "Den" or "DEN"',
+    hint: "Use the exact name, or the id",
+  },
+  ambiguous_app: {
+    ...invalid,
+    when: "Several apps match; the hint lists them",
+    message: '"news" could be 2 apps',
+    hint: 'Use the id of one: news-1201 ("News", 1201), news-1202 ("News", 1202)',
+  },
+  invalid_host: {
+    ...invalid,
+    when: "No device can have this address: it is not one, it is known nowhere, it is not that of one device, or it is zapd itself",
+    message: '"224.0.0.1" cannot be a device\'s host: 224.0.0.1 is not the address of one device',
+    hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
+  },
+  invalid_archive: {
+    status: 400,
+    exit: exits.failed,
+    when: "The archive is no ZIP, is not sound, or is no package; the device has not seen it",
+    message: "The archive is no ZIP, or is cut short: it has no end of directory",
+  },
+  package_rejected: {
+    status: 400,
+    exit: exits.failed,
+    when: "The device refused the package; the message holds its compile errors",
+    message:
+      "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",
+    hint: "The whole log: zapd logs -d Workbench",
+  },
+  dev_password_missing: {
+    status: 400,
+    exit: exits.refused,
+    when: "`dev.vendor_password` is not set",
+    message: "Installing on Workbench needs its developer password, and none is set",
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
+  },
+  unsupported_patch_value: {
+    ...invalid,
+    when: "A value is an array or an object",
+    message: '"discovery.hosts" was given an array; a patch takes strings, numbers, booleans and null',
+    hint: 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}',
+  },
+  unknown_config_key: {
+    ...invalid,
+    when: "A key is not a setting",
+    message: '"daemon.http_prot" is not a setting',
+    hint: "Did you mean daemon.http_port?",
+  },
+  invalid_config_value: {
+    ...invalid,
+    when: "A value has the wrong type, or is out of its range",
+    message: "daemon.http_host must be a loopback address: 127.0.0.1, ::1 or localhost",
+  },
+  device_elsewhere: {
+    status: 400,
+    exit: exits.refused,
+    when: "The device that answers at the given address is known at another, and still answers there, has secrets, or was paired under another certificate than is shown at the new one: adding by an address never moves it. Or, to pair with it at an address, another device answers there",
+    message: "Den is known at 192.168.1.52 and answers there; 192.168.1.66 says that it is the same device",
+    hint: "If it really moved: zapd pair Den --host 192.168.1.66, which begins without the old key, or zapd forget Den and add it anew",
+  },
+  forbidden_host: {
+    ...forbidden,
+    when: "`Host` is not a name of this machine's loopback (so that DNS rebinding fails)",
+    message: "The request was made to a host that is not this machine's loopback",
+    hint: "Call zapd at http://127.0.0.1:7272/v1, by the address and not by a name that leads to it",
+  },
+  forbidden_origin: {
+    ...forbidden,
+    when: "A web page whose exact origin is not listed asks for more than a read of what zapd remembers: it controls nothing, and asks no device (`x-reaches`)",
+    message: 'A page of "http://example.org" may not control devices',
+    hint: "To let a page of yours: set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
+  },
+  loop_detected: {
+    ...forbidden,
+    when: "The request is one of zapd's own calls to a device, led back to zapd",
+    message: "The request came from zapd itself, by way of a device",
+  },
+  device_not_found: {
+    ...missing,
+    when: "No known device has the id or the name",
+    message: 'No device is called "Kitchen"',
+    hint: "Known: Living Room, Bedroom, Workbench. Look for others with zapd discover",
+  },
+  default_device_missing: {
+    ...missing,
+    when: "`default` was asked for, and there is no default device",
+    message: "No default device is set",
+    hint: "Choose one: zapd default NAME",
+  },
+  app_not_found: {
+    ...missing,
+    when: "The device has no such app",
+    message: 'Living Room has no app called "netflx"',
+    hint: "Did you mean Netflix?",
+  },
+  dev_package_missing: {
+    ...missing,
+    when: "No package is sideloaded on the device",
+    message: "Workbench has no sideloaded package",
+    hint: "Install one: zapd install ./my-app -d Workbench",
+  },
+  not_found: {
+    ...missing,
+    when: "There is no such route: also what an empty `{id}` leads to",
+    message: "There is nothing at /v1/devices/",
+    hint: "Every route begins with /v1, such as /v1/devices",
+  },
+  method_not_allowed: {
+    status: 405,
+    exit: exits.usage,
+    when: "The path does not take the method; the header `Allow` says which it takes",
+    message: "/v1/devices does not take PUT",
+    hint: "It takes GET, POST, DELETE, HEAD",
+  },
+  payload_too_large: {
+    status: 413,
+    exit: exits.usage,
+    when: "The body is larger than it may be",
+    message: "The body is larger than 1 MiB",
+  },
+  device_unreachable: {
+    ...unreachable,
+    when: "Nothing answers at the device's address, or another device does",
+    message: "Bedroom did not answer at 192.168.1.41:8060 (nothing answers there) while pressing home",
+    hint: "It may be asleep: try zapd key power-on -d Bedroom, or check that 192.168.1.41 is still its address with zapd discover",
+  },
+  device_timeout: {
+    ...unreachable,
+    when: "The device answered too late, or did not finish in time",
+    message: "Bedroom did not answer within 5 s while reading its state",
+    hint: "It may be asleep or busy: try zapd key power-on -d Bedroom, or give it more time with zapd config set devices.request_timeout_ms 10000",
+  },
+  device_refused: {
+    ...refused,
+    when: "The device's own settings forbid it; the hint names the setting",
+    message: "Bedroom refused to press home: its network access is set to Limited",
+    hint: "On the set: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
+  },
+  device_error: {
+    ...failed,
+    when: "The device failed, or answered something that cannot be read",
+    message: "Living Room closed the connection without an answer while listing its apps",
+  },
+  device_busy: {
+    ...failed,
+    when: "Other commands to the device, or other installations, are in the way, or the command waited while this machine slept; nothing was sent",
+    message: "Living Room was busy with other commands for 5 s while pressing home",
+    hint: "Nothing was sent. Try again when its sequence or installation is done",
+  },
+  device_unproven: {
+    ...refused,
+    when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",
+    message:
+      "Den moved from 192.168.1.52:3001 to 192.168.1.66:3001, and what answers there may be another: it gets no key, no password and no typed text",
+    hint: "If what is at 192.168.1.66:3001 is it: zapd trust Den; if it is the one at 192.168.1.52:3001: zapd pair Den --host 192.168.1.52:3001. To begin anew, without the old key: zapd pair Den --host 192.168.1.66:3001",
+  },
+  pairing_required: {
+    ...refused,
+    when: "The device takes commands only from those that it is paired with",
+    message: "Kitchen takes no commands: it is not paired with zapd",
+    hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
+  },
+  pairing_failed: {
+    ...refused,
+    when: "The device refused the pairing, or nobody accepted it on the set",
+    message: "Kitchen was denied: somebody refused the request on the set",
+    hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
+  },
+  dev_auth_failed: {
+    ...refused,
+    when: "The device refused the developer password",
+    message: "Workbench refused the developer password",
+    hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
+  },
+  dev_update_required: {
+    ...failed,
+    when: "The device takes no packages before it has looked for a software update",
+    message: "Workbench broke the installation off: it wants to look for a software update first",
+    hint: "On the set: Settings > System > Software update > Check now, then install again",
+  },
+  console_in_use: {
+    ...failed,
+    when: "The developer console of the device serves another program",
+    message: "Workbench already serves its developer console to another program",
+    hint: "Close the editor, telnet or log viewer that is connected to it, and ask again",
+  },
+  config_invalid: {
+    ...failed,
+    when: "The config file cannot be read, is not TOML, or holds a wrong value; the daemon goes on with what it had",
+    message: "/home/ada/.config/zapd/config.toml, line 7, column 13: daemon.log_level is not valid: Invalid option",
+    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
+  },
+  storage_error: {
+    ...failed,
+    when: "A file of zapd's could not be written; nothing was changed",
+    message: "/home/ada/.local/state/zapd/devices.json could not be written (ENOSPC)",
+    hint: "Nothing was changed. Check that its folder is there, writable, and on a disk that is not full",
+  },
+  internal_error: {
+    ...failed,
+    when: "zapd itself failed; its log has the details",
+    message: "zapd failed at this; the log has the details",
+  },
+} as const satisfies Record<string, CodeEntry>;
 
 /** A stable, machine-readable error code. */
 export type ErrorCode = keyof typeof codes;

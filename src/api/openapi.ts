@@ -1,21 +1,26 @@
-/** The OpenAPI 3.1 document of the API, made from the table of operations, the zod schemas and the error codes. */
-
+/** The OpenAPI 3.1 document of the API, made from the table of operations, its zod schemas and the error codes. */
+import { z } from "zod";
+import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode } from "./errors.ts";
-import { envelopeOf, whenOf } from "./openapi-failures.ts";
 import {
-  bodySchema,
-  componentSchemas,
-  dataSchema,
-  type OperationName,
-  operationNames,
-  querySchemas,
-  ref,
-  type Schema,
-} from "./openapi-schemas.ts";
-import { everywhere, type OperationText, operationTexts, tags } from "./openapi-texts.ts";
-import { type Operation, operations } from "./operations.ts";
+  App,
+  ConfigReload,
+  Device,
+  everywhere,
+  Failure,
+  KeyName,
+  KeyOrText,
+  type Operation,
+  operations,
+  Playback,
+  State,
+  tags,
+  Volume,
+} from "./operations.ts";
+import type { EndpointName } from "./routes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
+type Schema = z.core.JSONSchema.BaseSchema;
 
 export interface OpenApi {
   readonly openapi: "3.1.0";
@@ -50,7 +55,9 @@ const statusTexts: Readonly<Record<number, string>> = {
 const commonResponses: Readonly<Record<number, string>> = { 403: "Forbidden", 413: "TooLarge" };
 
 const id = {
-  ...{ name: "id", in: "path", required: true },
+  name: "id",
+  in: "path",
+  required: true,
   description:
     "The device: its UUID, its name (exact, or without case if that is unique), or `default`. Encoded once (a space is `%20`), trimmed; a name holds neither `/` nor `%`",
   schema: { type: "string", minLength: 1 },
@@ -61,16 +68,24 @@ const id = {
   },
 } as const;
 
+/** Components that others refer to: those of answers, and those of requests. */
+const sharedAnswers = { Device, App, State, Playback, Volume, Config: configSchema, ConfigReload, Failure };
+const sharedRequests = { Key: KeyName, KeyOrText };
+
+/** Every operation with its name. */
+const named = Object.entries(operations) as [EndpointName, Operation][]; // the keys, which `Object.entries` forgets
+const codeNames = Object.keys(codes) as ErrorCode[];
+
 const usualServer = "http://127.0.0.1:7272";
 
-/** The document as it is served; without a `server` as it is kept in `src/api/openapi.json`, to the byte. */
+/** The document as it is served; without a `server` as it is kept in `test/openapi/openapi.json`, to the byte. */
 export function openApiText(version: string, server = usualServer): string {
   return `${JSON.stringify(createOpenApi(version, server), null, 1)}\n`;
 }
 
 /** The document. `version` is zapd's own, `server` where it is reached. */
 export function createOpenApi(version: string, server = usualServer): OpenApi {
-  const used = new Set<ErrorCode>(operationNames.flatMap((name) => codesOf(name)));
+  const used = new Set(named.flatMap(([, { codes: own }]) => [...everywhere, ...own]));
   return {
     openapi: "3.1.0",
     info: {
@@ -91,7 +106,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
         Object.entries(commonResponses).map(([status, name]) => [name, failureResponse(Number(status), everywhere)]),
       ),
       examples: Object.fromEntries(
-        [...used].toSorted().map((code) => [code, { summary: whenOf(code), value: envelopeOf(code) }]),
+        [...used].toSorted().map((code) => [code, { summary: codes[code].when, value: envelopeOf(code) }]),
       ),
     },
   };
@@ -99,10 +114,9 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
 
 function paths(): OpenApi["paths"] {
   const all: Record<string, Record<string, Json>> = {};
-  for (const name of operationNames) {
-    const { method, path } = operations[name];
-    const place = `/v1${path.replace(":id", "{id}")}`;
-    all[place] = { ...all[place], [method]: operationObject(name) };
+  for (const [name, operation] of named) {
+    const path = `/v1${operation.path.replace(":id", "{id}")}`;
+    all[path] = { ...all[path], [operation.method]: operationObject(name, operation) };
   }
   return { ...all, "/openapi.json": { get: thisDocument } };
 }
@@ -122,11 +136,11 @@ const thisDocument = {
   },
 };
 
-function operationObject(name: OperationName): Json {
-  const { path, reaches }: Operation = operations[name];
-  const { tag, summary, description }: OperationText = operationTexts[name];
-  const parameters = [...(path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : []), ...query(name)];
-  const requestBody = name === "installPackage" ? packageForm : jsonBody(name);
+function operationObject(name: EndpointName, operation: Operation): Json {
+  const { path, tag, summary, description, reaches, takes, body, query } = operation;
+  const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
+  const parameters = [...byId, ...(query ? queryParameters(query) : [])];
+  const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,
     tags: [tag],
@@ -135,23 +149,24 @@ function operationObject(name: OperationName): Json {
     "x-reaches": reaches,
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
-    responses: responses(name),
+    responses: responses(name, operation),
   };
 }
 
-function query(name: OperationName): Json[] {
-  const { query: texts = {} }: OperationText = operationTexts[name];
-  return querySchemas(name).map(([field, schema]) => ({
-    ...{ name: field, in: "query", required: false },
-    ...{ description: texts[field], schema },
+function queryParameters(query: z.ZodObject): Json[] {
+  return fieldsOf(z.toJSONSchema(query, optionsFor("input"))).map(([name, { description, ...schema }]) => ({
+    name,
+    in: "query",
+    required: false,
+    description,
+    schema,
   }));
 }
 
-function jsonBody(name: OperationName): Json | null {
-  const schema = bodySchema(name);
-  const { optionalBody }: Operation = operations[name];
-  const { example }: OperationText = operationTexts[name];
-  return schema && { required: optionalBody !== true, content: { "application/json": { schema, example } } };
+function jsonBody(name: EndpointName, { body, optionalBody }: Operation): Json {
+  const [example] = (body?.meta()?.["examples"] ?? []) as readonly unknown[];
+  const content = { "application/json": { schema: ref(componentOf(name, "Body")), example } };
+  return { required: optionalBody !== true, content };
 }
 
 const packageForm: Json = {
@@ -175,23 +190,18 @@ const packageForm: Json = {
   },
 };
 
-function codesOf(name: OperationName): ErrorCode[] {
-  const { codes: own }: OperationText = operationTexts[name];
-  return [...everywhere, ...own];
-}
-
-function responses(name: OperationName): Json {
-  const own = codesOf(name);
-  const statuses = [...new Set(own.map((code) => codes[code].status))].toSorted((one, other) => one - other);
+function responses(name: EndpointName, { codes: own, data }: Operation): Json {
+  const all = [...everywhere, ...own];
+  const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
     status,
     commonResponses[status]
       ? { $ref: `#/components/responses/${commonResponses[status]}` }
-      : failureResponse(status, own),
+      : failureResponse(status, all),
   ]);
   const envelope: Schema = {
     type: "object",
-    properties: { ok: { type: "boolean", enum: [true] }, data: dataSchema(name) },
+    properties: { ok: { type: "boolean", enum: [true] }, data: dataSchema(name, data) },
     required: ["ok", "data"],
   };
   const success = { description: "Done", content: { "application/json": { schema: envelope } } };
@@ -213,4 +223,119 @@ function failureResponse(status: number, among: readonly ErrorCode[]): Json {
       },
     },
   };
+}
+
+/** The envelope of a failure, as it is answered. */
+function envelopeOf(code: ErrorCode): Json {
+  const { message, hint }: { message: string; hint?: string } = codes[code];
+  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }) } };
+}
+
+/** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */
+function componentOf(name: EndpointName, part: "Body" | "Result"): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}${part}`;
+}
+
+function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The `data` of an operation: a shared component, a list of one, or its own. */
+function dataSchema(name: EndpointName, data: z.ZodType): Schema {
+  const sharedName = (schema: unknown) => Object.entries(sharedAnswers).find(([, one]) => one === schema)?.[0];
+  const item = data instanceof z.ZodArray ? sharedName(data.element) : undefined;
+  if (item !== undefined) return { type: "array", items: ref(item) };
+  return ref(sharedName(data) ?? componentOf(name, "Result"));
+}
+
+/** Every component. Answers are left open, as fields may be added within v1; requests are as strict as the daemon is. */
+function componentSchemas(): Record<string, Schema> {
+  const answers = z.registry<{ id: string }>();
+  const requests = z.registry<{ id: string }>();
+  for (const [name, schema] of Object.entries(sharedAnswers)) answers.add(schema, { id: name });
+  answers.add(Failure.shape.error.shape.code, { id: "ErrorCode" });
+  for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
+  for (const [name, { body, data }] of named) {
+    const result = componentOf(name, "Result");
+    if (body) requests.add(body, { id: componentOf(name, "Body") });
+    if (dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
+  }
+  const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };
+  const all: Record<string, Schema> = {
+    ...schemas,
+    Config: { ...schemas["Config"], description: "Every setting; one that the file leaves out has its default" },
+    // Its check stands in the code of the remote, which says what was meant.
+    KeyOrText: {
+      ...schemas["KeyOrText"],
+      anyOf: [ref("Key"), { type: "string", pattern: "^literal:.", examples: ["literal:Amélie"] }],
+    },
+    ErrorCode: { ...schemas["ErrorCode"], description: `Stable: branch on it.\n\n${failureTable()}` },
+    Failure: {
+      ...schemas["Failure"],
+      description: "Every refusal and failure. `message` and `hint` are for people; the hint says what mends it.",
+      examples: codeNames.map(envelopeOf),
+    },
+    PatchConfigBody: { ...schemas["PatchConfigBody"], ...configPatch() },
+  };
+  return Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Every code with its status and when it comes, as a table in Markdown. */
+function failureTable(): string {
+  const rows = codeNames.map((code) => `| \`${code}\` | ${codes[code].status} | ${codes[code].when} |`);
+  return ["| code | status | when |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** The body of `PATCH /config`: every dotted key with its type, or `null`. */
+function configPatch(): Schema {
+  const properties = [...settings].map(([dotted, setting]): [string, Schema] => {
+    const { list } = setting;
+    const converted = z.toJSONSchema(setting.schema, optionsFor("input"));
+    const { $schema, default: usual, items, maxItems, type, enum: words, description: text, ...rest } = converted;
+    const listed = list ? `. One text, with commas between its entries, at most ${maxItems}` : "";
+    const description = `${text}${listed}. \`null\`: back to ${JSON.stringify(usual)}`;
+    const values = words ? { enum: [...words, null] } : { type: [list ? "string" : type, "null"] };
+    return [dotted, { ...values, ...rest, description } as Schema]; // zod's type knows no list of types
+  });
+  return {
+    description: "At most 64 keys, each a setting with a text, a number, a boolean or `null`",
+    type: "object",
+    properties: Object.fromEntries(properties),
+    additionalProperties: false,
+    maxProperties: 64,
+  };
+}
+
+function converted(registry: z.core.$ZodRegistry<{ id: string }>, io: "input" | "output"): Record<string, Schema> {
+  const uri = (id: string) => `#/components/schemas/${id}`;
+  const { schemas } = z.toJSONSchema(registry, { ...optionsFor(io), uri });
+  return Object.fromEntries(Object.entries(schemas).map(([name, { $schema, $id, id, ...schema }]) => [name, schema]));
+}
+
+function optionsFor(io: "input" | "output") {
+  return {
+    io,
+    target: "draft-2020-12" as const,
+    // A check that only code can make: what it demands stands in the words.
+    unrepresentable: "any" as const,
+    override: ({ jsonSchema }: { jsonSchema: Schema }) => plain(jsonSchema, io),
+  };
+}
+
+/** Takes out what says nothing: patterns that repeat a format, and the bounds of what a number can be at all. */
+function plain(schema: Schema, io: "input" | "output"): void {
+  if (schema.format !== undefined) delete schema.pattern;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema["restart"] === true) schema.description = `${schema.description}. A change needs a restart`;
+  delete schema["restart"];
+  if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
+  // Generators of clients read `enum` better than `const`.
+  if (schema.const !== undefined) schema.enum = [schema.const];
+  delete schema.const;
+}
+
+/** The fields of an object's schema. None is `true` or `false`: zod writes an object for each. */
+function fieldsOf(schema: Schema | undefined): [string, Schema][] {
+  return Object.entries(schema?.properties ?? {}) as [string, Schema][];
 }

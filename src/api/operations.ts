@@ -1,90 +1,166 @@
 /**
- * The wire format: one zod schema per request and response, and the table of operations. Everything below `/v1` is
- * answered in the envelope of SPEC.md 2; these schemas describe its `data`. Absent facts are `null`, never missing.
+ * The API: for each operation what it takes, what it answers, which codes it can fail with, and what the docs say of it.
+ * Everything below `/v1` is answered in the envelope of SPEC.md 2; the schemas describe its `data`. Absent facts are
+ * `null`, never missing. The OpenAPI document and the typed client are made from this table.
  */
 import { z } from "zod";
-import { configSchema } from "../config/zod.ts";
+import { configSchema, restartKeys } from "../config/schema.ts";
 import {
   accessModes,
   appTypes,
   capabilities,
   type Key,
+  keys,
   kinds,
   playbackStatuses,
   powers,
 } from "../platforms/platform.ts";
-import { isObject } from "../system/shape.ts";
-import { codes, failureReasons } from "./errors.ts";
+import { isObject } from "../system/json.ts";
+import { codes, type ErrorCode, failureReasons } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 
+export const tags = {
+  devices: "The registry, discovery and live state",
+  apps: "The catalog of a device, launching and leaving",
+  remote: "One key, text, or a timed sequence",
+  dev: "Sideloading, for platforms with a developer mode",
+  daemon: "zapd itself",
+  config: "The config file: read, patched, reloaded",
+} as const;
+
+export interface Operation extends Endpoint {
+  readonly tag: keyof typeof tags;
+  readonly summary: string;
+  readonly description: string;
+  /** The codes it can fail with, beside those of `everywhere`. */
+  readonly codes: readonly ErrorCode[];
+  /** Its `examples` stand in the docs. */
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodObject;
+  readonly data: z.ZodType;
+}
+
 const text = z.string().nullable();
+const unsaid = text.describe("`null`, where the device did not say");
 const time = z.iso.datetime();
 const port = z.int().min(1).max(65_535);
 
 /** A registry entry. */
 export const Device = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  platform: z.string(),
-  kind: z.enum(kinds),
-  manufacturer: text,
-  model: text,
-  serial: text,
-  mac: text,
-  software_version: text,
-  /** What is known now, without asking it. */
-  power: z.enum(powers),
-  host: z.string(),
-  port,
-  /** Ports beside the control port, where they are not the platform's usual ones. */
-  ports: z.record(z.string(), port),
-  status: z.enum(["online", "offline", "unknown"]),
-  access: z.enum(accessModes).nullable(),
-  capabilities: z.array(z.enum(capabilities)),
-  /** Whether anybody ever drove it. */
-  used: z.boolean(),
-  is_default: z.boolean(),
-  added_at: time,
-  last_seen: time.nullable(),
+  id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
+  name: z.string().describe("What it is called, unique without case"),
+  platform: z.string().describe("The platform that drives it"),
+  kind: z.enum(kinds).describe("What it is"),
+  manufacturer: unsaid,
+  model: unsaid,
+  serial: unsaid,
+  mac: text.describe("The network address of its hardware, the one in use; `null`, where it is not known"),
+  software_version: unsaid,
+  power: z.enum(powers).describe("Whether it is on: what is known now, without asking it"),
+  host: z.string().describe("Where it answers"),
+  port: port.describe("Its control port"),
+  ports: z
+    .record(z.string(), port)
+    .describe("Ports beside the control port, where they are not the platform's usual ones"),
+  status: z
+    .enum(["online", "offline", "unknown"])
+    .describe("Whether it answered when it was last asked; `unknown` until then"),
+  access: z
+    .enum(accessModes)
+    .nullable()
+    .describe(
+      "What its settings allow: `limited` withholds some capabilities, `disabled` nearly all, `unpaired` all until it is paired; `null`, where it did not say",
+    ),
+  capabilities: z.array(z.enum(capabilities)).describe("What works on this very device, with its settings as they are"),
+  used: z.boolean().describe("Whether anybody ever drove it"),
+  is_default: z.boolean().describe("Whether `default` stands for it"),
+  added_at: time.describe("When it came into the registry"),
+  last_seen: time.nullable().describe("When it last answered; `null`, if it never did"),
 });
 export type Device = z.infer<typeof Device>;
 
-/** An app of a device. `id` means the same on every platform. */
+/** An app of a device. */
 export const App = z.object({
-  id: z.string(),
-  name: z.string(),
-  platform_id: z.string(),
-  type: z.enum(appTypes),
-  version: text,
-  installed: z.boolean(),
+  id: z.string().describe("Means the same on every platform: `netflix`, `youtube`, `prime-video`; unique in a catalog"),
+  name: z.string().describe("As the device shows it"),
+  platform_id: z.string().describe("The platform's own id"),
+  type: z.enum(appTypes).describe("`dev` is the sideloaded package"),
+  version: unsaid,
+  installed: z.boolean().describe("`false`: the device no longer lists it"),
 });
 export type App = z.infer<typeof App>;
 
+export const Playback = z.object({
+  status: z.enum(playbackStatuses).describe("What the player does"),
+  position_ms: z.int().nullable().describe("`null`, where the device did not say"),
+  duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
+  live: z.boolean().nullable().describe("Whether it is a live stream"),
+  title: unsaid,
+});
+
+export const Volume = z.object({
+  level: z.number().min(0).max(100).nullable().describe("0 to 100"),
+  muted: z.boolean().nullable().describe("`null`, where the device did not say"),
+});
+
 export const State = z.object({
-  power: z.enum(powers),
-  /** `null`: the home screen, or unknown. */
-  app: App.nullable(),
-  screensaver: z.boolean().nullable(),
-  playback: z
-    .object({
-      status: z.enum(playbackStatuses),
-      position_ms: z.int().nullable(),
-      duration_ms: z.int().nullable(),
-      live: z.boolean().nullable(),
-      title: text,
-    })
-    .nullable(),
-  volume: z.object({ level: z.number().min(0).max(100).nullable(), muted: z.boolean().nullable() }).nullable(),
-  input: text,
-  observed_at: time,
+  power: z.enum(powers).describe("`unknown`, where the device does not know"),
+  app: App.nullable().describe("`null`: the home screen, or unknown"),
+  screensaver: z.boolean().nullable().describe("Whether one is shown"),
+  playback: Playback.nullable().describe("`null`, where nothing plays, or the device does not say"),
+  volume: Volume.nullable().describe("`null`, where the device has none, or does not say"),
+  input: text.describe("The input that is shown: `hdmi1` to `hdmi4`, `av`, `tuner`"),
+  observed_at: time.describe("When it was read"),
 });
 export type State = z.infer<typeof State>;
 
-const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, shape: Shape) =>
-  z.object({ device: Device, action: z.literal(name), ...shape });
+/** The keys by their names, the same on every platform. */
+export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
 
-/** `true`: read back from the device; `false`: taken, not seen yet; `null`: it cannot be read. */
-const confirmed = z.boolean().nullable();
+/** A key by its name, or text to type. */
+export type KeyOrText = Key | `literal:${string}`;
+
+/** Any text is let through: the remote judges it, and says which key was meant (`invalid_key`). */
+export const KeyOrText = z
+  .string()
+  .describe(
+    "A key by its name, or `literal:<text>` with 1 to 1,024 characters of any script, no control characters",
+  ) as unknown as z.ZodType<KeyOrText, KeyOrText>;
+
+/** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
+const ConfigPatch = z
+  .custom<Record<string, unknown>>(isObject, {
+    error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}',
+  })
+  .meta({ examples: [{ "daemon.log_level": "debug", "daemon.default_device": "Living Room" }] });
+
+export const ConfigReload = z.object({
+  config: configSchema.describe("As the file says it now"),
+  restart_required: z
+    .array(z.string())
+    .describe(
+      `Dotted keys whose value in the file is not the one that the daemon runs with. A restart is needed for ${restartKeys.join(", ")}; all else takes effect at once`,
+    ),
+});
+
+/** Every success, around the `data` of its operation. */
+export const success = <Data extends z.ZodType>(data: Data) => z.strictObject({ ok: z.literal(true), data });
+
+/** Every refusal and failure. */
+export const Failure = z.strictObject({
+  ok: z.literal(false),
+  error: z.strictObject({
+    code: z.enum(Object.keys(codes) as [ErrorCode]),
+    message: z.string(),
+    hint: z.string().optional(),
+    reason: z.enum(failureReasons).optional(),
+  }),
+});
+
+/** Beside what a command answers stands the device that took it. */
+const device = Device.describe("As it is known after this");
+const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, shape: Shape) =>
+  z.object({ device, action: z.literal(name).describe("Which action this was"), ...shape });
 
 /** A part of a deep link: half characters cannot be encoded. */
 const linkText = (most: number, least = 0) =>
@@ -94,160 +170,423 @@ const linkText = (most: number, least = 0) =>
     .max(most)
     .refine((text) => text.isWellFormed(), { error: "holds half a character" });
 
-/** A key by its name, or text to type. */
-export type KeyOrText = Key | `literal:${string}`;
+const ports = z
+  .record(z.string(), port)
+  .optional()
+  .describe(
+    "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
+  );
+const host = z.string().trim().min(1).max(253);
+const platform = z.string().describe("The device's platform");
+const version = z.string().describe("zapd's own version");
+const uptime = z.int().describe("Seconds since its start");
 
-/** Any text is let through: the remote judges it, and says which key was meant (`invalid_key`). */
-const keyOrText = z.string() as unknown as z.ZodType<KeyOrText, KeyOrText>;
+/** What any operation can fail with: the guard, the limits, and zapd's own failures. */
+export const everywhere: readonly ErrorCode[] = [
+  "invalid_payload",
+  "forbidden_host",
+  "forbidden_origin",
+  "loop_detected",
+  "payload_too_large",
+  "internal_error",
+];
 
-/** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
-const ConfigPatch = z.custom<Record<string, unknown>>(isObject, {
-  error: 'must be an object of dotted keys, such as {"daemon.http_port": 7272}',
-});
+/** What `{id}` can lead to. */
+const byName: readonly ErrorCode[] = [
+  "invalid_device_name",
+  "ambiguous_device",
+  "device_not_found",
+  "default_device_missing",
+  "not_found",
+];
 
-export const ConfigReload = z.object({ config: configSchema, restart_required: z.array(z.string()) });
+/** What asking a device can lead to. */
+const asking: readonly ErrorCode[] = [
+  ...byName,
+  "unsupported_operation",
+  "device_unreachable",
+  "device_timeout",
+  "device_refused",
+  "device_error",
+  "device_unproven",
+  "pairing_required",
+];
 
-/** Each operation: where it is, what it takes (`body`, `query`) and what it answers (`data`). */
 export const operations = {
-  listDevices: { ...endpoints.listDevices, data: z.array(Device) },
+  listDevices: {
+    ...endpoints.listDevices,
+    tag: "devices",
+    summary: "Every known device",
+    description: "The registry, in the order of adding. Nothing is asked of the devices.",
+    codes: [],
+    data: z.array(Device),
+  },
   addDevice: {
     ...endpoints.addDevice,
-    body: z.strictObject({
-      host: z.string().trim().min(1).max(253),
-      port: port.optional(),
-      platform: z.string().optional(),
-      name: z.string().optional(),
-      ports: z.record(z.string(), port).optional(),
-    }),
+    tag: "devices",
+    summary: "Add a device by its address",
+    description:
+      "Asks the address which device lives there, and adds it, or brings what is known of it up to date. It works where no search reaches; the device must be on. A device that is known elsewhere, and answers there or has secrets, is not moved: `device_elsewhere`.",
+    codes: [
+      "invalid_host",
+      "device_elsewhere",
+      "invalid_device_name",
+      "device_name_taken",
+      "device_unreachable",
+      "device_timeout",
+      "device_error",
+      "storage_error",
+    ],
+    body: z
+      .strictObject({
+        host: host.describe(
+          "An address or a host name, with or without a port: `192.168.1.40`, `tv.lan:8060`, `[fe80::1]:8060`",
+        ),
+        port: port.optional().describe("Its control port, where that is not the platform's usual one"),
+        platform: z
+          .string()
+          .optional()
+          .describe("Asks for a device of this platform only; without it, every platform is tried"),
+        name: z
+          .string()
+          .optional()
+          .describe(
+            "What it shall be called: 1 to 128 characters, no control characters, neither `/` nor `%`, unique without case. Without it, what the device calls itself",
+          ),
+        ports,
+      })
+      .meta({ examples: [{ host: "192.168.1.40", name: "Kitchen" }] }),
     data: Device,
   },
   removeUnusedDevices: {
     ...endpoints.removeUnusedDevices,
-    query: z.object({ unused: z.literal("true") }),
-    data: z.object({ devices: z.array(Device) }),
+    tag: "devices",
+    summary: "Forget what nobody has used",
+    description:
+      "Removes every device that a scan found and nobody has driven since, and answers with them as they were. What a user added stays.",
+    codes: ["storage_error"],
+    query: z.object({ unused: z.literal("true").describe("Must be `true`: without it nothing is removed") }),
+    data: z.object({ devices: z.array(Device).describe("Those that were removed") }),
   },
-  discoverDevices: { ...endpoints.discoverDevices, data: z.object({ devices: z.array(Device) }) },
-  getDevice: { ...endpoints.getDevice, data: Device },
+  discoverDevices: {
+    ...endpoints.discoverDevices,
+    tag: "devices",
+    summary: "Look for devices now",
+    description:
+      "Asks every platform at once over SSDP and mDNS on every interface, and the addresses in `discovery.hosts`, for `discovery.timeout_ms`; merges by hardware identity. A changed address is followed. Calls at the same time share one scan. One scan brings at most 16 new devices of one host, and 128 in all; when the registry is full, finds that nobody has used give way to new ones.",
+    codes: [],
+    data: z.object({ devices: z.array(Device).describe("Those found now, as registry entries") }),
+  },
+  getDevice: {
+    ...endpoints.getDevice,
+    tag: "devices",
+    summary: "One device",
+    description: "Its registry entry. Nothing is asked of the device.",
+    codes: byName,
+    data: Device,
+  },
   changeDevice: {
     ...endpoints.changeDevice,
-    body: z.strictObject({ name: z.string().optional(), ports: z.record(z.string(), port).optional() }),
+    tag: "devices",
+    summary: "Rename a device, or set its ports",
+    description:
+      "A name that is given here is never overwritten by discovery. The default device stays the default under its new name.",
+    codes: [...byName, "device_name_taken", "storage_error", "config_invalid"],
+    body: z
+      .strictObject({
+        name: z
+          .string()
+          .optional()
+          .describe(
+            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not a UUID, unique without case; blanks around it are dropped",
+          ),
+        ports,
+      })
+      .meta({ examples: [{ name: "Den" }] }),
     data: Device,
   },
   pairDevice: {
     ...endpoints.pairDevice,
-    body: z.strictObject({
-      /** What the device shows, where it shows one. */
-      pin: z.string().min(1).max(64).optional(),
-      /** The name and password that were set on the device, where it has some. */
-      user: z.string().min(1).max(256).optional(),
-      password: z.string().min(1).max(1_024).optional(),
-      /** Where it is now, with or without a port: it is paired anew there, without the old key. */
-      host: z.string().trim().min(1).max(253).optional(),
-    }),
+    tag: "devices",
+    summary: "Have a device let zapd in",
+    description:
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+    codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
+    body: z
+      .strictObject({
+        pin: z.string().min(1).max(64).optional().describe("What the device shows, where it shows something to type"),
+        user: z
+          .string()
+          .min(1)
+          .max(256)
+          .optional()
+          .describe("The name that is set on the device, where it asks for one"),
+        password: z.string().min(1).max(1_024).optional().describe("The password that is set on the device"),
+        host: host
+          .optional()
+          .describe(
+            "Where the device is now, an address with or without a port, when it has moved or was replaced on probation",
+          ),
+      })
+      .meta({ examples: [{}] }),
     data: action("pair", {}),
   },
-  trustDevice: { ...endpoints.trustDevice, data: Device },
-  removeDevice: { ...endpoints.removeDevice, data: Device },
-  getState: { ...endpoints.getState, data: z.object({ device: Device, state: State }) },
-  listApps: { ...endpoints.listApps, data: z.object({ platform: z.string(), apps: z.array(App) }) },
+  trustDevice: {
+    ...endpoints.trustDevice,
+    tag: "devices",
+    summary: "Say that a device is the one it claims to be",
+    description:
+      "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
+    codes: [...byName, "storage_error"],
+    data: Device,
+  },
+  removeDevice: {
+    ...endpoints.removeDevice,
+    tag: "devices",
+    summary: "Forget a device",
+    description:
+      "Removes it from the registry, with its cached apps, and answers with it as it was. A later scan finds it again, under the same id.",
+    codes: [...byName, "storage_error"],
+    data: Device,
+  },
+  getState: {
+    ...endpoints.getState,
+    tag: "devices",
+    summary: "What a device is doing",
+    description:
+      "Live from the device. A part that the set refuses or lacks is `null`, and one refused query never fails the whole. Calls at the same time share one reading, never one from before the caller's last command.",
+    codes: asking,
+    data: z.object({ device, state: State.describe("Read just now") }),
+  },
+  listApps: {
+    ...endpoints.listApps,
+    tag: "apps",
+    summary: "The apps of a device",
+    description: "From the cache on disk; a cold cache is filled from the device first.",
+    codes: [...asking, "storage_error"],
+    data: z.object({
+      platform,
+      apps: z.array(App).describe("What it has, and what it no longer lists (`installed: false`)"),
+    }),
+  },
   launchApp: {
     ...endpoints.launchApp,
-    body: z.strictObject({
-      app: z.string().trim().min(1).max(256),
-      params: z
-        .record(linkText(64, 1), linkText(1_024))
-        .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
-        .optional(),
+    tag: "apps",
+    summary: "Launch an app",
+    description:
+      "The app is found by platform id, then id, then by name: exact, then without case, then with `&` and `+` as words, then without punctuation, each only where the one before finds nothing. A device that keeps its list to itself is still asked for services that everybody knows, such as `netflix`. A text in the platform's own form of an id goes to the device even when the catalog lacks it. Answered once the device took it.",
+    codes: [...asking, "ambiguous_app", "app_not_found", "device_busy", "storage_error"],
+    body: z
+      .strictObject({
+        app: z.string().trim().min(1).max(256).describe("A normalized id, an app name, or a platform id"),
+        params: z
+          .record(linkText(64, 1), linkText(1_024))
+          .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
+          .optional()
+          .meta({
+            description:
+              "Passed to the app as a deep link: at most 32. `content_id` and `media_type` mean the same on every platform",
+            maxProperties: 32,
+          }),
+      })
+      .meta({ examples: [{ app: "netflix", params: { content_id: "80057281", media_type: "series" } }] }),
+    data: action("launch", {
+      app: App.describe("The app that was launched"),
+      confirmed: z
+        .boolean()
+        .nullable()
+        .describe(
+          "Whether the device was seen to show the app: `true`, it was; `false`, it took the command, but did not show it yet; `null`, it cannot be read",
+        ),
     }),
-    data: action("launch", { app: App, confirmed }),
   },
-  stopApp: { ...endpoints.stopApp, data: action("stop", { app: App.nullable() }) },
+  stopApp: {
+    ...endpoints.stopApp,
+    tag: "apps",
+    summary: "Leave the app that is shown",
+    description: "Ends the app where the device allows it, and goes home. With nothing running it succeeds.",
+    codes: [...asking, "device_busy"],
+    data: action("stop", { app: App.nullable().describe("The app that was left; `null`, when none was shown") }),
+  },
   refreshApps: {
     ...endpoints.refreshApps,
-    body: z.strictObject({ clear: z.boolean().optional() }),
+    tag: "apps",
+    summary: "Read the apps of a device anew",
+    description:
+      "Merges what the device lists now into the catalog; what it no longer lists stays, with `installed: false`. The body may be left out.",
+    codes: [...asking, "device_busy", "storage_error"],
+    body: z
+      .strictObject({
+        clear: z.boolean().optional().describe("First drops all that is cached for the device's platform"),
+      })
+      .meta({ examples: [{ clear: true }] }),
     data: action("refresh", {
-      platform: z.string(),
-      apps: z.array(App),
-      /** Ids of apps that are new in the catalog, and of those the device no longer lists. */
-      added: z.array(z.string()),
-      removed: z.array(z.string()),
-      cleared: z.boolean(),
+      platform,
+      apps: z.array(App).describe("The catalog as it is now"),
+      added: z.array(z.string()).describe("Ids of apps that are new in it"),
+      removed: z.array(z.string()).describe("Ids of apps that the device no longer lists"),
+      cleared: z.boolean().describe("Whether the cache was dropped first"),
     }),
   },
   pressKey: {
     ...endpoints.pressKey,
-    body: z.strictObject({ key: keyOrText }),
-    data: action("key", { key: z.string() }),
+    tag: "remote",
+    summary: "Press a key, or type text",
+    description:
+      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has.",
+    codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
+    body: z
+      .strictObject({ key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text") })
+      .meta({ examples: [{ key: "home" }] }),
+    data: action("key", { key: z.string().describe("As it was asked for") }),
   },
   pressKeys: {
     ...endpoints.pressKeys,
-    body: z.strictObject({
-      keys: z.array(keyOrText).min(1).max(sequenceLimits.keys),
-      delay_ms: z.int().min(0).max(sequenceLimits.delayMs).default(sequenceLimits.usualDelayMs),
+    tag: "remote",
+    summary: "Press keys one after another",
+    description:
+      "Every key is checked before the first is sent. One sequence at a time per device, in order of arrival; a caller that hangs up stops it. The delays may add up to 600 s; none follows the last key. A failure says how many keys were sent.",
+    codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
+    body: z
+      .strictObject({
+        keys: z
+          .array(KeyOrText)
+          .min(1)
+          .max(sequenceLimits.keys)
+          .describe("In the order of pressing: 1 to 256. Each is one of the keys, or `literal:<text>`"),
+        delay_ms: z
+          .int()
+          .min(0)
+          .max(sequenceLimits.delayMs)
+          .default(sequenceLimits.usualDelayMs)
+          .describe("From one key to the next, in milliseconds"),
+      })
+      .meta({ examples: [{ keys: ["down", "down", "select"], delay_ms: 150 }] }),
+    data: action("sequence", {
+      keys: z.array(z.string()).describe("As they were asked for"),
+      delay_ms: z.int().describe("The delay that was kept"),
+      sent: z.int().describe("How many the device took: all of them"),
+      duration_ms: z.int().describe("From the first key to the last"),
     }),
-    data: action("sequence", { keys: z.array(z.string()), delay_ms: z.int(), sent: z.int(), duration_ms: z.int() }),
   },
   installPackage: {
     ...endpoints.installPackage,
+    tag: "dev",
+    summary: "Sideload a package",
+    description:
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`.",
+    codes: [
+      ...asking,
+      "dev_password_missing",
+      "invalid_archive",
+      "package_rejected",
+      "app_not_found",
+      "device_busy",
+      "dev_auth_failed",
+      "dev_update_required",
+      "storage_error",
+    ],
     data: action("install", {
-      package: z.object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() }),
-      messages: z.array(z.string()),
+      package: z
+        .object({ name: z.string(), version: z.string(), bytes: z.int(), files: z.int() })
+        .describe("What was in the archive"),
+      messages: z.array(z.string()).describe("What the device said of it, in its own words"),
     }),
   },
-  reloadPackage: { ...endpoints.reloadPackage, data: action("reload", { app: App }) },
+  reloadPackage: {
+    ...endpoints.reloadPackage,
+    tag: "dev",
+    summary: "Start the sideloaded package anew",
+    description: "Answered once the device shows it.",
+    codes: [...asking, "app_not_found", "dev_package_missing", "device_busy"],
+    data: action("reload", { app: App.describe("The sideloaded app") }),
+  },
   readLogs: {
     ...endpoints.readLogs,
-    query: z.object({ cursor: z.string().max(64).optional() }),
+    tag: "dev",
+    summary: "Read the developer console",
+    description:
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
+    codes: [...asking, "console_in_use"],
+    query: z.object({
+      cursor: z
+        .string()
+        .max(64)
+        .optional()
+        .describe("The `cursor` of the answer before; one of an earlier run of the daemon counts as none"),
+    }),
     data: z.object({
-      device: Device,
-      lines: z.array(z.string()),
-      cursor: z.string(),
-      dropped: z.int().min(1).optional(),
+      device,
+      lines: z.array(z.string()).describe("Without their ends, and without terminal controls"),
+      cursor: z.string().describe("Give it back to get what comes next"),
+      dropped: z
+        .int()
+        .min(1)
+        .optional()
+        .describe(
+          "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
+        ),
     }),
   },
   status: {
     ...endpoints.status,
+    tag: "daemon",
+    summary: "The status of the daemon",
+    description: "Where it listens, and what it knows.",
+    codes: [],
     data: z.object({
-      pid: z.int(),
-      version: z.string(),
-      uptime_s: z.int(),
-      socket: z.string(),
-      http_enabled: z.boolean(),
-      http_host: z.string(),
-      http_port: z.int(),
-      device_count: z.int(),
-      default_device: text,
-      config_file: z.string().optional(),
-      state_folder: z.string().optional(),
+      pid: z.int().describe("Its process id"),
+      version,
+      uptime_s: uptime,
+      socket: z.string().describe("The path of its control socket"),
+      http_enabled: z.boolean().describe("Whether the HTTP API is enabled"),
+      http_host: z.string().describe("The bound host"),
+      http_port: z.int().describe("The bound port"),
+      device_count: z.int().describe("How many devices are known"),
+      default_device: text.describe("The name of the default device; `null`, when there is none"),
+      config_file: z.string().optional().describe("The config file that the daemon runs on; it need not be there yet"),
+      state_folder: z.string().optional().describe("The folder of the registry and what else is kept"),
     }),
   },
-  readConfig: { ...endpoints.readConfig, data: configSchema },
-  patchConfig: { ...endpoints.patchConfig, body: ConfigPatch, data: ConfigReload },
-  reloadConfig: { ...endpoints.reloadConfig, data: ConfigReload },
+  readConfig: {
+    ...endpoints.readConfig,
+    tag: "config",
+    summary: "The config",
+    description:
+      "As the file says it now, whatever the daemon runs with, with the default of each setting that it leaves out. The password is redacted.",
+    codes: ["config_invalid"],
+    data: configSchema,
+  },
+  patchConfig: {
+    ...endpoints.patchConfig,
+    tag: "config",
+    summary: "Change settings",
+    description:
+      "All or nothing: one value that is wrong, and not a byte changes. Comments, order and formatting of the file survive; where there is none yet, the first change writes one, with every setting and what it does. `null` puts a setting back to its default.",
+    codes: ["unsupported_patch_value", "unknown_config_key", "invalid_config_value", "config_invalid", "storage_error"],
+    body: ConfigPatch,
+    data: ConfigReload,
+  },
+  reloadConfig: {
+    ...endpoints.reloadConfig,
+    tag: "config",
+    summary: "Take up the config file",
+    description: "After an edit by hand. A file that is broken changes nothing.",
+    codes: ["config_invalid"],
+    data: ConfigReload,
+  },
   health: {
     ...endpoints.health,
-    data: z.object({ status: z.literal("ok"), version: z.string(), uptime_s: z.int(), warnings: z.array(z.string()) }),
+    tag: "daemon",
+    summary: "Whether the daemon is well",
+    description:
+      "With what a person should know of: files that were damaged, settings that mean nothing, devices on probation.",
+    codes: [],
+    data: z.object({
+      status: z.literal("ok").describe("It answers, so it is"),
+      version,
+      uptime_s: uptime,
+      warnings: z.array(z.string()).describe("In words"),
+    }),
   },
 } as const satisfies Record<EndpointName, Operation>;
-
-export interface Operation extends Endpoint {
-  readonly body?: z.ZodType;
-  readonly query?: z.ZodType;
-  readonly data: z.ZodType;
-}
-
-const code = z.enum(Object.keys(codes) as [keyof typeof codes]);
-
-/** Every refusal and failure. */
-export const Failure = z.strictObject({
-  ok: z.literal(false),
-  error: z.strictObject({
-    code,
-    message: z.string(),
-    hint: z.string().optional(),
-    reason: z.enum(failureReasons).optional(),
-  }),
-});
-
-/** Every success, around the `data` of its operation. */
-export const success = <Data extends z.ZodType>(data: Data) => z.strictObject({ ok: z.literal(true), data });

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { systemCode } from "../api/errors.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegular } from "../system/files.ts";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 
 /** What runs: the daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";

@@ -7,6 +7,8 @@ import { ZapdError } from "../api/errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
 import { closeSecret } from "../system/owners.ts";
 import { readChanges } from "./changes.ts";
+import { defaultText } from "./default-text.ts";
+import { placeOf, setValue } from "./edit.ts";
 import { checkGroups, checkSecret, parseToml, readConfig, type Source, sourceAt } from "./read.ts";
 import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";
 
@@ -64,7 +66,7 @@ export class ConfigFile {
   /** Loads the file, or the defaults where there is none. Fails with `config_invalid`, with line and column. */
   static async open(path: string): Promise<ConfigFile> {
     const source = sourceAt(path);
-    const { config, warnings } = await readConfig(source.text, path);
+    const { config, warnings } = readConfig(source.text, path);
     return new ConfigFile(path, source, config, [...warnings, ...checkSecret(source, config).warnings]);
   }
 
@@ -96,13 +98,13 @@ export class ConfigFile {
 
   /** What the file says now, whatever the daemon runs with. */
   async onDisk(): Promise<Config> {
-    return (await this.#read()).config;
+    return this.#read().config;
   }
 
   /** Takes up the file; on a failure the daemon goes on with what it had. */
   reload(): Promise<ReloadResult> {
-    return this.#inTurn(async () => {
-      const { config, warnings } = await this.#read();
+    return this.#inTurn(() => {
+      const { config, warnings } = this.#read();
       return this.#take(config, warnings);
     });
   }
@@ -117,9 +119,9 @@ export class ConfigFile {
   }
 
   /** What the file holds now, with whose it is and who may read it. */
-  async #read(): Promise<{ config: Config; warnings: string[] }> {
+  #read(): { config: Config; warnings: string[] } {
     const source = sourceAt(this.path);
-    const { config, warnings } = await readConfig(source.text, this.path);
+    const { config, warnings } = readConfig(source.text, this.path);
     const checked = checkSecret(source, config);
     this.#close(source, config);
     return { config, warnings: [...warnings, ...checked.warnings] };
@@ -134,7 +136,7 @@ export class ConfigFile {
   }
 
   /** One at a time: a reload that read the file before a patch must not be taken up after it. */
-  #inTurn<T>(take: () => Promise<T>): Promise<T> {
+  #inTurn<T>(take: () => T | Promise<T>): Promise<T> {
     const result = this.#taking.then(take);
     this.#taking = result.catch(() => {});
     return result;
@@ -149,13 +151,12 @@ export class ConfigFile {
       const source = sourceAt(this.path);
       const { path } = source;
       // Where there is no file yet, the first change brings one, with every setting and what it does.
-      const text = source.found === null ? await defaultConfig() : source.text;
+      const text = source.found === null ? defaultText : source.text;
       const open = checkGroups(source, parseToml(text, this.path));
       const made: Made[] = [];
       for (const patch of batch) {
         try {
-          const patched = await this.#patched(made.at(-1)?.text ?? text, patch.values);
-          made.push({ patch, ...patched });
+          made.push({ patch, ...this.#patched(made.at(-1)?.text ?? text, patch.values) });
         } catch (error) {
           patch.reject(error);
         }
@@ -177,11 +178,11 @@ export class ConfigFile {
     }
   }
 
-  async #patched(text: string, values: ReadonlyMap<string, unknown>) {
+  #patched(text: string, values: ReadonlyMap<string, unknown>) {
     let patched = text;
-    for (const [dotted, value] of values) patched = await write(patched, dotted, value);
+    for (const [dotted, value] of values) patched = write(patched, dotted, value);
     // What the editor wrote is read back before it replaces anything.
-    return { text: patched, ...(await readConfig(patched, this.path)) };
+    return { text: patched, ...readConfig(patched, this.path) };
   }
 
   #take(config: Config, warnings: string[]): ReloadResult {
@@ -200,17 +201,12 @@ export class ConfigFile {
   }
 }
 
-async function defaultConfig(): Promise<string> {
-  return (await import("./default-text.ts")).defaultText;
-}
-
 function isSecret({ values }: Patch): boolean {
   return typeof values.get("dev.vendor_password") === "string";
 }
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
-async function write(text: string, dotted: string, value: unknown): Promise<string> {
-  const { placeOf, setValue } = await import("./edit.ts");
+function write(text: string, dotted: string, value: unknown): string {
   const { section = "", key = "" } = settings.get(dotted) ?? {};
   try {
     if (value !== null) return setValue(text, section, key, value);

@@ -1,9 +1,12 @@
 /**
  * Edits single settings in the text of a TOML file. Nothing but a changed value's own characters, or one added line,
  * differs afterwards: writing the whole document anew would straighten the user's indentation and spacing.
+ * By hand, as no library does that: @decimalturn/toml-patch 3.3.0 fails test/config/edit*.test.ts. It moves or drops comments
+ * when a default is put back, changes the quotes and the spacing of lists, the indentation of added lines and the end of the
+ * file, and so breaks the property that one value changes and nothing else does.
  */
 import { parse } from "smol-toml";
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 import { blocksOf, type Item, itemsOf, rowsIn, type Span } from "./toml-text.ts";
 
 /** The text with a setting at a new value: in its place where it is written, or as a line of its own. */

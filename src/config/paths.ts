@@ -1,8 +1,6 @@
 /** Where the config and the state live, by the conventions of each system. */
+import { homedir } from "node:os";
 import { join } from "node:path";
-
-// Not an import: it is needed where no path is given, and takes a twentieth of the time to the daemon's first answer.
-const homedir = () => process.getBuiltinModule("node:os").homedir();
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -3,8 +3,9 @@ import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { readUtf8 } from "../system/files.ts";
+import { isObject } from "../system/json.ts";
 import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
-import { isObject } from "../system/shape.ts";
+import { placeOf } from "./edit.ts";
 import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;
@@ -72,21 +73,21 @@ export function checkGroups({ path, found }: Source, { dev }: Tables): string[] 
 }
 
 /** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
-export async function readConfig(text: string, path: string): Promise<{ config: Config; warnings: string[] }> {
+export function readConfig(text: string, path: string): { config: Config; warnings: string[] } {
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
   for (const section of sectionNames) values[section] = {};
   for (const [section, table] of Object.entries(tables)) {
     const known = sectionNames.some((one) => one === section);
-    if (known && !isTable(table)) throw await invalid(text, path, section, "must be a table");
+    if (known && !isTable(table)) throw invalid(text, path, section, "must be a table");
     for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
       const dotted = key === null ? section : `${section}.${key}`;
       const setting = settings.get(dotted);
       if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
       else if (key !== null) {
         const problem = problemOf(setting, value);
-        if (problem !== null) throw await invalid(text, path, dotted, problem);
+        if (problem !== null) throw invalid(text, path, dotted, problem);
         (values[section] ?? {})[key] = value;
       }
     }
@@ -98,8 +99,7 @@ function isTable(value: unknown): value is Tables {
   return isObject(value) && !(value instanceof Date);
 }
 
-async function invalid(text: string, path: string, dotted: string, reason: string): Promise<ZapdError> {
-  const { placeOf } = await import("./edit.ts");
+function invalid(text: string, path: string, dotted: string, reason: string): ZapdError {
   const place = placeOf(text, dotted.split("."));
   const where = place ? `, line ${place.line}, column ${place.column}` : "";
   return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {

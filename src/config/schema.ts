@@ -1,155 +1,141 @@
-/**
- * Every setting there is: its type, range, default and what its change needs. The one statement of the config; the zod
- * schema of the wire is made from it (zod.ts), so that the daemon starts without building one.
- */
-
-import { isIPv4 } from "../system/ip.ts";
+/** Every setting there is: its type, bounds, default, what it is, and whether its change needs a restart. */
+import { isIPv4 } from "node:net";
+import { z } from "zod";
 import { logLevels } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
-
-/** What a setting may hold. */
-export type Kind =
-  | { readonly type: "boolean" }
-  | { readonly type: "integer"; readonly least: number; readonly most: number }
-  | { readonly type: "word"; readonly words: readonly string[] }
-  | ({ readonly type: "text" } & Text)
-  | { readonly type: "list"; readonly most: number; readonly of: Text };
-
-/** What a text may be. */
-export interface Text {
-  readonly least?: number;
-  readonly most: number;
-  /** Made when it is asked for: classes of Unicode take long to make, and few files need them. */
-  readonly pattern?: () => RegExp;
-  /** What holds beyond length and pattern. */
-  readonly holds?: (text: string) => boolean;
-  /** What it must be, for people: "must be …". */
-  readonly must: string;
-}
-
-interface Stated<T> {
-  readonly usual: T;
-  readonly kind: Kind;
-}
-
-const toggle = (usual: boolean): Stated<boolean> => ({ usual, kind: { type: "boolean" } });
-const whole = (usual: number, least: number, most: number): Stated<number> => ({
-  usual,
-  kind: { type: "integer", least, most },
-});
-const text = (usual: string, of: Text): Stated<string> => ({ usual, kind: { type: "text", ...of } });
-const list = (most: number, of: Text): Stated<string[]> => ({ usual: [], kind: { type: "list", most, of } });
-const word = <W extends string>(usual: W, words: readonly W[]): Stated<W> => ({ usual, kind: { type: "word", words } });
-
-/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
-const longestSocket = 107;
-/** Neither control characters nor half characters, which no file can hold. */
-const plain = () => /^[^\p{Cc}\p{Cs}]*$/u;
-
-const loopback: Text = {
-  most: 64,
-  holds: (host) => host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127.")),
-  must: "must be a loopback address: 127.0.0.1, ::1 or localhost",
-};
-const socket: Text = {
-  most: 4_096,
-  pattern: () => /^(\/[^\p{Cc}\p{Cs}]*)?$/u,
-  holds: (path) => Buffer.byteLength(path) <= longestSocket,
-  must: `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`,
-};
-const origin: Text = {
-  most: 256,
-  holds: isExactOrigin,
-  must: "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null",
-};
-const device: Text = {
-  most: 128,
-  pattern: () => /^[^/%\p{Cc}\p{Cs}]*$/u,
-  must: "must be the name or the id of a device",
-};
-const address: Text = {
-  ...{ least: 1, most: 253, pattern: () => /^[A-Za-z0-9.:_[\]-]+$/ },
-  must: "must be an address, a host name or an interface",
-};
-const secret: Text = {
-  most: 256,
-  pattern: plain,
-  must: "must have at most 256 characters, none of them a control character",
-};
-
-const sections = {
-  daemon: {
-    http_enabled: toggle(true),
-    http_host: text("127.0.0.1", loopback),
-    http_port: whole(7272, 1, 65_535),
-    socket: text("", socket),
-    cors_enabled: toggle(false),
-    cors_allowed_origins: list(64, origin),
-    default_device: text("", device),
-    log_level: word("info", logLevels),
-  },
-  discovery: {
-    on_start: toggle(true),
-    interval_s: whole(300, 0, 86_400),
-    timeout_ms: whole(3_000, 100, 30_000),
-    interfaces: list(64, address),
-    hosts: list(256, address),
-  },
-  devices: { request_timeout_ms: whole(5_000, 100, 30_000) },
-  dev: { vendor_password: text("", secret) },
-} as const;
-
-type Sections = typeof sections;
-/** The config, complete: what a file leaves out has its default. */
-export type Config = {
-  -readonly [S in keyof Sections]: {
-    -readonly [K in keyof Sections[S]]: Sections[S][K] extends Stated<infer T> ? T : never;
-  };
-};
 
 /** What a set password reads as, everywhere. */
 export const redacted = "[redacted]";
 
-/** Settings that the running daemon takes up only at its next start. */
-export const restartKeys = ["daemon.http_enabled", "daemon.http_host", "daemon.http_port", "daemon.socket"] as const;
+/** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
+const longestSocket = 107;
 
-export const sectionNames = Object.keys(sections) as (keyof Config)[];
+/** A text of at most so many characters. `must` is what people are told when it is wrong, whatever is wrong with it. */
+const text = (most: number, must: string) => z.string(must).max(most, must);
+const toggle = z.boolean("must be true or false");
+
+function whole(least: number, most: number) {
+  const must = `must be a whole number from ${least} to ${most}`;
+  return z.int(must).min(least, must).max(most, must);
+}
+
+function list(most: number, of: z.ZodString) {
+  const must = `must be a list of at most ${most} texts`;
+  return z.array(of, must).max(most, must).default([]);
+}
+
+// No text may hold control characters, nor half characters, which no file can hold.
+const host = "must be a loopback address: 127.0.0.1, ::1 or localhost";
+const socket = `must be an absolute path, must have at most ${longestSocket} bytes, and must not hold control characters`;
+const origin =
+  "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null";
+const device = "must be the name or the id of a device";
+const address = "must be an address, a host name or an interface";
+const password = "must have at most 256 characters, none of them a control character";
+const addresses = text(253, address)
+  .min(1, address)
+  .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
+
+/** Every section with every setting. What a file leaves out has its default. */
+export const configSchema = z.object({
+  daemon: z.object({
+    http_enabled: toggle.default(true).meta({
+      description: "The HTTP API on the loopback interface; off, only the control socket is left",
+      restart: true,
+    }),
+    http_host: text(64, host)
+      .refine((given) => given === "localhost" || given === "::1" || (isIPv4(given) && given.startsWith("127.")), host)
+      .default("127.0.0.1")
+      .meta({ description: "A loopback address: 127.0.0.0/8, ::1 or localhost", restart: true }),
+    http_port: whole(1, 65_535).default(7272).meta({ description: "Where the HTTP API listens", restart: true }),
+    socket: text(4_096, socket)
+      .regex(/^(\/[^\p{Cc}\p{Cs}]*)?$/u, socket)
+      .refine((path) => Buffer.byteLength(path) <= longestSocket, socket)
+      .default("")
+      .meta({
+        description: `The control socket, an absolute path of at most ${longestSocket} bytes; empty means in the state folder`,
+        restart: true,
+      }),
+    cors_enabled: toggle
+      .default(false)
+      .meta({ description: "Whether web pages of the listed origins may call the API" }),
+    cors_allowed_origins: list(64, text(256, origin).refine(isExactOrigin, origin)).meta({
+      description:
+        "Exact origins, such as `http://localhost:3000`: scheme, host and port, no path, no trailing slash, never `*` or `null`",
+    }),
+    default_device: text(128, device)
+      .regex(/^[^/%\p{Cc}\p{Cs}]*$/u, device)
+      .default("")
+      .meta({
+        description: "Name or id of the device that `default` stands for; empty means the only one there is",
+      }),
+    log_level: z
+      .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
+      .default("info")
+      .meta({ description: "What is logged" }),
+  }),
+  discovery: z.object({
+    on_start: toggle.default(true).meta({ description: "Whether devices are looked for when the daemon starts" }),
+    interval_s: whole(0, 86_400)
+      .default(300)
+      .meta({ description: "They are looked for again after this many seconds; 0 means never" }),
+    timeout_ms: whole(100, 30_000).default(3_000).meta({ description: "How long one search listens" }),
+    interfaces: list(64, addresses).meta({
+      description: "Interfaces to ask on, by name or address; empty means all but loopback",
+    }),
+    hosts: list(256, addresses).meta({
+      description: "Devices that no search reaches, by address or name, with or without a port",
+    }),
+  }),
+  devices: z.object({
+    request_timeout_ms: whole(100, 30_000)
+      .default(5_000)
+      .meta({ description: "How long a device may take for one answer" }),
+  }),
+  dev: z.object({
+    vendor_password: text(256, password)
+      .regex(/^[^\p{Cc}\p{Cs}]*$/u, password)
+      .default("")
+      .meta({
+        description: `The password of developer mode. A set one reads as "${redacted}", an unset one as ""`,
+      }),
+  }),
+});
+
+/** The config, complete. */
+export type Config = z.output<typeof configSchema>;
+
+export const sectionNames = Object.keys(configSchema.shape) as (keyof Config)[];
 
 export interface Setting {
   readonly section: keyof Config;
   readonly key: string;
-  readonly kind: Kind;
+  readonly schema: z.ZodType;
+  /** The default. */
   readonly usual: unknown;
   /** A list, written as a comma-separated text in a patch. */
   readonly list: boolean;
+  /** The running daemon takes it up only at its next start. */
+  readonly restart: boolean;
 }
 
 /** Every dotted key. A Map, so that `__proto__` is just another unknown key. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
   sectionNames.flatMap((section) =>
-    Object.entries<Stated<unknown>>(sections[section]).map(([key, { kind, usual }]): [string, Setting] => [
-      `${section}.${key}`,
-      { section, key, kind, usual, list: kind.type === "list" },
-    ]),
+    Object.entries<z.ZodType>(configSchema.shape[section].shape).map(([key, schema]): [string, Setting] => {
+      const usual = schema.parse(undefined);
+      const restart = schema.meta()?.["restart"] === true;
+      return [`${section}.${key}`, { section, key, schema, usual, list: Array.isArray(usual), restart }];
+    }),
   ),
 );
 
-/** A config of these values, by section and key; the rest has its defaults. The values have been checked. */
-export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
-  const config: Record<string, Record<string, unknown>> = {};
-  for (const section of sectionNames) {
-    const own: Record<string, unknown> = {};
-    const stated: Readonly<Record<string, Stated<unknown>>> = sections[section];
-    for (const key in stated) own[key] = fresh(stated[key]?.usual);
-    config[section] = Object.assign(own, values[section]);
-  }
-  // Each section has each of its keys by construction, which types cannot follow.
-  return config as unknown as Config;
-}
+/** Settings that the running daemon takes up only at its next start. */
+export const restartKeys = [...settings].filter(([, { restart }]) => restart).map(([dotted]) => dotted);
 
-/** A list of its own for each config; all other values are plain. */
-function fresh(value: unknown): unknown {
-  return Array.isArray(value) ? [...value] : value;
+/** A config of these values, by section and key; the rest has its defaults. */
+export function configOf(values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Config {
+  return configSchema.parse(Object.fromEntries(sectionNames.map((section) => [section, values[section] ?? {}])));
 }
 
 /** The config with its password redacted, as every response shows it. */
@@ -170,34 +156,12 @@ export function defaultOf(dotted: string): unknown {
 }
 
 /** Why a value is not valid ("must be …"), or `null`. */
-export function problemOf({ kind }: Setting, value: unknown): string | null {
-  switch (kind.type) {
-    case "boolean":
-      return typeof value === "boolean" ? null : "must be true or false";
-    case "integer":
-      return Number.isSafeInteger(value) && Number(value) >= kind.least && Number(value) <= kind.most
-        ? null
-        : `must be a whole number from ${kind.least} to ${kind.most}`;
-    case "word":
-      return kind.words.some((one) => one === value) ? null : `must be one of ${kind.words.join(", ")}`;
-    case "text":
-      return isText(kind, value) ? null : kind.must;
-    case "list":
-      if (!Array.isArray(value) || value.length > kind.most) return `must be a list of at most ${kind.most} texts`;
-      return value.every((item) => isText(kind.of, item))
-        ? null
-        : `holds an entry that is not right: each ${kind.of.must}`;
-  }
-}
-
-function isText({ least = 0, most, pattern, holds }: Text, value: unknown): boolean {
-  return (
-    typeof value === "string" &&
-    value.length >= least &&
-    value.length <= most &&
-    (pattern?.().test(value) ?? true) &&
-    (holds?.(value) ?? true)
-  );
+export function problemOf({ schema }: Setting, value: unknown): string | null {
+  const issues = schema.safeParse(value).error?.issues ?? [];
+  const own = issues.find(({ path }) => path.length === 0);
+  const [entry] = issues;
+  if (own) return own.message;
+  return entry ? `holds an entry that is not right: each ${entry.message}` : null;
 }
 
 /** Whether a text is an origin exactly as a browser writes it. */

@@ -1,10 +1,9 @@
 /** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
-
+import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { App } from "../api/operations.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { nearest } from "../system/nearest.ts";
-import { listOf, object, oneOf, orNull, recordOf, text, truth } from "../system/shape.ts";
 import { Store } from "./store.ts";
 
 /** More than any device has: what lists more is not believed, rather than cut without a word. */
@@ -12,16 +11,22 @@ const maxApps = 5_000;
 /** Characters of what a device says of an app: what the file could not hold again would cost the whole catalog. */
 const longest = { id: 128, text: 256 } as const;
 
-const isApp = object<App>({
-  ...{ id: text(longest.id, 1), name: text(longest.text), platform_id: text(longest.id, 1), type: oneOf(appTypes) },
-  ...{ version: orNull(text(longest.text)), installed: truth },
+const appSchema: z.ZodType<App> = z.looseObject({
+  id: z.string().min(1).max(longest.id),
+  name: z.string().max(longest.text),
+  platform_id: z.string().min(1).max(longest.id),
+  type: z.enum(appTypes),
+  version: z.string().max(longest.text).nullable(),
+  installed: z.boolean(),
 });
 
 interface Catalogs {
   readonly catalogs: Readonly<Record<string, { readonly platform: string; readonly apps: App[] }>>;
 }
 
-const isCatalogs = object<Catalogs>({ catalogs: recordOf(object({ platform: text(64), apps: listOf(isApp) })) });
+const catalogsSchema: z.ZodType<Catalogs> = z.object({
+  catalogs: z.record(z.string(), z.looseObject({ platform: z.string().max(64), apps: z.array(appSchema) })),
+});
 
 export interface Refreshed {
   readonly apps: App[];
@@ -38,8 +43,9 @@ export class Catalog {
 
   static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
     const parse = (content: unknown): Catalogs => {
-      if (!isCatalogs(content)) throw new Error("it does not hold catalogs as zapd writes them");
-      return { catalogs: content.catalogs };
+      const read = catalogsSchema.safeParse(content);
+      if (!read.success) throw new Error("it does not hold catalogs as zapd writes them");
+      return read.data;
     };
     return new Catalog(
       await Store.open<Catalogs>({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }),

@@ -1,6 +1,6 @@
 /** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
+import { z } from "zod";
 import type { CredentialKeeper, Credentials as Kept } from "../platforms/platform.ts";
-import { object, recordOf, text } from "../system/shape.ts";
 import { Store } from "./store.ts";
 
 const longest = 4_096;
@@ -11,7 +11,9 @@ interface Content {
   readonly credentials: Readonly<Record<string, Kept>>;
 }
 
-const isContent = object<Content>({ credentials: recordOf(recordOf(text(longest))) });
+const contentSchema: z.ZodType<Content> = z.object({
+  credentials: z.record(z.string(), z.record(z.string(), z.string().max(longest))),
+});
 
 export interface CredentialsOptions {
   readonly path: string;
@@ -32,8 +34,9 @@ export class Credentials {
 
   static async open({ path, damaged, hide }: CredentialsOptions): Promise<Credentials> {
     const parse = (content: unknown): Content => {
-      if (!isContent(content)) throw new Error("it does not hold credentials as zapd writes them");
-      return { credentials: content.credentials };
+      const read = contentSchema.safeParse(content);
+      if (!read.success) throw new Error("it does not hold credentials as zapd writes them");
+      return read.data;
     };
     const store = await Store.open<Content>({
       ...{ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty: { credentials: {} } },

@@ -1,4 +1,5 @@
 /** One device as the registry keeps it: its shape on disk, its id, and how what it says is merged into what is known. */
+import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import {
   type Access,
@@ -13,21 +14,9 @@ import {
   powers,
   type Target,
 } from "../platforms/platform.ts";
-import {
-  instant,
-  listOf,
-  object,
-  oneOf,
-  orMissing,
-  orNull,
-  port,
-  recordOf,
-  text,
-  truth,
-  uuid,
-} from "../system/shape.ts";
+import { instant, port, uuid } from "../system/schemas.ts";
 import { inventName, type Named } from "./names.ts";
-import { firstMet, isStanding, type Place, type Standing } from "./standing.ts";
+import { firstMet, type Place, type Standing, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
 const maxText = 512;
@@ -67,19 +56,35 @@ export interface Entry {
   readonly standing?: Standing | undefined;
 }
 
-const fact = orNull(text(maxText));
+const fact = z.string().max(maxText).nullable();
+const some = z.string().min(1).max(maxText);
 
-/** Whether a value is an entry as zapd writes it. */
-export const isEntry = object<Entry>({
-  ...{ id: uuid, platform: text(64, 1), identity: text(maxText, 1), name: text(maxText, 1) },
-  ...{ named_by: oneOf(["user", "device"]), name_on_device: fact, kind: oneOf(kinds), manufacturer: fact, model: fact },
-  ...{ serial: fact, macs: listOf(text(32)), software_version: fact, access: orNull(oneOf(accessModes)) },
-  ...{ traits: recordOf(text(maxText)), host: text(253, 1), port, ports: recordOf(port) },
-  ...{ added_at: instant, last_seen: orNull(instant) },
-  ...{ last_power: orMissing(orNull(oneOf(powers))), provisional: orMissing(truth) },
-  used: orMissing(truth),
-  added_by: orMissing(oneOf(["user", "scan"])),
-  standing: orMissing(isStanding),
+/** An entry as zapd writes it. Other keys are kept, so that an older zapd loses nothing of what a newer one wrote. */
+export const entrySchema: z.ZodType<Entry> = z.looseObject({
+  id: uuid,
+  platform: z.string().min(1).max(64),
+  identity: some,
+  name: some,
+  named_by: z.enum(["user", "device"]),
+  name_on_device: fact,
+  kind: z.enum(kinds),
+  manufacturer: fact,
+  model: fact,
+  serial: fact,
+  macs: z.array(z.string().max(32)),
+  software_version: fact,
+  access: z.enum(accessModes).nullable(),
+  traits: z.record(z.string(), z.string().max(maxText)),
+  host: z.string().min(1).max(253),
+  port,
+  ports: z.record(z.string(), port),
+  added_at: instant,
+  last_seen: instant.nullable(),
+  last_power: z.enum(powers).nullish(),
+  provisional: z.boolean().optional(),
+  used: z.boolean().optional(),
+  added_by: z.enum(["user", "scan"]).optional(),
+  standing: standingSchema.optional(),
 });
 
 /** What is known of a device when it is found or added. */

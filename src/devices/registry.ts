@@ -1,13 +1,15 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
+import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { Address, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
-import { isObject, object, text, uuid } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
+import { uuid } from "../system/schemas.ts";
 import {
   type Entry,
+  entrySchema,
   givesWay,
   idOf,
-  isEntry,
   isUsed,
   maxDevices,
   newEntry,
@@ -42,7 +44,7 @@ interface Content {
   readonly default?: Chosen | undefined;
 }
 
-const isChosen = object<Chosen>({ wanted: text(4_096, 1), id: uuid });
+const chosenSchema: z.ZodType<Chosen> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
 
 /** What a change of the registry came to. */
 export interface Merged {
@@ -311,16 +313,19 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
   if (!isObject(content) || !Array.isArray(devices)) throw new Error("it does not hold devices as zapd writes them");
   const ids = new Set<string>();
   const bad: unknown[] = [];
-  const sound = devices.filter((one): one is Entry => {
-    const isSound = isEntry(one) && !ids.has(one.id);
-    if (isSound) ids.add(one.id);
-    else bad.push(one);
-    return isSound;
+  const sound = devices.flatMap((one) => {
+    const { data: entry } = entrySchema.safeParse(one);
+    if (!entry || ids.has(entry.id)) {
+      bad.push(one);
+      return [];
+    }
+    ids.add(entry.id);
+    return [entry];
   });
   // Nothing of it can be read: what was there before its last change is worth more.
   if (bad.length > 0 && sound.length === 0) throw new Error("it does not hold devices as zapd writes them");
-  const chosen = content["default"];
-  return { content: isChosen(chosen) ? { devices: sound, default: chosen } : { devices: sound }, bad };
+  const { data: chosen } = chosenSchema.safeParse(content["default"]);
+  return { content: chosen ? { devices: sound, default: chosen } : { devices: sound }, bad };
 }
 
 /** What the backup of a file knows of the entries that are damaged in it. */

@@ -2,8 +2,9 @@
  * Where a device stands: at which addresses it was met, and how far what answers there is believed to be it
  * (SECURITY.md 2.4). Pure: who answered and what time it is are given. An address is host and control port.
  */
+import { z } from "zod";
 import type { Address } from "../platforms/platform.ts";
-import { instant, listOf, object, oneOf, orMissing, port, text } from "../system/shape.ts";
+import { instant, port } from "../system/schemas.ts";
 
 /** After this many milliseconds without a rival, what answers is plausible. */
 export const settlesAfter = 24 * 60 * 60 * 1_000;
@@ -39,15 +40,16 @@ export interface Standing {
   readonly macs: readonly string[];
 }
 
-const address = { host: text(253, 1), port };
+const address = z.looseObject({ host: z.string().min(1).max(253), port });
+const mac = z.string().max(32);
 
-export const isStanding = object<Standing>({
-  since: orMissing(instant),
-  former: orMissing(object<Address>(address)),
-  probation: orMissing(object<Probation>({ reason: oneOf(doubts), since: instant, mac: orMissing(text(32)) })),
-  rivals: listOf(object<Rival>({ ...address, seen_at: instant })),
-  dismissed: listOf(object<Address>(address)),
-  macs: listOf(text(32)),
+export const standingSchema: z.ZodType<Standing> = z.looseObject({
+  since: instant.optional(),
+  former: address.optional(),
+  probation: z.looseObject({ reason: z.enum(doubts), since: instant, mac: mac.optional() }).optional(),
+  rivals: z.array(address.extend({ seen_at: instant })),
+  dismissed: z.array(address),
+  macs: z.array(mac),
 });
 
 /** A device at the address where it was first met. */

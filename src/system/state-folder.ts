@@ -3,8 +3,8 @@ import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 import { makeFolder, readRegular, removeLeft, sweepTemporaries } from "./files.ts";
+import { isObject } from "./json.ts";
 import { checkAbove, checkGroup, checkOwned, closeSecret, followLinks } from "./owners.ts";
-import { isObject } from "./shape.ts";
 
 const secrets = "credentials.json";
 /** What is larger is no file of ours, and is not read to know. */

@@ -1,5 +1,5 @@
 /** Reading what devices say in JSON, of which nothing is sure. */
-import { isObject } from "../system/shape.ts";
+import { isObject } from "../system/json.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 

@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([healthy, ...fakes].map((fake) => fake.stop()));
 });
 
-/** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (README, One program). */
+/** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (src/runtime/README.md). */
 const mostMiB = process.env["ZAPD_TEST_RUNTIME"] === "deno" ? 96 : 48;
 let before = 0;
 const rss = async (): Promise<number> =>

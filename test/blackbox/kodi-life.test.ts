@@ -114,7 +114,7 @@ describe("a Kodi whose process has ended while its machine answers", () => {
   }, 40_000);
 });
 
-describe("typing", () => {
+describe.concurrent("typing", () => {
   const literal = (id: string, text: string) => succeed(daemon, "pressKey", { id, body: { key: `literal:${text}` } });
 
   for (const followed of [true, false])
@@ -155,7 +155,7 @@ describe("typing", () => {
   }, 20_000);
 });
 
-describe("pairing with a Kodi that asks for no login", () => {
+describe.concurrent("pairing with a Kodi that asks for no login", () => {
   for (const body of [undefined, {}, { user: "kodi", password: "guess-71" }, { pin: "1234" }])
     test(`says so at once, and keeps nothing (${JSON.stringify(body)})`, async () => {
       const { id } = await add();
@@ -194,7 +194,7 @@ describe("pairing with a Kodi that asks for no login", () => {
   }, 20_000);
 });
 
-describe("hints are true on the device that gives them", () => {
+describe.concurrent("hints are true on the device that gives them", () => {
   test("without a tuner, no key of it is named", async () => {
     const { id } = await add();
     const { hint } = await refuse(

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { slowConcurrentTest, slowTest } from "../support/whole.ts";
 import { type Data, refuse, succeed, until } from "./checked.ts";
 import { freeHost } from "./fake-roku.ts";
 import { type Asked, type FakeSet, type FakeSetOptions, fakeSet } from "./fake-webos.ts";
@@ -68,19 +69,23 @@ describe("an LG set", () => {
     expect((await succeed(daemon, "listApps", { id })).apps.map(({ installed }) => installed)).toEqual([true]);
   });
 
-  test("that answers no question any more has no state, until it answers again", async () => {
-    let silent = false;
-    const { id } = await paired(({ type }) =>
-      silent && type !== "hello" && type !== "register" ? "silence" : "usual",
-    );
-    expect((await state(id)).volume?.level).toBe(20);
-    silent = true;
-    await Bun.sleep(120);
-    for (let round = 0; round < 2; round++)
-      await refuse(daemon, "getState", { id }, "device_timeout", "device_unreachable");
-    silent = false;
-    await until("it is read again", async () => (await daemon.api("GET", `/devices/${id}/state`)).status === 200);
-  }, 15_000);
+  slowTest(
+    "that answers no question any more has no state, until it answers again",
+    async () => {
+      let silent = false;
+      const { id } = await paired(({ type }) =>
+        silent && type !== "hello" && type !== "register" ? "silence" : "usual",
+      );
+      expect((await state(id)).volume?.level).toBe(20);
+      silent = true;
+      await Bun.sleep(120);
+      for (let round = 0; round < 2; round++)
+        await refuse(daemon, "getState", { id }, "device_timeout", "device_unreachable");
+      silent = false;
+      await until("it is read again", async () => (await daemon.api("GET", `/devices/${id}/state`)).status === 200);
+    },
+    15_000,
+  );
 
   test("that said that it is in standby, and answers no more, is off", async () => {
     let silent = false;
@@ -120,12 +125,16 @@ describe("an LG set", () => {
     expect(message).toContain("busy recording");
   });
 
-  test("that takes power-off and stays on is an error", async () => {
-    const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
-    const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
-    expect(message).toContain("still says that it is on");
-    expect((await state(id)).power).toBe("on");
-  }, 15_000);
+  slowTest(
+    "that takes power-off and stays on is an error",
+    async () => {
+      const { id } = await paired(({ uri }) => (uri === "system/turnOff" ? {} : "usual"));
+      const { message } = await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "device_error");
+      expect(message).toContain("still says that it is on");
+      expect((await state(id)).power).toBe("on");
+    },
+    15_000,
+  );
 
   test.each(["hangs up", "falls silent", "says standby"])(
     "that %s at power-off is off",
@@ -218,26 +227,30 @@ describe("an LG set", () => {
     expect((await state(id)).power).toBe("on");
   });
 
-  test("that pushes nothing is asked: what it shows, its volume, and whether it took what it was told", async () => {
-    let stuck = false;
-    const { id, set } = await paired(({ uri }) => (stuck && uri === "system.launcher/launch" ? {} : "usual"));
-    await state(id);
-    set.app = "com.webos.app.hdmi1";
-    set.volume = 63;
-    await Bun.sleep(120);
-    expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
-    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
-    expect((await state(id)).app?.id).toBe("netflix");
-    set.muted = true;
-    await Bun.sleep(120);
-    await press(id, "mute");
-    expect(set.muted).toBe(false);
-    stuck = true;
-    set.app = "com.webos.app.home";
-    expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(false);
-  }, 20_000);
+  slowTest(
+    "that pushes nothing is asked: what it shows, its volume, and whether it took what it was told",
+    async () => {
+      let stuck = false;
+      const { id, set } = await paired(({ uri }) => (stuck && uri === "system.launcher/launch" ? {} : "usual"));
+      await state(id);
+      set.app = "com.webos.app.hdmi1";
+      set.volume = 63;
+      await Bun.sleep(120);
+      expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
+      expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+      expect((await state(id)).app?.id).toBe("netflix");
+      set.muted = true;
+      await Bun.sleep(120);
+      await press(id, "mute");
+      expect(set.muted).toBe(false);
+      stuck = true;
+      set.app = "com.webos.app.home";
+      expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(false);
+    },
+    20_000,
+  );
 
-  test("that does not tell what it shows confirms nothing", async () => {
+  slowTest("that does not tell what it shows confirms nothing", async () => {
     const { id } = await paired(({ uri }) => (uri === appUri ? { error: "404 no such service or method" } : "usual"));
     await state(id);
     expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBeNull();
@@ -316,47 +329,59 @@ describe.concurrent("an LG set that cannot be woken is asked seldom", () => {
     return { error, count: messages.length };
   };
 
-  test("when it says that it is in standby for ever", async () => {
-    const { error, count } = await commanded(undefined, (set) => {
-      set.power = "Active Standby";
-    });
-    expect(error.code).toBe("device_unreachable");
-    expect(count).toBeLessThan(70);
-  }, 60_000);
-
-  test("when it lets in, and hangs up", async () => {
-    let hangsUp = false;
-    const { error, count } = await commanded(
-      ({ type, id, line, payload }) => {
-        if (!hangsUp || type !== "register") return "usual";
-        line.say({ id, type: "registered", payload: { "client-key": payload["client-key"] } });
-        setTimeout(() => line.hangUp(), 5);
-        return "silence";
-      },
-      (set) => {
-        hangsUp = true;
+  slowConcurrentTest(
+    "when it says that it is in standby for ever",
+    async () => {
+      const { error, count } = await commanded(undefined, (set) => {
         set.power = "Active Standby";
-      },
-    );
-    expect(error.code).toBe("device_unreachable");
-    expect(count).toBeLessThan(120);
-  }, 60_000);
+      });
+      expect(error.code).toBe("device_unreachable");
+      expect(count).toBeLessThan(70);
+    },
+    60_000,
+  );
 
-  test("when it lets in and hangs up, and nobody asks any more", async () => {
-    let hangsUp = false;
-    // The inputs are the last that is asked for: it is let in wholly then.
-    const { id, set } = await paired(({ uri, line }) => {
-      if (hangsUp && uri === "tv/getExternalInputList") setTimeout(() => line.hangUp(), 200);
-      return "usual";
-    });
-    await state(id);
-    hangsUp = true;
-    await set.stop();
-    await set.start();
-    const asked = set.asked.length;
-    await daemon.api("GET", `/devices/${id}/state`);
-    await Bun.sleep(15_000);
-    // After one second, two, four and eight; each a conversation of a dozen messages.
-    expect(set.asked.length - asked).toBeLessThan(90);
-  }, 60_000);
+  slowConcurrentTest(
+    "when it lets in, and hangs up",
+    async () => {
+      let hangsUp = false;
+      const { error, count } = await commanded(
+        ({ type, id, line, payload }) => {
+          if (!hangsUp || type !== "register") return "usual";
+          line.say({ id, type: "registered", payload: { "client-key": payload["client-key"] } });
+          setTimeout(() => line.hangUp(), 5);
+          return "silence";
+        },
+        (set) => {
+          hangsUp = true;
+          set.power = "Active Standby";
+        },
+      );
+      expect(error.code).toBe("device_unreachable");
+      expect(count).toBeLessThan(120);
+    },
+    60_000,
+  );
+
+  slowConcurrentTest(
+    "when it lets in and hangs up, and nobody asks any more",
+    async () => {
+      let hangsUp = false;
+      // The inputs are the last that is asked for: it is let in wholly then.
+      const { id, set } = await paired(({ uri, line }) => {
+        if (hangsUp && uri === "tv/getExternalInputList") setTimeout(() => line.hangUp(), 200);
+        return "usual";
+      });
+      await state(id);
+      hangsUp = true;
+      await set.stop();
+      await set.start();
+      const asked = set.asked.length;
+      await daemon.api("GET", `/devices/${id}/state`);
+      await Bun.sleep(15_000);
+      // After one second, two, four and eight; each a conversation of a dozen messages.
+      expect(set.asked.length - asked).toBeLessThan(90);
+    },
+    60_000,
+  );
 });

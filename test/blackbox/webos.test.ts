@@ -8,7 +8,7 @@ import { until } from "../support/http-device.ts";
 import { refuse, succeed } from "./checked.ts";
 import { freeHost } from "./fake-roku.ts";
 
-/** Deno speaks TLS from 1.2 on only: the README says so. */
+/** Deno speaks TLS from 1.2 on only: src/runtime/README.md says so. */
 const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";
 let daemon: TestDaemon;
 const cleanups: (() => unknown)[] = [];

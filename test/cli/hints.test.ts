@@ -1,8 +1,9 @@
-/** Whatever the program, its config, its document or the README tells a person to type is a command that there is. */
+/** Whatever the program, its config, its document or a page tells a person to type is a command that there is. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pages } from "../readme/sections.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-hints-"));
@@ -38,12 +39,28 @@ function stringsOf(code: string): string {
 
 /** What the program itself is or does, which nobody types. */
 const prose = new Set([
-  ...["itself", "is", "to", "at", "in", "and", "cannot", "may", "has", "does", "do", "did", "failed", "found"],
+  ...[
+    "itself",
+    "is",
+    "to",
+    "at",
+    "in",
+    "and",
+    "cannot",
+    "may",
+    "has",
+    "does",
+    "do",
+    "did",
+    "failed",
+    "found",
+    "remembers",
+  ],
   ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
 ]);
 
 function hints(): string[] {
-  const documents = ["README.md", "config.toml", "CHANGELOG.md"].map((name) => readFileSync(join(root, name), "utf8"));
+  const documents = ["config.toml", ...pages].map((name) => readFileSync(join(root, name), "utf8"));
   const sources = sourcesIn("src").map(({ code }) => stringsOf(code));
   const found = [...sources, ...documents.map(typed)].flatMap(commandsIn);
   return [...new Set(found)].filter(

@@ -14,7 +14,8 @@ function loadedWith(path: string, seen = new Set<string>()): Set<string> {
 }
 
 const small = /^(src\/|node:(fs|os|path|util)$|package\.json$)/;
-const ours = /^src\/(cli\/|main\.ts|errors\.ts|log\.ts|nearest\.ts|rest\.ts|version\.ts|config\/paths\.ts|runtime\/)/;
+const ours =
+  /^src\/(cli\/|main\.ts|api\/(errors|routes|client)\.ts|system\/(log|nearest|sleep|version)\.ts|config\/paths\.ts|runtime\/)/;
 
 test.each(["keys", "state", "apps", "devices", "daemon", "dev", "logs", "config", "help"])(
   "zapd loads little for %s",
@@ -38,5 +39,5 @@ test("a key press reads no more than this many bytes of ours", () => {
   ]);
   const bytes = [...loaded].reduce((sum, path) => sum + (sources.get(path)?.code.length ?? 0), 0);
   expect(loaded.has("src/cli/client.ts")).toBe(true);
-  expect(bytes).toBeLessThan(60_000);
+  expect(bytes).toBeLessThan(64_000);
 });

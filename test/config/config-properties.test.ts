@@ -8,7 +8,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, defaultOf, settingOf, settings } from "../../src/config/schema.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
+import { runs, seed, within } from "../support/whole.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-config-"));
 const path = join(folder, "config.toml");

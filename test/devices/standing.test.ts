@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import {
   firstMet,
-  isStanding,
   othersToAsk,
   type Place,
   placeAfter,
@@ -11,6 +10,7 @@ import {
   type Seen,
   settled,
   settlesAfter,
+  standingSchema,
   trusted,
 } from "../../src/devices/standing.ts";
 import type { Address } from "../../src/platforms/platform.ts";
@@ -30,7 +30,7 @@ function after(
 ) {
   const { now = start, ...seen } = more;
   const place = placeAfter(before, { at, answering, secrets: true, told: [], macOf: () => null, ...seen }, now);
-  expect(isStanding(JSON.parse(JSON.stringify(place.standing)))).toBe(true);
+  expect(standingSchema.safeParse(JSON.parse(JSON.stringify(place.standing))).success).toBe(true);
   return place;
 }
 const reason = ({ standing }: Place, now = start) => probationAt(standing, now)?.reason;

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { readAnswer, searchSsdp } from "../../src/discovery/ssdp.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { SsdpAnswer } from "../../src/platforms/platform.ts";
-import { runs, within } from "../support/fuzz.ts";
 import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
+import { runs, within } from "../support/whole.ts";
 
 const noSearches = await whyNoSearches();
 if (noSearches !== null) process.stderr.write(`skipped: searching over SSDP: ${noSearches}\n`);

@@ -59,11 +59,15 @@ interface Example {
   readonly code: string;
 }
 
-/** The README's examples, each with a check behind it that ends what it began. */
+/** The examples of the README and of the page on embedding, each with a check behind it that ends what it began. */
 function examples(): Example[] {
   const readme = readFileSync(join(root, "README.md"), "utf8");
-  const section = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Adding a platform"));
-  return [...section.matchAll(/```(ts|js)\n(.*?)```/gs)].map(([, language = "", code = ""]) => ({ language, code }));
+  const shortest = readme.slice(readme.indexOf("## Embedding"), readme.indexOf("## Links"));
+  const others = readFileSync(join(root, "src/server/README.md"), "utf8");
+  return [...`${shortest}${others}`.matchAll(/```(ts|js)\n(.*?)```/gs)].map(([, language = "", code = ""]) => ({
+    language,
+    code,
+  }));
 }
 
 const answered = `console.log((await fetch("http://127.0.0.1:7273/tv/v1/health")).status`;
@@ -84,7 +88,7 @@ await zapd.stop();
 server.close();`,
 ];
 
-test("the README's examples run", async () => {
+test("the examples of the README and of the page on embedding run", async () => {
   const said = await Promise.all(
     examples().map(async ({ language, code }, at) => {
       const port = await freePort();

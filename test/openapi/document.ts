@@ -6,7 +6,7 @@ import { createOpenApi } from "../../src/api/openapi.ts";
 import { version } from "../../src/system/version.ts";
 import { root } from "../support/sources.ts";
 
-export const frozenFile = join(root, "src/api/openapi.json");
+export const frozenFile = join(root, "test/openapi/openapi.json");
 
 export type Path = readonly (string | number)[];
 type Part = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** `npm run openapi`: writes the document to `src/api/openapi.json`. */
+/** `npm run openapi`: writes the document to `test/openapi/openapi.json`. */
 import { openApiText } from "../../src/api/openapi.ts";
 import { version } from "../../src/system/version.ts";
 import { frozenFile } from "./document.ts";

@@ -1,13 +1,15 @@
-/** The README's tables say what the code says. */
+/** The tables of the README and of the other pages say what the code says, and the pages lead where something is. */
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { codes } from "../../src/api/errors.ts";
 import { operations } from "../../src/api/operations.ts";
 import { configOf, restartKeys, settingOf, settings } from "../../src/config/schema.ts";
 import { keys } from "../../src/platforms/platform.ts";
+import { root } from "../support/sources.ts";
+import { pages, pageText, sections, withSection } from "./sections.ts";
 
-const readme = readFileSync(join(import.meta.dir, "..", "..", "README.md"), "utf8");
+const readme = pageText("README.md");
 
 function section(name: string): string {
   return new RegExp(`<!-- ${name} -->(.*)<!-- /${name} -->`, "s").exec(readme)?.[1] ?? "";
@@ -46,4 +48,57 @@ test("each setting stands with its default, and those that need a restart say so
   expect(shown).toEqual(Object.fromEntries([...settings.keys()].map((key) => [key, settingOf(config, key)])));
   const restarting = rows.filter(([, , , about]) => about?.includes("needs a restart")).map(([, key]) => String(key));
   expect(restarting.toSorted()).toEqual([...restartKeys].toSorted());
+});
+
+const platforms = readdirSync(join(root, "src/platforms"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+test.each(sections.map(({ page, name, text }) => [page, name, text] as const))(
+  "%s has the %s that the code has (else: npm run pages)",
+  (page, name, text) => {
+    const now = pageText(page);
+    expect(now).toBe(withSection(now, name, text()));
+  },
+);
+
+test("each platform has its page, with its capabilities and keys, and the README leads there", () => {
+  for (const name of platforms) {
+    const page = `src/platforms/${name}/README.md`;
+    expect(sections.filter((one) => one.page === page).map((one) => one.name)).toEqual(["capabilities", "keys"]);
+    expect(pageText("README.md")).toContain(`](${page})`);
+  }
+});
+
+test("every link within the project leads to a file, and to a heading where it names one", () => {
+  const slug = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replace(/[`*.,:()/'’]/g, "")
+      .trim()
+      .replaceAll(" ", "-");
+  const broken = pages.flatMap((page) =>
+    [...pageText(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, to = ""]) => {
+      if (/^https?:/.test(to)) return [];
+      const [file = "", heading] = to.split("#");
+      const target = file === "" ? page : posix.join(dirname(page), file);
+      if (!existsSync(join(root, target))) return [`${page}: ${to}`];
+      const headings = heading === undefined ? [] : [...pageText(target).matchAll(/^#+ (.*)$/gm)];
+      return heading === undefined || headings.some(([, one = ""]) => slug(one) === heading) ? [] : [`${page}: ${to}`];
+    }),
+  );
+  expect(broken).toEqual([]);
+});
+
+test("every file that a page names is there", () => {
+  const named = pages
+    .filter((page) => page !== "CHANGELOG.md")
+    .flatMap((page) =>
+      [...pageText(page).matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(([, path = ""]) => ({ page, path })),
+    );
+  expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test("no page speaks of what is not in the project", () => {
+  for (const page of pages) expect([page, /\.\.\/shared\b|ISSUE\d+/.test(pageText(page))]).toEqual([page, false]);
 });

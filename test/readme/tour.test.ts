@@ -1,4 +1,4 @@
-/** What the README says is what the program does: its curl tour is run, and its tables are held against the code. */
+/** What the pages show of the API is what the program does: their commands are run against the demo, in this order. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -25,9 +25,11 @@ interface Step {
   readonly answer: string;
 }
 
-/** Every `$ command` of a console block of the tour, with what it is said to print. */
-function steps(): Step[] {
-  const tour = readme.slice(readme.indexOf("## A tour with curl"), readme.indexOf("## API"));
+/** Every `$ command` of a console block of a page, with what it is said to print. */
+function stepsOf(page: string): Step[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const begin = text.indexOf("## A tour with curl");
+  const tour = begin < 0 ? text : text.slice(begin, text.indexOf("## The command line"));
   const blocks = [...tour.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) => block);
   return blocks.flatMap((block) =>
     block
@@ -61,16 +63,18 @@ function shows(answer: string, text: string): boolean {
 }
 
 const tools = Bun.which("curl") !== null && Bun.which("zip") !== null;
-const title = "every command of the tour answers what the README says";
+const title = "every command of the tours answers what the pages say";
+
+const pages = ["README.md", ...["kodi", "webos", "roku"].map((name) => `src/platforms/${name}/README.md`)];
 
 test.skipIf(!tools)(
   tools ? title : `${title} (skipped: curl or zip is missing)`,
   async () => {
-    const all = steps();
+    const all = pages.flatMap(stepsOf);
     expect(all.length).toBeGreaterThan(15);
     for (const { command, answer } of all) {
       const text = await run(command);
-      expect(shows(answer, text) ? "as the README says" : `${command}\n${text}`).toBe("as the README says");
+      expect(shows(answer, text) ? "as the page says" : `${command}\n${text}`).toBe("as the page says");
     }
   },
   30_000,

@@ -5,14 +5,14 @@
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { measured } from "../support/evidence.ts";
-import { isWhole, runs, seed, within } from "../support/fuzz.ts";
+import { isWhole, runs, seed, within } from "../support/whole.ts";
 import { newModel, stories } from "./changes.ts";
 import { House, type Sets, startHouseSets } from "./house.ts";
 
 /** Told side by side: most of a story is waiting for the disk. */
-const lanes = 3;
-const steps = runs(40, 50);
-const perLane = runs(3, 167);
+const lanes = isWhole ? 3 : 1;
+const steps = runs(20, 50);
+const perLane = runs(1, 167);
 const everySet: Sets[] = [];
 afterAll(async () => {
   for (const set of everySet.flatMap((sets) => Object.values(sets))) await set.stop();

@@ -6,6 +6,7 @@ import { add, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
+import { slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
 const answerAtMost = 2 * mebibyte + 16 * 1024;
@@ -97,26 +98,30 @@ test("T34 a console that floods costs 16 MiB at most, its answers 2 MiB, and wha
   expect(behind.bytes).toBeLessThan(answerAtMost);
 }, 60_000);
 
-test("T34 a line that never ends, and lines of nothing, cost no more", async () => {
-  writeFileSync(proc("clear_refs"), "5");
-  const before = field("VmRSS");
-  for (const piece of [
-    "x",
-    "\r\n",
-    "\u0001",
-    "\u00ff\u00ff\u0000",
-    '"'.repeat(8_000) + "\n",
-    "📺".repeat(3_000) + "\n",
-  ]) {
-    const id = await flooding(piece);
-    for (let times = 0; times < 3; times++) expect((await read(id)).bytes).toBeLessThan(answerAtMost);
-    await succeed(daemon, "removeDevice", { id });
-    floods.pop()?.kill("SIGKILL");
-  }
-  const grown = field("VmHWM") - before;
-  measured("T34", "six odd floods one after the other", `${grown.toFixed(1)} MiB`);
-  expect(grown).toBeLessThan(16);
-}, 60_000);
+slowTest(
+  "T34 a line that never ends, and lines of nothing, cost no more",
+  async () => {
+    writeFileSync(proc("clear_refs"), "5");
+    const before = field("VmRSS");
+    for (const piece of [
+      "x",
+      "\r\n",
+      "\u0001",
+      "\u00ff\u00ff\u0000",
+      '"'.repeat(8_000) + "\n",
+      "📺".repeat(3_000) + "\n",
+    ]) {
+      const id = await flooding(piece);
+      for (let times = 0; times < 3; times++) expect((await read(id)).bytes).toBeLessThan(answerAtMost);
+      await succeed(daemon, "removeDevice", { id });
+      floods.pop()?.kill("SIGKILL");
+    }
+    const grown = field("VmHWM") - before;
+    measured("T34", "six odd floods one after the other", `${grown.toFixed(1)} MiB`);
+    expect(grown).toBeLessThan(16);
+  },
+  60_000,
+);
 
 test("a console that says little drops nothing, and says nothing of it", async () => {
   const fake = await FakeRoku.start();

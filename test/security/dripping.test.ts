@@ -1,5 +1,5 @@
 /** T19: an upload that drips does not hold its place, and one over a slow but honest line is taken. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
+import { slowTest } from "../support/whole.ts";
 
 const names = ["one", "two", "three"] as const;
 let sets: FakeRoku[];
@@ -73,53 +74,61 @@ async function installs(name: string): Promise<{ status: number; code: string | 
   return { status: response.status, code: body.error?.code };
 }
 
-test("T19 two uploads that drip give their places back in seconds, however much came with the first of it", async () => {
-  const drop = Buffer.from("x");
-  const dripping = [
-    upload("one", 50_000_000, Buffer.from(open), 200, () => drop),
-    upload("two", 50_000_000, Buffer.concat([Buffer.from(open), Buffer.alloc(8_000_000, "x")]), 300, () => drop),
-  ];
-  try {
-    const uploads = join(daemon.stateFolder, "uploads");
-    await until("both are being received", () => existsSync(uploads) && readdirSync(uploads).length === 2);
-    expect(await installs("three")).toEqual({ status: 500, code: "device_busy" });
-    for (const { answered } of dripping) {
-      const { text, ms } = await answered;
-      expect(ms).toBeGreaterThan(9_000);
-      expect(ms).toBeLessThan(25_000);
-      expect(text).toContain("invalid_payload");
-      expect(text).toContain("too slowly");
-      expect(text).toContain("16 KiB a second");
+slowTest(
+  "T19 two uploads that drip give their places back in seconds, however much came with the first of it",
+  async () => {
+    const drop = Buffer.from("x");
+    const dripping = [
+      upload("one", 50_000_000, Buffer.from(open), 200, () => drop),
+      upload("two", 50_000_000, Buffer.concat([Buffer.from(open), Buffer.alloc(8_000_000, "x")]), 300, () => drop),
+    ];
+    try {
+      const uploads = join(daemon.stateFolder, "uploads");
+      await until("both are being received", () => existsSync(uploads) && readdirSync(uploads).length === 2);
+      expect(await installs("three")).toEqual({ status: 500, code: "device_busy" });
+      for (const { answered } of dripping) {
+        const { text, ms } = await answered;
+        expect(ms).toBeGreaterThan(9_000);
+        expect(ms).toBeLessThan(25_000);
+        expect(text).toContain("invalid_payload");
+        expect(text).toContain("too slowly");
+        expect(text).toContain("16 KiB a second");
+      }
+      expect(await installs("three")).toEqual({ status: 200, code: undefined });
+    } finally {
+      for (const { socket } of dripping) socket.destroy();
     }
-    expect(await installs("three")).toEqual({ status: 200, code: undefined });
-  } finally {
-    for (const { socket } of dripping) socket.destroy();
-  }
-}, 60_000);
+  },
+  60_000,
+);
 
-test("T19 an upload at 32 KiB a second, and one that rests for 8 s, are taken", async () => {
-  const close = Buffer.from("\r\n--B--\r\n");
-  const whole = Buffer.concat([Buffer.from(open), Buffer.from(soundPackage), close]);
-  // 24 s at 32 KiB a second.
-  const filler = new Uint8Array(24 * 32 * 1024);
-  for (let at = 0; at < filler.length; at += 65_536) crypto.getRandomValues(filler.subarray(at, at + 65_536));
-  const slowPackage = zipSync(
-    { manifest: Buffer.from("title=Slow\nmajor_version=1\nminor_version=0\nbuild_version=1\n"), "a.bin": filler },
-    { level: 0 },
-  );
-  const large = Buffer.concat([Buffer.from(open), slowPackage, close]);
-  let at = 0;
-  const piece = 32 * 1024;
-  const slow = upload("one", large.length, Buffer.alloc(0), 1_000, () => {
-    if (at >= large.length) return null;
-    at += piece;
-    return large.subarray(at - piece, at);
-  });
-  let given = false;
-  const resting = upload("two", whole.length, whole.subarray(0, 300), 8_000, () => {
-    if (given) return null;
-    given = true;
-    return whole.subarray(300);
-  });
-  for (const { answered } of [slow, resting]) expect((await answered).text).toContain('"ok":true');
-}, 60_000);
+slowTest(
+  "T19 an upload at 32 KiB a second, and one that rests for 8 s, are taken",
+  async () => {
+    const close = Buffer.from("\r\n--B--\r\n");
+    const whole = Buffer.concat([Buffer.from(open), Buffer.from(soundPackage), close]);
+    // 24 s at 32 KiB a second.
+    const filler = new Uint8Array(24 * 32 * 1024);
+    for (let at = 0; at < filler.length; at += 65_536) crypto.getRandomValues(filler.subarray(at, at + 65_536));
+    const slowPackage = zipSync(
+      { manifest: Buffer.from("title=Slow\nmajor_version=1\nminor_version=0\nbuild_version=1\n"), "a.bin": filler },
+      { level: 0 },
+    );
+    const large = Buffer.concat([Buffer.from(open), slowPackage, close]);
+    let at = 0;
+    const piece = 32 * 1024;
+    const slow = upload("one", large.length, Buffer.alloc(0), 1_000, () => {
+      if (at >= large.length) return null;
+      at += piece;
+      return large.subarray(at - piece, at);
+    });
+    let given = false;
+    const resting = upload("two", whole.length, whole.subarray(0, 300), 8_000, () => {
+      if (given) return null;
+      given = true;
+      return whole.subarray(300);
+    });
+    for (const { answered } of [slow, resting]) expect((await answered).text).toContain('"ok":true');
+  },
+  60_000,
+);

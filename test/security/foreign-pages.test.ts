@@ -8,8 +8,8 @@ import { operations } from "../../src/api/operations.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { runs, seed, within } from "../support/whole.ts";
 
 const listed = "http://app.test:3000";
 let set: FakeRoku;

@@ -8,8 +8,8 @@ import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
 import { measured } from "../support/evidence.ts";
-import { isWhole, runs, seed, within } from "../support/fuzz.ts";
 import { announce } from "../support/mdns-service.ts";
+import { isWhole, runs, seed, within } from "../support/whole.ts";
 import { dice } from "./dice.ts";
 
 const type = "_zapd-fuzz._tcp";

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
 import { hear } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
+import { runs, seed, within } from "../support/whole.ts";
 import { dice } from "./dice.ts";
 
 let room: Room;

@@ -7,6 +7,7 @@ import { until } from "../blackbox/checked.ts";
 import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
 import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
 import type { TestDaemon } from "../support/daemon.ts";
+import { slowTest } from "../support/whole.ts";
 import { codeOf, deviceOf, editRegistry, press, quick, startHouse, warningsOf } from "./rogue-house.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -100,43 +101,47 @@ async function flood(hosts: readonly string[], ports: number) {
   };
 }
 
-test("T30 nine addresses with 128 ports each, ten scans: 16 of each host, 128 of each scan, and the sets of the house keep their seats", async () => {
-  const daemon = await house({ config: { ...quick.config, discovery: { timeout_ms: 1_200 } } });
-  const driven = await roku({ name: "Driven" });
-  await daemon.api("POST", "/devices/discover");
-  const mine = await named(daemon, driven.fake.serial);
-  expect(mine.used).toBe(false);
-  expect(codeOf(await press(daemon, mine.id, "home"))).toBe("ok");
-  await driven.stop();
-  const hosts = Array.from({ length: 9 }, () => freeHost());
-  const many = await flood(hosts, 128);
-  const real = await roku({ name: "Real" });
-  let before = 1;
-  for (let scan = 1; scan <= 10; scan++) {
-    many.next();
-    expect((await daemon.api("POST", "/devices/discover")).status).toBe(200);
-    const now = await all(daemon);
-    // A real one is met in the crowd, from the first scan on.
-    expect(now.map(({ serial }) => serial)).toContain(real.fake.serial);
-    expect(now.length - before).toBeLessThanOrEqual(128);
-    const fresh = now.filter(({ serial }) => serial.endsWith(`.${scan}`));
-    for (const host of hosts) expect(fresh.filter((one) => one.host === host).length).toBeLessThanOrEqual(16);
-    before = now.length;
-  }
-  expect(before).toBe(1_000);
-  // Full of finds: what a user adds has a seat, and who was driven has kept hers.
-  const added = await FakeRoku.start({ name: "Added" });
-  cleanups.push(() => added.stop());
-  expect(codeOf(await daemon.api("POST", "/devices", added.address))).toBe("ok");
-  expect(await all(daemon)).toHaveLength(1_000);
-  expect(await named(daemon, driven.fake.serial)).toMatchObject({ name: "Driven", used: true });
-  // All that nobody has used goes at a word; nothing else does.
-  expect((await daemon.api("DELETE", "/devices")).status).toBe(400);
-  expect((await daemon.api("DELETE", "/devices?unused=false")).status).toBe(400);
-  const removed = (await daemon.api("DELETE", "/devices?unused=true")).body.data.devices as Shown[];
-  expect(removed).toHaveLength(998);
-  expect((await all(daemon)).map(({ name }) => name).toSorted()).toEqual(["Added", "Driven"]);
-}, 120_000);
+slowTest(
+  "T30 nine addresses with 128 ports each, ten scans: 16 of each host, 128 of each scan, and the sets of the house keep their seats",
+  async () => {
+    const daemon = await house({ config: { ...quick.config, discovery: { timeout_ms: 1_200 } } });
+    const driven = await roku({ name: "Driven" });
+    await daemon.api("POST", "/devices/discover");
+    const mine = await named(daemon, driven.fake.serial);
+    expect(mine.used).toBe(false);
+    expect(codeOf(await press(daemon, mine.id, "home"))).toBe("ok");
+    await driven.stop();
+    const hosts = Array.from({ length: 9 }, () => freeHost());
+    const many = await flood(hosts, 128);
+    const real = await roku({ name: "Real" });
+    let before = 1;
+    for (let scan = 1; scan <= 10; scan++) {
+      many.next();
+      expect((await daemon.api("POST", "/devices/discover")).status).toBe(200);
+      const now = await all(daemon);
+      // A real one is met in the crowd, from the first scan on.
+      expect(now.map(({ serial }) => serial)).toContain(real.fake.serial);
+      expect(now.length - before).toBeLessThanOrEqual(128);
+      const fresh = now.filter(({ serial }) => serial.endsWith(`.${scan}`));
+      for (const host of hosts) expect(fresh.filter((one) => one.host === host).length).toBeLessThanOrEqual(16);
+      before = now.length;
+    }
+    expect(before).toBe(1_000);
+    // Full of finds: what a user adds has a seat, and who was driven has kept hers.
+    const added = await FakeRoku.start({ name: "Added" });
+    cleanups.push(() => added.stop());
+    expect(codeOf(await daemon.api("POST", "/devices", added.address))).toBe("ok");
+    expect(await all(daemon)).toHaveLength(1_000);
+    expect(await named(daemon, driven.fake.serial)).toMatchObject({ name: "Driven", used: true });
+    // All that nobody has used goes at a word; nothing else does.
+    expect((await daemon.api("DELETE", "/devices")).status).toBe(400);
+    expect((await daemon.api("DELETE", "/devices?unused=false")).status).toBe(400);
+    const removed = (await daemon.api("DELETE", "/devices?unused=true")).body.data.devices as Shown[];
+    expect(removed).toHaveLength(998);
+    expect((await all(daemon)).map(({ name }) => name).toSorted()).toEqual(["Added", "Driven"]);
+  },
+  120_000,
+);
 
 test("T30 that a device is used is known for good, and written once", async () => {
   const daemon = await house();

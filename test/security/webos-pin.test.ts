@@ -10,6 +10,7 @@ import { refuse, succeed, until } from "../blackbox/checked.ts";
 import { freeHost } from "../blackbox/fake-roku.ts";
 import { type FakeSet, type FakeSetOptions, fakeSet } from "../blackbox/fake-webos.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { sampleOf, slowTest } from "../support/whole.ts";
 
 const uuid = "6c1f0e9a-2b7d-4d11-9c54-3f0a8be1d2c3";
 const typed = "correct-horse-battery-staple";
@@ -187,7 +188,7 @@ const strangers: readonly Stranger[] = [
 ];
 
 describe("T27 a stranger at a known address", () => {
-  test.each(strangers)(
+  test.each(sampleOf(strangers, 4))(
     "with a pin kept hears nothing secret, pairs anew without the old key, and the real set comes back: $what",
     async (stranger) => {
       const { id, real, host, ports, key } = await home();
@@ -256,22 +257,26 @@ describe("T27 a stranger at a known address", () => {
     await comesBack(id);
   });
 
-  test("the connection that comes back by itself with a pin kept, and a daemon that starts anew, tell nothing either", async () => {
-    const { id, real, host, ports, key } = await home();
-    const rogue = await plugIn({ host, uuid, port: ports.plain });
-    await real.stop();
-    // Nobody asks: it is the daemon that calls again, after a second and after two.
-    await until("it has looked who is there", () => rogue.connections > 0, 8_000);
-    await refuse(daemon, "getState", { id }, "device_unproven");
-    const { folder } = daemon;
-    await daemon.stop();
-    daemon = await startTestDaemon({ folder });
-    await useIt(id);
-    expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
-    await rogue.stop();
-    await real.start();
-    await comesBack(id);
-  }, 20_000);
+  slowTest(
+    "the connection that comes back by itself with a pin kept, and a daemon that starts anew, tell nothing either",
+    async () => {
+      const { id, real, host, ports, key } = await home();
+      const rogue = await plugIn({ host, uuid, port: ports.plain });
+      await real.stop();
+      // Nobody asks: it is the daemon that calls again, after a second and after two.
+      await until("it has looked who is there", () => rogue.connections > 0, 8_000);
+      await refuse(daemon, "getState", { id }, "device_unproven");
+      const { folder } = daemon;
+      await daemon.stop();
+      daemon = await startTestDaemon({ folder });
+      await useIt(id);
+      expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
+      await rogue.stop();
+      await real.start();
+      await comesBack(id);
+    },
+    20_000,
+  );
 
   test("power-on while the plain port alone is open calls and waits, and sends the key once the secure port has its fingerprint", async () => {
     const { id, real, host, ports, key } = await home();
@@ -296,29 +301,33 @@ describe("T27 a stranger at a known address", () => {
     expect(plain.heard).not.toContain(key);
   });
 
-  test("a set that never had a pin goes on as it did: with its uuid the key is said, with none or another it is not", async () => {
-    const host = freeHost();
-    const real = await plugIn({ host, uuid });
-    const body = { host, port: real.port, platform: "webos", ports: { wake: await freePort(host) } };
-    const { id } = await succeed(daemon, "addDevice", { body });
-    await succeed(daemon, "pairDevice", { id });
-    const { key = "" } = kept(id);
-    expect(Object.keys(kept(id))).toEqual(["key"]);
-    expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
-    for (const [said, code] of [
-      [null, "device_unproven"],
-      ["", "device_unproven"],
-      ["another", "device_unreachable"],
-      ["aa:bb", "device_unreachable"],
-    ] as const) {
-      await real.stop();
-      const rogue = await plugIn({ host, uuid: said, port: real.port });
-      await refuse(daemon, "pressKey", { id, body: { key: "home" } }, code);
-      await refuse(daemon, "pressKey", { id, body: { key: `literal:${typed}` } }, code);
-      expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
-      await rogue.stop();
-      await real.start();
-      await comesBack(id);
-    }
-  }, 20_000);
+  slowTest(
+    "a set that never had a pin goes on as it did: with its uuid the key is said, with none or another it is not",
+    async () => {
+      const host = freeHost();
+      const real = await plugIn({ host, uuid });
+      const body = { host, port: real.port, platform: "webos", ports: { wake: await freePort(host) } };
+      const { id } = await succeed(daemon, "addDevice", { body });
+      await succeed(daemon, "pairDevice", { id });
+      const { key = "" } = kept(id);
+      expect(Object.keys(kept(id))).toEqual(["key"]);
+      expect((await succeed(daemon, "getState", { id })).state.power).toBe("on");
+      for (const [said, code] of [
+        [null, "device_unproven"],
+        ["", "device_unproven"],
+        ["another", "device_unreachable"],
+        ["aa:bb", "device_unreachable"],
+      ] as const) {
+        await real.stop();
+        const rogue = await plugIn({ host, uuid: said, port: real.port });
+        await refuse(daemon, "pressKey", { id, body: { key: "home" } }, code);
+        await refuse(daemon, "pressKey", { id, body: { key: `literal:${typed}` } }, code);
+        expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
+        await rogue.stop();
+        await real.start();
+        await comesBack(id);
+      }
+    },
+    20_000,
+  );
 });

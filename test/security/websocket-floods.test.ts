@@ -8,7 +8,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
+import { runs, seed, within } from "../support/whole.ts";
 
 const stops: (() => void)[] = [];
 afterEach(() => {

@@ -5,6 +5,7 @@ import { add, ask, refuse, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
+import { sampleOf } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
 const filled = (part: string, head = "<apps>", tail = "</apps>") =>
@@ -83,7 +84,7 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
     fake.broken.set("/query/apps", page(body));
     await ask(daemon, "refreshApps", { id });
   }
-  for (const [what, body] of Object.entries(shapes)) {
+  for (const [what, body] of sampleOf(Object.entries(shapes), 5)) {
     fake.broken.set("/query/apps", page(body));
     await ask(daemon, "refreshApps", { id });
     // What else the process does, and its collector of garbage, only ever add: the least of three is what it costs.

@@ -8,7 +8,7 @@ import { Failure, operations, success } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
+import { runs, seed, within } from "../support/whole.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-bodies-"));
 const set = createRokuSimulator({ name: "Set", ssdp: false, launchMs: 0 });

@@ -6,7 +6,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { guard } from "../../src/server/guard.ts";
 import type { Env } from "../../src/server/route.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, seed, within } from "../support/fuzz.ts";
+import { runs, seed, within } from "../support/whole.ts";
 
 const listed = "http://app.test:3000";
 const env = { door: "tcp", unhurried() {} } as const;

@@ -5,6 +5,7 @@ import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
 import { type RawAnswer, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
+import { slowTest } from "../support/whole.ts";
 
 let room: Room;
 beforeAll(async () => {
@@ -207,32 +208,36 @@ describe("T19 time", () => {
     expect(performance.now() - start).toBeLessThan(2_000);
   });
 
-  test("bodies and heads that stop half-way are ended within seconds", async () => {
-    const part = '--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\nPK half';
-    const multipart = "Content-Type: multipart/form-data; boundary=B";
-    const half: readonly [path: string, headers: string[], body: string][] = [
-      [key, ["Content-Length: 100"], '{"key"'],
-      [key, ["Transfer-Encoding: chunked"], '9\r\n{"key"'],
-      [key, ["Content-Length: 100"], ""],
-      ["/v1/devices/set/dev/install", ["Content-Length: 9000", multipart], part],
-      ["/v1/nothing", ["Content-Length: 100"], "{"],
-    ];
-    const last = room.set.requests.length;
-    // Bun looks every four seconds who is silent: whatever the moment, the handler's own answer must come first.
-    // One upload at a time is taken by a set.
-    const volleys = [0, 2_000].map(async (later) => {
-      await Bun.sleep(later);
-      const said = half.filter(([path]) => later === 0 || path === key);
-      return Promise.all(
-        said.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
-      );
-    });
-    const [first = [], second = []] = await Promise.all(volleys);
-    expect(first.map(refusal)).toEqual([...Array(4).fill("400 invalid_payload"), "404 not_found"]);
-    expect(second.map(refusal)).toEqual(Array(3).fill("400 invalid_payload"));
-    expect(Math.max(...[...first, ...second].map(({ ms }) => ms))).toBeLessThan(13_000);
-    expect(room.set.requests.length).toBe(last);
-  }, 20_000);
+  slowTest(
+    "bodies and heads that stop half-way are ended within seconds",
+    async () => {
+      const part = '--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\nPK half';
+      const multipart = "Content-Type: multipart/form-data; boundary=B";
+      const half: readonly [path: string, headers: string[], body: string][] = [
+        [key, ["Content-Length: 100"], '{"key"'],
+        [key, ["Transfer-Encoding: chunked"], '9\r\n{"key"'],
+        [key, ["Content-Length: 100"], ""],
+        ["/v1/devices/set/dev/install", ["Content-Length: 9000", multipart], part],
+        ["/v1/nothing", ["Content-Length: 100"], "{"],
+      ];
+      const last = room.set.requests.length;
+      // Bun looks every four seconds who is silent: whatever the moment, the handler's own answer must come first.
+      // One upload at a time is taken by a set.
+      const volleys = [0, 2_000].map(async (later) => {
+        await Bun.sleep(later);
+        const said = half.filter(([path]) => later === 0 || path === key);
+        return Promise.all(
+          said.map(([path, headers, body]) => call("POST", path, headers, body, { patienceMs: 14_000 })),
+        );
+      });
+      const [first = [], second = []] = await Promise.all(volleys);
+      expect(first.map(refusal)).toEqual([...Array(4).fill("400 invalid_payload"), "404 not_found"]);
+      expect(second.map(refusal)).toEqual(Array(3).fill("400 invalid_payload"));
+      expect(Math.max(...[...first, ...second].map(({ ms }) => ms))).toBeLessThan(13_000);
+      expect(room.set.requests.length).toBe(last);
+    },
+    20_000,
+  );
 
   // src/runtime/bun.ts lifts the limit of a connection for a request, and sets it again.
   test("a connection that has been served is ended when it is silent", async () => {

@@ -6,8 +6,8 @@ import type { ZapdError } from "../../src/api/errors.ts";
 import { type Exchange, marker, Wire } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, within } from "../support/fuzz.ts";
 import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
+import { runs, within } from "../support/whole.ts";
 
 const devices: HttpDevice[] = [];
 afterEach(async () => {

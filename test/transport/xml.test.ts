@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { child, childrenOf, childText, readXml } from "../../src/transport/xml.ts";
 import { measured } from "../support/evidence.ts";
-import { runs, within } from "../support/fuzz.ts";
+import { runs, within } from "../support/whole.ts";
 
 /** The code of the failure, or what was read. */
 function outcome(text: string): unknown {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { strToU8, zipSync } from "fflate";
 import { ZapdError } from "../../../src/api/errors.ts";
 import { withZip, type ZipEntry } from "../../../src/platforms/roku/zip.ts";
-import { runs, within } from "../../support/fuzz.ts";
+import { runs, within } from "../../support/whole.ts";
 import { scratchFolder, writeZip, type ZipFile, type ZipShape } from "../../support/zip.ts";
 
 const folder = scratchFolder();

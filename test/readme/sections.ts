@@ -1,0 +1,151 @@
+/** The parts of pages that are made from the code. `npm run pages` writes them; tables.test.ts holds the pages to them. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { kodi } from "../../src/platforms/kodi/adapter.ts";
+import { capabilities, type Facts, type Key, keys, type Platform, type Target } from "../../src/platforms/platform.ts";
+import { roku } from "../../src/platforms/roku/adapter.ts";
+import { webos } from "../../src/platforms/webos/adapter.ts";
+import { proofs, targets, threats } from "../security/promises.ts";
+import { root } from "../support/sources.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+export interface Section {
+  /** The page, from the top of the project. */
+  readonly page: string;
+  /** It stands between `<!-- name -->` and `<!-- /name -->`. */
+  readonly name: string;
+  text(): string;
+}
+
+/** A device as a page speaks of it, by what is known of it. */
+interface Example {
+  readonly title: string;
+  readonly facts: Partial<Facts>;
+  /** It differs from another by its settings alone: its keys are the same. */
+  readonly sameKeys?: true;
+}
+
+const mac = ["02:00:00:00:00:01"];
+const television = { volume: "yes", power: "yes", inputs: "yes" };
+const withoutDeveloper = { ...television, developer: "no" };
+
+const examples: readonly { readonly platform: Platform; readonly devices: readonly Example[] }[] = [
+  {
+    platform: roku,
+    devices: [
+      { title: "TV", facts: { kind: "tv", traits: withoutDeveloper } },
+      { title: "soundbar", facts: { kind: "soundbar", traits: { volume: "yes", power: "yes", developer: "no" } } },
+      { title: "player", facts: { kind: "player", traits: { developer: "no" } } },
+      { title: "any, developer mode", facts: { traits: { ...television, developer: "yes" } }, sameKeys: true },
+      { title: "any, Limited", facts: { access: "limited", traits: withoutDeveloper }, sameKeys: true },
+      { title: "any, Disabled", facts: { access: "disabled", traits: withoutDeveloper }, sameKeys: true },
+    ],
+  },
+  {
+    platform: kodi,
+    devices: [
+      { title: "Kodi", facts: { kind: "player", access: "full" } },
+      { title: "its hardware address known", facts: { kind: "player", access: "full", macs: mac } },
+      { title: "asks for a password, not paired", facts: { access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+  {
+    platform: webos,
+    devices: [
+      { title: "paired", facts: { kind: "tv", access: "full" } },
+      { title: "paired, its hardware address known", facts: { kind: "tv", access: "full", macs: mac } },
+      { title: "not paired", facts: { kind: "tv", access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+];
+
+function targetOf(platform: Platform, facts: Partial<Facts>): Target {
+  const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, macs: [] };
+  return {
+    ...nothing,
+    identity: "an example",
+    host: "192.0.2.1",
+    port: platform.defaultPort,
+    ports: platform.ports,
+    kind: "tv" as const,
+    access: "full" as const,
+    traits: {},
+    ...facts,
+  };
+}
+
+function connectionOf(platform: Platform, facts: Partial<Facts>) {
+  return platform.connect(targetOf(platform, facts), surroundingsOf());
+}
+
+export function table(rows: readonly (readonly string[])[]): string {
+  const [head = [], ...rest] = rows;
+  return [head, head.map(() => "---"), ...rest].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function capabilitiesOf(platform: Platform, devices: readonly Example[]): string {
+  const described = devices.map(({ facts }) => platform.describe(targetOf(platform, facts)));
+  const rows = capabilities.map((one) => [
+    `\`${one}\``,
+    ...described.map(({ has, withheld }) => (has.has(one) ? (withheld.has(one) ? "withheld" : "yes") : "–")),
+  ]);
+  return table([["", ...devices.map(({ title }) => title)], ...rows]);
+}
+
+function keysOf(platform: Platform, devices: readonly Example[]): string {
+  const judged = devices.filter(({ sameKeys }) => sameKeys !== true);
+  const connections = judged.map(({ facts }) => connectionOf(platform, facts));
+  const rows = new Map<string, Key[]>();
+  for (const key of keys) {
+    const having = judged.filter((_, at) => connections[at]?.keys?.names.has(key)).map(({ title }) => title);
+    const who = having.length === judged.length ? "all" : having.length === 0 ? "none" : having.join(", ");
+    rows.set(who, [...(rows.get(who) ?? []), key]);
+  }
+  for (const connection of connections) connection.close();
+  const order = (who: string) => (who === "all" ? 0 : who === "none" ? 2 : 1);
+  const sorted = [...rows].sort(([one], [other]) => order(one) - order(other));
+  return table([["has them", "keys"], ...sorted.map(([who, had]) => [who, had.map((key) => `\`${key}\``).join(" ")])]);
+}
+
+function promisesOf(promises: Readonly<Record<string, string>>): string {
+  const named = proofs();
+  const tests = (id: string) =>
+    (named.get(id) ?? ["–"]).map((file) => (file === "–" ? file : `\`${file}\``)).join("<br>");
+  return table([
+    ["", "what is tried, and what must hold", "proofs"],
+    ...Object.entries(promises).map(([id, what]) => [id, what, tests(id)]),
+  ]);
+}
+
+const ofPlatforms: readonly Section[] = examples.flatMap(({ platform, devices }) => {
+  const page = `src/platforms/${platform.name}/README.md`;
+  return [
+    { page, name: "capabilities", text: () => capabilitiesOf(platform, devices) },
+    { page, name: "keys", text: () => keysOf(platform, devices) },
+  ];
+});
+
+export const sections: readonly Section[] = [
+  ...ofPlatforms,
+  { page: "test/security/README.md", name: "threats", text: () => promisesOf(threats) },
+  { page: "test/security/README.md", name: "targets", text: () => promisesOf(targets) },
+];
+
+/** Every page that is written by hand, from the top of the project. */
+export const pages = [".", "src", "test", ".github"].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: folder !== ".", encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => posix.join(folder, name)),
+);
+
+export function pageText(page: string): string {
+  return readFileSync(join(root, page), "utf8");
+}
+
+/** A page with a section between its marks. Fails when the marks are not there. */
+export function withSection(text: string, name: string, section: string): string {
+  const [from, to] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const [begin, end] = [text.indexOf(from), text.indexOf(to)];
+  if (begin < 0 || end < begin) throw new Error(`the page has no ${from} … ${to} to write between`);
+  return `${text.slice(0, begin + from.length)}\n${section}\n${text.slice(end)}`;
+}

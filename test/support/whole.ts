@@ -1,0 +1,40 @@
+/**
+ * How much of a test is run. `npm test` tries a few generated cases, a sample of long tables, and leaves out what is slow by
+ * nature; `npm run test:slow` (test/slow/whole.slow.ts) runs the same files with `$ZAPD_WHOLE`, the part of all generated
+ * cases that SECURITY.md asks of CI (1: all), with whole tables and slow tests. `$FC_SEED` repeats a run.
+ */
+import { test } from "bun:test";
+
+const part = Number(process.env["ZAPD_WHOLE"] ?? 0);
+export const isWhole = part > 0;
+
+/** Of all generated cases; a runner prints it with what failed. */
+export const seed = Number(process.env["FC_SEED"] ?? Date.now());
+
+/** How many generated cases a property is tried with. */
+export function runs(few: number, whole: number): number {
+  return isWhole ? Math.max(few, Math.round(whole * part)) : few;
+}
+
+/** The time for a property that takes `few` milliseconds: an hour when all its cases are tried. */
+export function within(few: number): number {
+  return isWhole ? 3_600_000 : few;
+}
+
+/** `count` rows spread over a table in `npm test`; all of them where everything is tried. */
+export function sampleOf<T>(rows: readonly T[], count: number): T[] {
+  if (isWhole || count >= rows.length) return [...rows];
+  return Array.from({ length: count }, (_, at) => rows[Math.floor((at * rows.length) / count)]).filter(
+    (row) => row !== undefined,
+  );
+}
+
+/** A test that waits, or works, too long for `npm test`: it is defined where everything is tried. */
+export function slowTest(title: string, body: () => unknown, timeoutMs?: number): void {
+  if (isWhole) test(title, async () => void (await body()), timeoutMs);
+}
+
+/** As `slowTest`, beside the others of its file. */
+export function slowConcurrentTest(title: string, body: () => unknown, timeoutMs?: number): void {
+  if (isWhole) test.concurrent(title, async () => void (await body()), timeoutMs);
+}
