@@ -37,20 +37,23 @@ const layers: readonly Layer[] = [
     why: "settings are read and written, whoever they are for",
   },
   {
-    ...{ name: "api", files: /^src\/api\/operations\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
+    name: "api",
+    files: /^src\/api\/operations\.ts$/,
+    uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },
   {
-    ...{
-      name: "document",
-      files: /^src\/api\/openapi\.ts$/,
-      uses: ["words", "contract", "config", "api"],
-      knows: ["endpoints"],
-    },
+    name: "document",
+    files: /^src\/api\/openapi\.ts$/,
+    uses: ["words", "contract", "config", "api"],
+    knows: ["endpoints"],
     why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
   },
   {
-    ...{ name: "client", files: /^src\/api\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
+    name: "client",
+    files: /^src\/api\/client(-types)?\.ts$/,
+    uses: ["words", "endpoints"],
+    knows: ["api"],
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
@@ -121,7 +124,7 @@ const onlyIn: readonly {
   readonly why: string;
 }[] = [
   {
-    ...{ of: "cli", in: /^src\/cli\/(serve|demo|demo-sets)\.ts$/, uses: ["composition", "simulators"] },
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["composition", "simulators"] },
     why: "every other command talks to a daemon that runs",
   },
   {
@@ -129,7 +132,7 @@ const onlyIn: readonly {
     why: "only the doctor looks at the network by itself, whether a daemon runs or not",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/(complete|key-commands)\.ts$/, uses: ["contract"] },
+    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands)\.ts$/, uses: ["contract"] },
     why: "the names of keys are completed, and are commands, while no daemon runs",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },

@@ -222,7 +222,9 @@ export class Arrivals {
     );
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
     // One device, by another of its own ports.
-    const isOtherDoor = atHome !== undefined && this.#isOtherDoor(before, address);
+    const isOtherDoor =
+      before.host === address.host &&
+      (facts.beside === true || (atHome !== undefined && this.#isOtherDoor(before, address)));
     if (isIt && !isOtherDoor) answers.push({ at: address, facts });
     const answering = answers.map(({ at }) => at);
     const place = trust.placeOf(before, isIt && !isOtherDoor ? address : null, answering);
@@ -357,7 +359,9 @@ export class Arrivals {
     const facts = await platform
       ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
       .catch(() => null);
-    return facts && provesToBe(facts, entry) ? facts : null;
+    if (!facts) return null;
+    if (provesToBe(facts, entry)) return facts;
+    return mayBe(facts, entry, at) ? knownFacts(entry) : null;
   }
 
   /** Milliseconds that a device may take to show that it is still where it is, while somebody waits to add it. */
@@ -380,6 +384,17 @@ export class Arrivals {
 function provesToBe({ identity, provisional, macs }: Identified, entry: Entry): boolean {
   if (identity === entry.identity) return !provisional || entry.provisional === true;
   return provisional === true && macs.some((mac) => entry.macs.includes(mac));
+}
+
+/**
+ * Whether what answers where a device is known, in its platform's own way, may be it, though it says nothing of itself before
+ * it is paired with. It holds its place against others, and nothing else comes of it: what is secret waits for more.
+ */
+function mayBe({ provisional, needsPairing, macs }: Identified, entry: Entry, at: Address): boolean {
+  const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
+  return (
+    provisional === true && needsPairing === true && macs.length === 0 && known.some((one) => isSameAddress(one, at))
+  );
 }
 
 /** Facts that tell nothing new of a device. */

@@ -65,7 +65,16 @@ export function route<Name extends EndpointName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && (await readQuery(operation.query, c));
     if (sleep?.times !== slept) throw tooOld();
-    const given = { id: c.req.param("id") ?? "", body, query, request, signal: request.signal };
+    const given = {
+      id: c.req.param("id") ?? "",
+      body,
+      query,
+      request,
+      // Made when it is asked for: some runtimes make it only then.
+      get signal() {
+        return request.signal;
+      },
+    };
     // The schemas of this very operation have read them, which types cannot follow.
     const data = handler(given as unknown as Given<Operations[Name]>);
     // Whoever must be waited for has a deadline of its own.

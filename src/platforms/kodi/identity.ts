@@ -3,6 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { isRefused } from "../../transport/socket.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -10,6 +11,8 @@ import { AsksLogin, HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const askAgainAfter = 250;
+const startEvery = 200;
+const startRounds = 6;
 
 type Ask = (method: string, params: Json) => Promise<Json>;
 
@@ -92,7 +95,7 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     if (web !== null) {
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
-      const found = await byWeb(at, surroundings, signal, Promise.resolve(known)).catch(() => null);
+      const found = await startedWeb(at, surroundings, signal, known);
       // What it does not tell over the web without a login, it tells here.
       if (found && (found.needsPairing || found.name === facts.name)) {
         const own = identified(at, known, facts);
@@ -102,11 +105,29 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     return {
       ...identified(lead, { ...announced, socket: null }, facts),
       access: "full",
+      beside: true,
       power: "on",
       traits: { transport: `websocket:${lead.port}` },
     };
   } finally {
     session.close();
+  }
+}
+
+/** By its web server, which comes up after its socket (players.md 7.3): one that has just started is waited for. */
+async function startedWeb(
+  at: Address,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+  known: Announced,
+): Promise<Identified | null> {
+  for (let round = 0; ; round++) {
+    try {
+      return await byWeb(at, surroundings, signal, Promise.resolve(known));
+    } catch (error) {
+      if (!isRefused(error) || round === startRounds || signal.aborted) return null;
+      await rest(startEvery, signal).catch(() => {});
+    }
   }
 }
 
