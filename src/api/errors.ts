@@ -286,10 +286,6 @@ export const codes = {
 /** A stable, machine-readable error code. */
 export type ErrorCode = keyof typeof codes;
 
-/** What was found, where a code has several causes: `wrong_device`, another device answers at the address. */
-export const failureReasons = ["wrong_device"] as const;
-export type FailureReason = (typeof failureReasons)[number];
-
 /**
  * Everything zapd can fail with. `message` says what was attempted and what was found; `hint` names the setting or
  * command that mends it. Adapters write `message` as a predicate ("did not answer within 5 s"): the control path puts
@@ -299,17 +295,20 @@ export class ZapdError extends Error {
   override readonly name = "ZapdError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
-  readonly reason: FailureReason | undefined;
+  /** Whether the message says already which device it is of. */
+  readonly named: boolean;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { hint?: string | undefined; reason?: FailureReason | undefined; cause?: unknown } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: ErrorCode, message: string, { hint, cause, named = false }: ErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.hint = options.hint;
-    this.reason = options.reason;
+    this.hint = hint;
+    this.named = named;
+  }
+
+  /** The same failure in other words; what it carries as data stays. */
+  reworded(message: string, options: ErrorOptions = {}): ZapdError {
+    const { code, hint, named } = this;
+    return new ZapdError(code, message, { hint, named, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
@@ -318,14 +317,65 @@ export class ZapdError extends Error {
   }
 }
 
+/** What a failure may carry beside its code and message. */
+export interface ErrorOptions {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  readonly named?: boolean;
+}
+
+/** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
+export type DevicePhase = "connect" | "sent" | "answered";
+
+/**
+ * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
+ * device is there; what it says cannot be understood; it lets nobody in.
+ */
+export type DeviceReason = "refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied";
+
+/** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
+export class DeviceError extends ZapdError {
+  readonly phase: DevicePhase;
+  readonly reason: DeviceReason;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { phase, reason, ...options }: ErrorOptions & { readonly phase: DevicePhase; readonly reason: DeviceReason },
+  ) {
+    super(code, message, options);
+    this.phase = phase;
+    this.reason = reason;
+  }
+
+  override reworded(message: string, options: ErrorOptions = {}): DeviceError {
+    const { code, hint, named, phase, reason } = this;
+    return new DeviceError(code, message, { hint, named, cause: this, ...options, phase, reason });
+  }
+}
+
+/** Whether talking to a device failed for one of these reasons. */
+export function failedBy(error: unknown, ...reasons: readonly DeviceReason[]): error is DeviceError {
+  return error instanceof DeviceError && reasons.includes(error.reason);
+}
+
+/** Another device has taken the address of the one that is meant: no silence, and nothing that waking would mend. */
+export function wrongDevice(host: string): DeviceError {
+  return new DeviceError("device_unreachable", `is not at ${host} any more: another device answers there`, {
+    phase: "connect",
+    reason: "wrong_device",
+    hint: "Find it at its new address: zapd discover",
+  });
+}
+
+/** An answer that is none, or not one to what was asked. */
+export function notUnderstood(message: string, cause?: unknown): DeviceError {
+  return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
+}
+
 /** The `error` object of the envelope (SPEC.md 2). */
-export function errorBody({ code, message, hint, reason }: ZapdError): {
-  code: ErrorCode;
-  message: string;
-  hint?: string;
-  reason?: FailureReason;
-} {
-  return { code, message, ...(hint !== undefined && { hint }), ...(reason && { reason }) };
+export function errorBody({ code, message, hint }: ZapdError): { code: ErrorCode; message: string; hint?: string } {
+  return hint === undefined ? { code, message } : { code, message, hint };
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

@@ -16,7 +16,7 @@ import {
   powers,
 } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
-import { codes, type ErrorCode, failureReasons } from "./errors.ts";
+import { codes, type ErrorCode } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 
 export const tags = {
@@ -153,7 +153,6 @@ export const Failure = z.strictObject({
     code: z.enum(Object.keys(codes) as [ErrorCode]),
     message: z.string(),
     hint: z.string().optional(),
-    reason: z.enum(failureReasons).optional(),
   }),
 });
 

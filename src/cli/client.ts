@@ -5,27 +5,6 @@ import { type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, durationText, stderr } from "./context.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
-<<<<<<< HEAD
-import { stderr } from "./output.ts";
-import type { Asked } from "./waiting.ts";
-
-export interface CallOptions {
-  readonly body?: unknown;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
-  /** Nothing is told while it takes its time. */
-  readonly quiet?: boolean;
-  /** A body that is no JSON, with its type and length. */
-  readonly upload?: { readonly type: string; readonly bytes: number; readonly stream: ReadableStream<Uint8Array> };
-}
-
-interface Envelope {
-  readonly ok: boolean;
-  readonly data?: unknown;
-  readonly error?: Failure;
-}
-=======
->>>>>>> main
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends EndpointName> = Answer<Result<Name>>;
@@ -66,7 +45,7 @@ async function callOnce<Name extends EndpointName>(
   name: Name,
   given: Arguments<Name>,
 ): Promise<Called<Name>> {
-  const { id, signal: own } = given as Given;
+  const { signal: own } = given as Given;
   const deadline = context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
   const send = createCall({
@@ -74,18 +53,10 @@ async function callOnce<Name extends EndpointName>(
     fetch: (request) => sendRequest(context, request, endpoints[name].path === endpoints.installPackage.path),
   }) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
-<<<<<<< HEAD
-    const response = await send(context, method, `/v1${path}`, { ...options, ...(signal && { signal }) });
-    const text = await textOf(response, context, signal);
-    const envelope = envelopeIn(text);
-    if (envelope?.ok) return { data: envelope.data as T, text };
-    throw envelope?.error ? CommandError.of(envelope.error, text) : foreign(context);
-=======
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
->>>>>>> main
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(await addressed(error, id), error.text.trim());
+    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
     if (error instanceof CommandError) throw error;
     if (deadline?.signal.aborted) throw late(name, deadline.ms);
     if (signal?.aborted) throw error;
@@ -122,20 +93,6 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
   };
 }
 
-<<<<<<< HEAD
-=======
-/** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
-async function addressed({ code, message, hint }: Failure, id: string | undefined): Promise<Failure> {
-  if (id === undefined || id === "default" || hint === undefined) return { code, message, hint };
-  const name = (await import("./print.ts")).shellWord(id);
-  const told = hint
-    .replace(/\bNAME\b/g, () => name)
-    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)(?! -d)/g, `$& -d ${name}`)
-    .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
-  return { code, message, hint: told };
-}
-
->>>>>>> main
 /** A document that the daemon serves as it is, outside the envelope. */
 export async function readDocument(context: Context, path: string): Promise<string> {
   const response = await sendRequest(context, new Request(`http://zapd${path}`));

@@ -1,11 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-<<<<<<< HEAD
-import { codes, type ErrorCode, type FailureReason } from "../api/errors.ts";
-import { printable } from "../system/log.ts";
-import { columnsOf, wrap } from "./print.ts";
-=======
 import { codes, type ErrorCode } from "../api/errors.ts";
->>>>>>> main
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -18,8 +12,6 @@ export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** What was found, where the code has several causes. */
-  readonly reason?: FailureReason | undefined;
 }
 
 /** What the daemon answered, or that it did not. */

@@ -9,7 +9,7 @@ import type { Seats } from "../discovery/seats.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Entry } from "./entry.ts";
-import { shown } from "./failures.ts";
+import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { Merged, Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
@@ -326,12 +326,9 @@ export class Arrivals {
       .discovery()
       .probe(host, port, platform)
       .catch((error: unknown) => {
-        throw error instanceof ZapdError && /^[a-z]/.test(error.message)
-          ? new ZapdError(error.code, `${host} ${redacted(error, this.#deps.log, [host]).message}`, {
-              hint,
-              cause: error,
-            })
-          : error;
+        if (!isPredicate(error)) throw error;
+        const { message } = redacted(error, this.#deps.log, [host]);
+        throw error.reworded(`${host} ${message}`, { hint, named: true });
       });
   }
 

@@ -1,5 +1,5 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
-import { ZapdError } from "../api/errors.ts";
+import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { Address, Platform } from "../platforms/platform.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import { inCommand } from "./names.ts";
@@ -42,18 +42,36 @@ function filled(hint: string | undefined, { name, host, port, canWake }: Subject
 
 /** Puts the device's name before an adapter's predicate and into its hint, and what was attempted behind it. */
 export function named(error: unknown, subject: Subject, doing: string): unknown {
-  if (
-    !(error instanceof ZapdError) ||
-    error.code === "internal_error" ||
-    error.code === "storage_error" ||
-    !/^[a-z]/.test(error.message)
-  )
-    return error;
+  if (!isPredicate(error)) return error;
   const attempted = attemptedCodes.has(error.code) ? ` while ${doing}` : "";
-  const { reason } = error;
   const hint = filled(error.hint, subject);
-  return new ZapdError(error.code, `${subject.name} ${error.message}${attempted}`, { hint, reason, cause: error });
+  return error.reworded(`${subject.name} ${error.message}${attempted}`, { named: true, hint });
 }
+
+/** Whether a failure is a device's that is not named yet; of the others, a request or this machine is the subject. */
+export function isPredicate(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && !error.named && ofDevices.has(error.code);
+}
+
+const ofDevices: ReadonlySet<ErrorCode> = new Set([
+  "device_unreachable",
+  "device_timeout",
+  "device_refused",
+  "device_error",
+  "device_busy",
+  "device_unproven",
+  "unsupported_key",
+  "unsupported_operation",
+  "pairing_required",
+  "pairing_failed",
+  "app_not_found",
+  "device_not_found",
+  "package_rejected",
+  "dev_package_missing",
+  "dev_auth_failed",
+  "dev_update_required",
+  "console_in_use",
+]);
 
 /** Failures whose predicate does not say what was attempted. */
 const attemptedCodes: ReadonlySet<string> = new Set([

@@ -91,20 +91,20 @@ async function readBody({ body, optionalBody }: Operation, request: Request): Pr
     });
   }
   const result = body?.safeParse(given === undefined ? {} : given);
-  if (result && !result.success) throw invalid(result.error.issues);
+  if (result && !result.success) throw invalid(result.error.issues, given);
   return result?.data;
 }
 
 async function readQuery(query: z.ZodObject, c: Context<Env>): Promise<unknown> {
   const validate = zValidator("query", query, (result) => {
-    if (!result.success) throw invalid(result.error.issues);
+    if (!result.success) throw invalid(result.error.issues, c.req.query());
   });
   await validate(c as never, async () => {});
   return c.req.valid("query" as never);
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
-  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
+function invalid(issues: readonly z.core.$ZodIssue[], given: unknown): ZapdError {
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues, given)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {

@@ -2,11 +2,10 @@
  * HTTP calls to one device, over a few kept connections. Reads may be tried twice; a command is sent once, and only over
  * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
  */
-import { ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
 import { rest } from "../system/sleep.ts";
 import type { Answer } from "./http-answer.ts";
-import { HungUp } from "./hung-up.ts";
 import { type Exchange, Wire } from "./socket.ts";
 
 export type { Answer } from "./http-answer.ts";
@@ -89,7 +88,7 @@ export class DeviceHttp {
       this.#check(wire, options);
       return await this.#carry(wire, exchange, within);
     } catch (error) {
-      if (within.aborted || !(error instanceof HungUp)) throw error;
+      if (within.aborted || !failedBy(error, "closed")) throw error;
       if (!kept) await rest(retryAfter, within);
       const wire = await (options.proven ? this.#proven(within) : this.#open(within));
       this.#check(wire, options);
@@ -165,7 +164,7 @@ export class DeviceHttp {
           return await ask();
         } catch (error) {
           // One that has carried an answer, and that the device had closed already, says nothing of the device.
-          if (!wasUsed || signal.aborted || !(error instanceof HungUp)) throw error;
+          if (!wasUsed || signal.aborted || !failedBy(error, "closed")) throw error;
           wire = await this.#open(signal);
           return ask();
         }
@@ -245,7 +244,7 @@ export class DeviceHttp {
     return Wire.open(address, signal).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
-      throw new ZapdError(error.code, error.message, { hint: silentHint, cause: error });
+      throw error.reworded(error.message, { hint: silentHint });
     });
   }
 
@@ -285,8 +284,9 @@ export function deadline(ms: number, signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, controller.signal]);
 }
 
-function silent(ms: number, hint = asleepHint): ZapdError {
-  return new ZapdError("device_timeout", `did not answer within ${seconds(ms)}`, { hint });
+function silent(ms: number, hint = asleepHint): DeviceError {
+  const problem = `did not answer within ${seconds(ms)}`;
+  return new DeviceError("device_timeout", problem, { phase: "sent", reason: "timeout", hint });
 }
 
 const asleepHint =

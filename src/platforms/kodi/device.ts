@@ -1,12 +1,9 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { Link } from "../../transport/session.ts";
-import { isRefused } from "../../transport/socket.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -183,6 +180,7 @@ export class KodiDevice {
    * starting. Typed text is as secret as a login.
    */
   async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret = false): Promise<T> {
+    this.#refuseLeaving();
     const since = performance.now();
     const isSilent = since - this.#silentAt < socketFirst;
     if (isSilent && this.isFollowed && !isSecret) return overSocket();
@@ -190,11 +188,11 @@ export class KodiDevice {
       return await this.#noting(overHttp);
     } catch (error) {
       const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
-      const mayHave = isUnproven || (isRefused(error) && (this.isFollowed || this.#socket !== null));
+      const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
       const hasNone = !this.isFollowed && this.#noSocketAt > since;
       if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
       return overSocket().catch((other: unknown) => {
-        if (other instanceof Elsewhere) throw other;
+        if (failedBy(other, "wrong_device")) throw other;
         throw this.toldOf(error);
       });
     }
@@ -211,12 +209,16 @@ export class KodiDevice {
     this.pushed.take(method, data);
   }
 
+  /** One that said that it goes is not asked anything for a while. */
+  #refuseLeaving(): void {
+    if (performance.now() >= this.#leavingUntil) return;
+    if (!this.asleep) throw this.#ended("has just ended, as it said");
+    const hint = this.#awakeHint;
+    throw new DeviceError("device_unreachable", "is on its way off", { phase: "connect", reason: "closed", hint });
+  }
+
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
-    if (performance.now() < this.#leavingUntil) {
-      if (!this.asleep) throw this.#ended("has just ended, as it said");
-      throw new ZapdError("device_unreachable", "is on its way off", { hint: this.#awakeHint });
-    }
     try {
       const result = await work();
       this.asleep = false;
@@ -241,22 +243,22 @@ export class KodiDevice {
 
   /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
   toldOf(error: unknown): unknown {
-    if (isRefused(error)) {
+    if (failedBy(error, "refused")) {
       this.pushed.forget();
       this.#surroundings.heard("off");
       const { host, port } = this.target;
       return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
-    if (!(error instanceof ZapdError) || error instanceof Elsewhere || error instanceof Ended) return error;
+    if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
-    return new ZapdError(error.code, error.message, { hint: this.#awakeHint, cause: error.cause });
+    return error.reworded(error.message, { hint: this.#awakeHint });
   }
 
   /** It does not run, though its machine answers. */
-  #ended(problem: string): Ended {
+  #ended(problem: string): DeviceError {
     const hint =
       "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
-    return new Ended(problem, hint);
+    return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
   get #awakeHint(): string {
@@ -282,7 +284,7 @@ export class KodiDevice {
     if (await this.#isStillVouched(signal)) return;
     const announced = this.#announced(signal).then((isAnnounced) => {
       signal.throwIfAborted();
-      if (isAnnounced === false) throw new Elsewhere(target.host);
+      if (isAnnounced === false) throw wrongDevice(target.host);
       if (isAnnounced === true) {
         this.#heardAt = performance.now();
         return;
@@ -313,7 +315,7 @@ export class KodiDevice {
     const { current } = this.#link;
     if (current || performance.now() - this.#noSocketAt < socketAgainAfter) return current;
     return this.#link.use(signal).catch((error: unknown) => {
-      if (error instanceof Elsewhere || signal.aborted) throw error;
+      if (failedBy(error, "wrong_device") || signal.aborted) throw error;
       this.#noSocketAt = performance.now();
       return undefined;
     });
@@ -343,7 +345,7 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? new Elsewhere(target.host) : error;
+      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const mac = readMac(said[macLabel]) ?? (target.macs.length > 0 ? await this.#macAgain(ask) : null);
@@ -355,7 +357,7 @@ export class KodiDevice {
       const isAnnounced =
         isUuid(target.identity) && (wasHeard || (await this.#announced(AbortSignal.timeout(askedFor))));
       if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
-      if (isAnnounced !== true) throw new Elsewhere(target.host);
+      if (isAnnounced !== true) throw wrongDevice(target.host);
     }
     if (mac !== null && isOwnMac === false)
       this.#surroundings.learned({ macs: [mac, ...target.macs].slice(0, mostMacs) });

@@ -1,11 +1,10 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
-import { ZapdError } from "../../api/errors.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
+import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { isJson } from "../../transport/json.ts";
 import { Link, type Session } from "../../transport/session.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
-import { HungUp } from "./failures.ts";
+import { hungUp } from "./failures.ts";
 import { knownFacts } from "./identity.ts";
 import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
@@ -92,7 +91,9 @@ export class Ready implements Session {
     if (await state.ask("power", deadline(provenWithin, signal))) return;
     signal.throwIfAborted();
     session.destroy();
-    throw new ZapdError("device_unreachable", "no longer answers, though it has not hung up", {
+    throw new DeviceError("device_unreachable", "no longer answers, though it has not hung up", {
+      phase: "connect",
+      reason: "timeout",
       hint: this.#canWake
         ? "It may be asleep: try zapd key power-on -d {device}"
         : "It may be asleep: turn it on with its own remote",
@@ -142,7 +143,7 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
       });
       // As sets do on their way off, and while they start (2.5): nothing has been asked of it that it could have done.
       const stillThere = () => {
-        if (!session.alive) throw new HungUp();
+        if (!session.alive) throw hungUp();
       };
       const state = await WebosState.follow(
         session,
@@ -174,11 +175,10 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
 
 /** What nobody can wake is not to be told to be woken. */
 function withoutWaking(error: unknown): unknown {
-  const isSilence = error instanceof ZapdError && error.code === "device_unreachable";
-  if (!isSilence || error instanceof Elsewhere || error instanceof HungUp) return error;
-  return new ZapdError(error.code, error.message, {
+  if (!(error instanceof ZapdError) || error.code !== "device_unreachable") return error;
+  if (failedBy(error, "wrong_device", "closed")) return error;
+  return error.reworded(error.message, {
     hint: "It may be off: turn it on with its own remote, or look for it at another address with zapd discover",
-    cause: error,
   });
 }
 

@@ -4,10 +4,10 @@
  */
 import { ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
 import { text } from "../../transport/json.ts";
+import { saidNothing } from "../../transport/websocket.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
-import { HungUp, Unproven } from "./failures.ts";
+import { hungUp, isStranger } from "./failures.ts";
 import { type Payload, uris } from "./protocol.ts";
 import { type Door, WebosSession } from "./session.ts";
 
@@ -118,12 +118,12 @@ async function greet(
     prove?.(entered);
     return entered;
   } catch (error) {
-    const hungUp = session?.alive === false;
+    const isOver = session?.alive === false;
     session?.destroy();
     if (signal.aborted) throw signal.reason;
-    if (error instanceof Elsewhere || error instanceof Unproven) throw error;
-    if (hungUp) throw new HungUp();
-    throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
+    if (isStranger(error)) throw error;
+    if (isOver) throw hungUp();
+    throw late.aborted ? saidNothing() : error;
   }
 }
 
@@ -160,7 +160,7 @@ export function isStandIn(identity: string): boolean {
 
 /** Of the failures of all doors, one that found a set says more than one that found nothing. */
 function tellingMost(failures: readonly unknown[]): unknown {
-  const stranger = failures.find((one) => one instanceof Elsewhere || one instanceof Unproven);
+  const stranger = failures.find(isStranger);
   const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");
   return stranger ?? spoke ?? failures[0];
 }

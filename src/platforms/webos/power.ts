@@ -1,12 +1,11 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
-import { ZapdError } from "../../api/errors.ts";
+import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
 import type { Link } from "../../transport/session.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
 import type { Ready } from "./connection.ts";
-import { HungUp, SetFailure, Unproven } from "./failures.ts";
+import { isStranger, SetFailure } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";
 
 /** It need not answer; it pushes that it goes, or hangs up. */
@@ -91,7 +90,7 @@ class Attempts {
   #pause = shortestPause;
   #notBefore = Number.NEGATIVE_INFINITY;
   /** What was found at its address the last time, where that does not prove to be the set. */
-  stranger: Unproven | undefined;
+  stranger: DeviceError | undefined;
 
   constructor(link: Link<Ready>) {
     this.#link = link;
@@ -132,14 +131,14 @@ class Attempts {
       this.#rest(standbyPause);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (!(error instanceof ZapdError) || error instanceof Elsewhere) throw error;
-      if (error instanceof Unproven && error.found === "plain") {
+      if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) throw error;
+      if (isStranger(error)) {
         // A set that starts may open this port first.
         this.stranger = error;
         this.#rest(standbyPause);
       } else if (/^(pairing_|device_unproven$)/.test(error.code)) throw error;
       // It let us in, and hung up.
-      else if (error.code !== "device_unreachable" || error instanceof HungUp) {
+      else if (error.code !== "device_unreachable" || failedBy(error, "closed")) {
         this.#rest(this.#pause);
         this.#pause = Math.min(longestPause, 2 * this.#pause);
       }

@@ -2,12 +2,11 @@
  * Who must answer before the key is said (SECURITY.md 2.4). Every set shows the same certificate and says its uuid to
  * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
  */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { doorsOf, type Entered, enter, isStandIn } from "./doors.ts";
-import { Unproven } from "./failures.ts";
+import { isStranger, unproven } from "./failures.ts";
 
 /** A set that starts may open its plain port first: the secure one is tried again this long. */
 const startsWithin = 2_000;
@@ -39,7 +38,7 @@ function mayBeNameless({ identity, traits }: Target): boolean {
 }
 
 /**
- * Enters a set that is to be told its key. Fails with `Elsewhere` when another set answers, with `device_unproven` when
+ * Enters a set that is to be told its key. Fails with `wrong_device` when another set answers, with `device_unproven` when
  * what answers does not prove to be the one, and with `device_unreachable` when nobody does.
  */
 export async function enterProven(
@@ -53,8 +52,8 @@ export async function enterProven(
     notAnother(entered, target);
     const { session, hello } = entered;
     if (pin !== null && session.fingerprint !== pin)
-      throw new Unproven(session.fingerprint === null ? "plain" : "certificate");
-    if (hello.uuid === null && !mayBeNameless(target)) throw new Unproven("nameless");
+      throw unproven(session.fingerprint === null ? "plain" : "certificate");
+    if (hello.uuid === null && !mayBeNameless(target)) throw unproven("nameless");
   };
   const known = !mayBeNameless(target);
   if (pin === null) return enter(doors, surroundings, signal, { known, prove });
@@ -66,12 +65,12 @@ export async function enterProven(
     try {
       return await enter(secure, surroundings, signal, { known, prove });
     } catch (error) {
-      if (signal.aborted || error instanceof Elsewhere || error instanceof Unproven) throw error;
+      if (signal.aborted || isStranger(error)) throw error;
       look.now();
       const found = await Promise.race([look.found, rest(looksAfter, signal).then(() => null)]);
       if (found === null) throw error;
       const isStarting = error instanceof ZapdError && error.code === "device_unreachable";
-      if (!isStarting || performance.now() >= until || found instanceof Elsewhere) throw found;
+      if (!isStarting || performance.now() >= until || isAnother(found)) throw found;
     } finally {
       over.abort(new ZapdError("device_error", "is looked at no more"));
     }
@@ -89,7 +88,7 @@ export async function enterProven(
         session.destroy();
         return null;
       } catch (error) {
-        return error instanceof Elsewhere || error instanceof Unproven ? error : null;
+        return isStranger(error) ? error : null;
       }
     };
     return { now: resolve, found: look() };
@@ -109,14 +108,19 @@ export async function enterToPair(
   try {
     return await enter(secure, surroundings, signal, options);
   } catch (error) {
-    if (signal.aborted || error instanceof Elsewhere) throw error;
+    if (signal.aborted || isAnother(error)) throw error;
     const plain = doors.filter(({ tls }) => !tls);
     return enter(plain, surroundings, signal, options).catch((other: unknown) => {
-      throw other instanceof Elsewhere ? other : error;
+      throw isAnother(other) ? other : error;
     });
   }
 }
 
+/** Whether another set answered, by what it says of itself. */
+function isAnother(error: unknown): boolean {
+  return failedBy(error, "wrong_device") && error.code === "device_unreachable";
+}
+
 function notAnother({ hello }: Entered, { identity, host }: Target): void {
-  if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw new Elsewhere(host);
+  if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw wrongDevice(host);
 }

@@ -164,7 +164,7 @@ export class WebosSession implements Session {
       return await this.#questions.ask({ id, type, uri, payload }, within);
     } catch (error) {
       if (signal.aborted || error !== within.reason || !(error instanceof ZapdError)) throw error;
-      throw new ZapdError(error.code, error.message, { hint: slowHint });
+      throw error.reworded(error.message, { hint: slowHint });
     }
   }
 }
