@@ -1,11 +1,10 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
-import { ZapdError } from "../../api/errors.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type {
   Capability,
   Connection,
+  Description,
   DeviceSurroundings,
   Key,
   PairingAnswer,
@@ -29,10 +28,18 @@ export const kodi: Platform = {
   finders: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
   isAppId: isKodiAppId,
   identify: identifyKodi,
+  describe: describeKodi,
   connect: connectKodi,
 };
 
-const withPassword: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
+
+function describeKodi({ macs, access }: Target): Description {
+  const has = new Set<Capability>([...withPassword, "pair"]);
+  if (macs.length > 0) has.add("power_on");
+  return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
+}
+
 const sleepHint =
   "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
 
@@ -57,7 +64,6 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
     pair: (given, signal) => pair(device, surroundings, given, signal),
-    withheld: new Set(target.access === "unpaired" ? withPassword : []),
     close: () => device.close(),
   };
   if (canWake) connection.powerOn = (signal, waking) => powerOn(device, surroundings, signal, waking);
@@ -144,8 +150,8 @@ async function powerOn(
       return true;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof Elsewhere) throw error;
-      refusal = error instanceof Ended ? error : null;
+      if (failedBy(error, "wrong_device")) throw error;
+      refusal = failedBy(error, "refused") ? error : null;
       return error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven");
     }
   };

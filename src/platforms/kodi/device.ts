@@ -1,12 +1,9 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
-import { Link } from "../../transport/session.ts";
-import { isRefused } from "../../transport/socket.ts";
+import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -49,7 +46,7 @@ export class KodiDevice {
   /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
   asleep = false;
   readonly #http: HttpRpc | null;
-  readonly #link: Link<KodiSession>;
+  readonly #link: ReconnectingSession<KodiSession>;
   /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
   readonly #socket: number | null;
   /** The session that was open when it was last seen who announces itself here. */
@@ -75,7 +72,7 @@ export class KodiDevice {
     this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
     const announced = Number(traits["socket"]);
     this.#socket = overHttp ? (ports["websocket"] ?? (announced > 0 ? announced : null)) : port;
-    this.#link = new Link<KodiSession>({
+    this.#link = new ReconnectingSession<KodiSession>({
       debug: (message) => surroundings.debug(`${host}: ${message}`),
       onEnd: () => {
         this.pushed.forget();
@@ -185,6 +182,7 @@ export class KodiDevice {
    * starting. Typed text is as secret as a login.
    */
   async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret = false): Promise<T> {
+    this.#refuseLeaving();
     const since = performance.now();
     const isSilent = since - this.#silentAt < socketFirst;
     if (isSilent && this.isFollowed && !isSecret) return overSocket();
@@ -192,11 +190,11 @@ export class KodiDevice {
       return await this.#noting(overHttp);
     } catch (error) {
       const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
-      const mayHave = isUnproven || (isRefused(error) && (this.isFollowed || this.#socket !== null));
+      const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
       const hasNone = !this.isFollowed && this.#noSocketAt > since;
       if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
       return overSocket().catch((other: unknown) => {
-        if (other instanceof Elsewhere) throw other;
+        if (failedBy(other, "wrong_device")) throw other;
         throw this.toldOf(error);
       });
     }
@@ -213,12 +211,16 @@ export class KodiDevice {
     this.pushed.take(method, data);
   }
 
+  /** One that said that it goes is not asked anything for a while. */
+  #refuseLeaving(): void {
+    if (performance.now() >= this.#leavingUntil) return;
+    if (!this.asleep) throw this.#ended("has just ended, as it said");
+    const hint = this.#awakeHint;
+    throw new DeviceError("device_unreachable", "is on its way off", { phase: "connect", reason: "closed", hint });
+  }
+
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
-    if (performance.now() < this.#leavingUntil) {
-      if (!this.asleep) throw this.#ended("has just ended, as it said");
-      throw new ZapdError("device_unreachable", "is on its way off", { hint: this.#awakeHint });
-    }
     try {
       const result = await work();
       this.asleep = false;
@@ -243,28 +245,27 @@ export class KodiDevice {
 
   /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
   toldOf(error: unknown): unknown {
-    if (isRefused(error)) {
+    if (failedBy(error, "refused")) {
       this.pushed.forget();
       this.#surroundings.heard("off");
       const { host, port } = this.target;
       return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
-    if (!(error instanceof ZapdError) || error instanceof Elsewhere || error instanceof Ended) return error;
+    if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
-    return new ZapdError(error.code, error.message, { hint: this.#awakeHint, cause: error.cause });
+    return error.reworded(error.message, { hint: this.#awakeHint });
   }
 
   /** It does not run, though its machine answers. */
-  #ended(problem: string): Ended {
+  #ended(problem: string): DeviceError {
     const hint =
       "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
-    return new Ended(problem, hint);
+    return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
   get #awakeHint(): string {
-    const { host, macs } = this.target;
-    const wake = macs.length > 0 ? "try zapd key power-on" : "turn it on by hand";
-    return `It may be asleep: ${wake}, or check that ${host} is still its address with zapd discover`;
+    const { host } = this.target;
+    return `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`;
   }
 
   /** What it is sent when it asks for a login. */
@@ -285,7 +286,7 @@ export class KodiDevice {
     if (await this.#isStillVouched(signal)) return;
     const announced = this.#announced(signal).then((isAnnounced) => {
       signal.throwIfAborted();
-      if (isAnnounced === false) throw new Elsewhere(target.host);
+      if (isAnnounced === false) throw wrongDevice(target.host);
       if (isAnnounced === true) {
         this.#heardAt = performance.now();
         return;
@@ -316,7 +317,7 @@ export class KodiDevice {
     const { current } = this.#link;
     if (current || performance.now() - this.#noSocketAt < socketAgainAfter) return current;
     return this.#link.use(signal).catch((error: unknown) => {
-      if (error instanceof Elsewhere || signal.aborted) throw error;
+      if (failedBy(error, "wrong_device") || signal.aborted) throw error;
       this.#noSocketAt = performance.now();
       return undefined;
     });
@@ -346,7 +347,7 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? new Elsewhere(target.host) : error;
+      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const isWanted = target.macs.length > 0 || !this.#askedMac;
@@ -359,7 +360,7 @@ export class KodiDevice {
       const isAnnounced =
         isUuid(target.identity) && (wasHeard || (await this.#announced(AbortSignal.timeout(askedFor))));
       if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
-      if (isAnnounced !== true) throw new Elsewhere(target.host);
+      if (isAnnounced !== true) throw wrongDevice(target.host);
     }
     // From then on it is told from others of its name, whether it announces itself or not.
     if (mac !== null && isOwnMac !== true)

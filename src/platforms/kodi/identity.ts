@@ -1,9 +1,8 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
-import { isRefused } from "../../transport/socket.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -125,7 +124,7 @@ async function startedWeb(
     try {
       return await byWeb(at, surroundings, signal, Promise.resolve(known));
     } catch (error) {
-      if (!isRefused(error) || round === startRounds || signal.aborted) return null;
+      if (!failedBy(error, "refused") || round === startRounds || signal.aborted) return null;
       await rest(startEvery, signal).catch(() => {});
     }
   }

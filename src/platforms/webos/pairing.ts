@@ -1,7 +1,7 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import type { CredentialKeeper } from "../platform.ts";
-import { HungUp, SetFailure } from "./failures.ts";
+import { hungUp, SetFailure } from "./failures.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -10,7 +10,7 @@ const answeredWithin = 60_000;
 /** Some firmware shows its prompt and then lets the known key in by itself, within a second. */
 const letsInWithin = 1_200;
 
-const pairHint = "Run zapd pair NAME, and accept the request that the TV shows";
+const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 export function pairingRequired(problem: string): ZapdError {
   return new ZapdError("pairing_required", problem, { hint: pairHint });
@@ -51,7 +51,7 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
     if (prompted !== undefined) throw new AskedAgain();
     if (signal.aborted) throw signal.reason;
     // As sets do on their way off, and while they start (2.5).
-    if (!session.alive) throw new HungUp();
+    if (!session.alive) throw hungUp();
     throw error;
   } finally {
     clearTimeout(prompted);
@@ -81,7 +81,7 @@ export async function askToPair(
     if (signal.aborted) throw signal.reason;
     if (late.aborted) {
       const problem = `was not answered: nobody accepted the request on it within ${answeredWithin / 1_000} s`;
-      throw new ZapdError("pairing_failed", problem, { hint: "Run zapd pair NAME again, and look at the TV" });
+      throw new ZapdError("pairing_failed", problem, { hint: "Run zapd pair {device} again, and look at the TV" });
     }
     throw pairingFailure(error);
   }
@@ -124,7 +124,7 @@ function isBusy({ statusSaid, words }: SetFailure): boolean {
 }
 
 function pairingFailure(error: unknown): unknown {
-  if (!(error instanceof SetFailure)) return error instanceof ZapdError ? hungUp(error) : error;
+  if (!(error instanceof SetFailure)) return hungUpOnUs(error);
   const { words } = error;
   if (isBlocked(error)) {
     return new ZapdError("pairing_failed", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
@@ -133,7 +133,7 @@ function pairingFailure(error: unknown): unknown {
   }
   if (isBusy(error)) {
     return new ZapdError("pairing_failed", `is busy: it shows the request of another already ("${words}")`, {
-      hint: "Answer what it shows, then run zapd pair NAME again",
+      hint: "Answer what it shows, then run zapd pair {device} again",
     });
   }
   if (!isRefusal(error)) return error;
@@ -142,11 +142,10 @@ function pairingFailure(error: unknown): unknown {
   });
 }
 
-/** `device_error` is how a line says that it ended under a question. */
-function hungUp(error: ZapdError): ZapdError {
-  if (error.code !== "device_error") return error;
+function hungUpOnUs(error: unknown): unknown {
+  if (!failedBy(error, "closed") || error.phase !== "sent") return error;
   return new ZapdError("pairing_failed", "hung up while it was asked", {
-    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair NAME again",
+    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,
   });
 }
