@@ -293,7 +293,7 @@ function silent(ms: number, hint = asleepHint): DeviceError {
 }
 
 const asleepHint =
-  "It may be asleep or busy: try zapd key power-on, or give it more time with zapd config set devices.request_timeout_ms 10000";
+  "It may be asleep or busy: {wake}, or give it more time with zapd config set devices.request_timeout_ms 10000";
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;

@@ -190,7 +190,7 @@ function unreachable({ host, port }: Address, words: string, reason: DeviceReaso
   return new DeviceError("device_unreachable", `did not answer at ${host}:${port} (${words})`, {
     phase: "connect",
     reason,
-    hint: `It may be asleep: try zapd key power-on, or check that ${host} is still its address with zapd discover`,
+    hint: `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`,
     cause,
   });
 }
@@ -212,7 +212,7 @@ export function hostLine({ host, port }: Address): string {
 export function refuseOwn(address: Address, { isOwnListener }: Pick<Surroundings, "isOwnListener">): void {
   if (!isOwnListener(address)) return;
   throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-    hint: "Remove it with zapd forget, and add it with its own address",
+    hint: "Remove it with zapd forget {device}, and add it with its own address",
   });
 }
 
