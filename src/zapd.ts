@@ -13,9 +13,10 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import type { Platform, Surroundings } from "./platforms/platform.ts";
+import { platforms } from "./platforms/index.ts";
+import type { Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
-import { createApp, isOfNoDevice } from "./server/app.ts";
+import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
 import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
@@ -23,7 +24,6 @@ import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
 import { version } from "./system/version.ts";
 
-export { type Daemon, type DaemonOptions, startDaemon } from "./daemon.ts";
 export { type AppDependencies, createApp } from "./server/app.ts";
 
 /** Where a daemon listens, as its status says. */
@@ -125,13 +125,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
 
   const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
-  // Filled before the first request about devices: how they are driven is half of all there is to load.
-  const platforms: Platform[] = [];
-  let filling: Promise<void> | undefined;
-  const filled = () => {
-    filling ??= import("./platforms/index.ts").then((all) => void platforms.push(...all.platforms));
-    return filling;
-  };
   const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
     isOwnDoor: ({ host, port }) =>
@@ -169,28 +162,23 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;
-  const answer = (request: Request, call: Call) => {
-    if (platforms.length > 0 || isOfNoDevice(request)) return app.fetch(request, call);
-    return filled().then(() => app.fetch(request, call));
-  };
   return {
     registry,
     fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) =>
-      answer(below(prefix, given), mounted(prefix, given, call)),
+      app.fetch(below(prefix, given), mounted(prefix, given, call)),
     async request(asked, init) {
       const own =
         asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
       const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
       const call: Call = { door: "tcp", ownProgram: true, unhurried() {} };
-      return isBelow ? answer(below(prefix, own), mounted(prefix, own, call)) : answer(own, call);
+      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, call)) : app.fetch(own, call);
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       if (stopped) return;
       config.sweep();
-      await filled();
-      if (!stopped) await discovery.start();
+      await discovery.start();
     },
     async stop() {
       stopped = true;

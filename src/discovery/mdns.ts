@@ -1,4 +1,5 @@
 /** Browsing over mDNS (bonjour-service), on each interface, services told the moment they are complete. Knows no platform. */
+import { Bonjour } from "bonjour-service";
 import type { MdnsService } from "../platforms/platform.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
@@ -21,10 +22,9 @@ interface Found {
   readonly txt?: unknown;
 }
 
-/** Browses until the time is over. Without a type nothing is loaded and nothing is sent. */
+/** Browses until the time is over. Without a type nothing is sent. */
 export async function browseMdns(browse: MdnsBrowse): Promise<void> {
   if (browse.types.length === 0 || browse.interfaces.length === 0) return;
-  const { Bonjour } = await import("bonjour-service");
   const browsers: { update(): void }[] = [];
   const instances = browse.interfaces.map((one) => {
     const trouble = (error: unknown) =>
@@ -67,7 +67,6 @@ export async function askMdns(
   signal: AbortSignal,
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
-  const { Bonjour } = await import("bonjour-service");
   const instances = interfaces.map((one) => new Bonjour(optionsFor(one), () => {}));
   let again: ReturnType<typeof setTimeout> | undefined;
   try {
@@ -94,7 +93,7 @@ export async function askMdns(
   }
 }
 
-type BonjourOptions = ConstructorParameters<typeof import("bonjour-service").Bonjour>[0];
+type BonjourOptions = ConstructorParameters<typeof Bonjour>[0];
 
 /**
  * On Linux multicast arrives only on a socket bound to any address. The options are those of multicast-dns, which

@@ -20,8 +20,6 @@ import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env } from "./route.ts";
 import { RememberingRouter } from "./router.ts";
 
-export { isOfNoDevice } from "./route.ts";
-
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
   readonly registry: Registry;

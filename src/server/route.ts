@@ -1,8 +1,9 @@
 /** How every route is made: parse what the operation takes, call, answer in the envelope. */
+import { zValidator } from "@hono/zod-validator";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
-import type { Operation, operations } from "../api/operations.ts";
+import { type Operation, operations } from "../api/operations.ts";
 import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
@@ -98,17 +99,9 @@ export function route<Name extends EndpointName>(
   });
 }
 
-let loading: Promise<Operations> | undefined;
-
-/** An operation with its schemas, which are built when the first request needs one. */
-async function operationOf(name: EndpointName): Promise<Operation> {
-  loading ??= import("../api/operations.ts").then((api) => api.operations);
-  return (await loading)[name];
-}
-
 async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
   const given = await readJson(request);
-  const { body, optionalBody } = await operationOf(name);
+  const { body, optionalBody }: Operation = operations[name];
   if (given === undefined && !optionalBody) {
     throw new ZapdError("invalid_payload", "The request needs a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,
@@ -120,7 +113,7 @@ async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
 }
 
 async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
-  const [{ query }, { zValidator }] = await Promise.all([operationOf(name), import("@hono/zod-validator")]);
+  const { query }: Operation = operations[name];
   const validate = zValidator("query", query as z.ZodObject, (result) => {
     if (!result.success) throw invalid(result.error.issues);
   });
@@ -141,12 +134,6 @@ function checkUrl(url: string): void {
       `The address of the request is too long: its path may have ${maxPath} characters, its query ${maxQuery}`,
     );
   }
-}
-
-/** Whether a request is plainly for an operation that no platform has a part in. */
-export function isOfNoDevice({ url }: Request): boolean {
-  const { pathname } = new URL(url);
-  return Object.values(endpoints).some(({ path }) => !path.startsWith("/devices") && pathname === `/v1${path}`);
 }
 
 /** Failures whose words are of files, and never of the caller. What devices say is redacted where it comes in (attempts.ts). */

@@ -2,7 +2,7 @@
  * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection per set, shared by all who read, kept
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
-import type net from "node:net";
+import net from "node:net";
 import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
@@ -222,9 +222,8 @@ class Feed {
   }
 
   async connect(address: Address, signal: AbortSignal): Promise<void> {
-    const { connect } = await import("node:net");
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: address.host, port: address.port });
+      const socket = net.connect({ host: address.host, port: address.port });
       this.#socket = socket;
       const fail = (error: unknown) => {
         socket.destroy();
