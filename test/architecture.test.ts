@@ -37,20 +37,23 @@ const layers: readonly Layer[] = [
     why: "settings are read and written, whoever they are for",
   },
   {
-    ...{ name: "api", files: /^src\/api\/operations\.ts$/, uses: ["words", "contract", "config", "endpoints"] },
+    name: "api",
+    files: /^src\/api\/operations\.ts$/,
+    uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },
   {
-    ...{
-      name: "document",
-      files: /^src\/api\/openapi\.ts$/,
-      uses: ["words", "contract", "config", "api"],
-      knows: ["endpoints"],
-    },
+    name: "document",
+    files: /^src\/api\/openapi\.ts$/,
+    uses: ["words", "contract", "config", "api"],
+    knows: ["endpoints"],
     why: "the OpenAPI document says what the table of operations says, and nothing of how it is done",
   },
   {
-    ...{ name: "client", files: /^src\/api\/client\.ts$/, uses: ["words", "endpoints"], knows: ["api"] },
+    name: "client",
+    files: /^src\/api\/client(-types)?\.ts$/,
+    uses: ["words", "endpoints"],
+    knows: ["api"],
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
@@ -121,7 +124,7 @@ const onlyIn: readonly {
   readonly why: string;
 }[] = [
   {
-    ...{ of: "cli", in: /^src\/cli\/(serve|demo|demo-sets)\.ts$/, uses: ["composition", "simulators"] },
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["composition", "simulators"] },
     why: "every other command talks to a daemon that runs",
   },
   {
@@ -129,7 +132,7 @@ const onlyIn: readonly {
     why: "only the doctor looks at the network by itself, whether a daemon runs or not",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/(complete|key-commands)\.ts$/, uses: ["contract"] },
+    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands)\.ts$/, uses: ["contract"] },
     why: "the names of keys are completed, and are commands, while no daemon runs",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
@@ -235,4 +238,82 @@ describe("imports go one way", () => {
       for (const { from } of source.imports.filter((one) => /^(src|test)\//.test(one.from)))
         expect([source.path, from, existsSync(join(root, from))]).toEqual([source.path, from, true]);
   });
+});
+
+/** Methods that read a text to decide by it. */
+const readers = "includes|match|matchAll|startsWith|endsWith|search|indexOf|split|test|exec|replace|replaceAll";
+/** Where a failure keeps its words: `message` and `hint` of ours, `words` of a device's. */
+const prose = "(?:message|hint|stack|words)";
+const decisions: readonly RegExp[] = [
+  // error.message.includes("…"), and error?.message.split(" ")
+  new RegExp(`\\.(?:message|hint|stack)\\)?\\??\\.(?:${readers})\\(`),
+  // /…/.test(error.message), and known.includes(error.hint)
+  new RegExp(`\\.(?:${readers}|has)\\([\\w?.#]+\\.${prose}[),]`),
+  // /…/.test(textOf(error))
+  new RegExp(`\\.(?:${readers}|has)\\((?:textOf|String)\\(\\w*[eE]rror`),
+  // error.message === "…", and switch (error.message)
+  /\.(?:message|hint|stack)\s*[!=]==\s*["'`]/,
+  /switch \([^)]*\.(?:message|hint|stack|words)\b/,
+];
+/** Lines that may: they lay a text out for people, or read the field in which a device's own protocol says what is wrong. */
+const allowed: readonly { readonly path: string; readonly line: RegExp; readonly why: string }[] = [
+  { path: "src/cli/print.ts", line: /message\.replace\(/, why: "the case of a first letter on a terminal" },
+  { path: "src/cli/doctor/doctor.ts", line: /startsWith\(name\)/, why: "the device's name stands once in its line" },
+  {
+    path: "src/cli/install.ts",
+    line: /package\): /,
+    why: "a device's list of reasons, laid out on lines of their own",
+  },
+  { path: "src/platforms/webos/apps.ts", line: /error\.words/, why: "old firmware says it in `errorText` alone" },
+];
+
+describe("no decision is made by the text of an error", () => {
+  const found = (source: Source) =>
+    source.code.split("\n").filter((line) => decisions.some((pattern) => pattern.test(line)));
+
+  test("the reader of this rule sees what it must", () => {
+    for (const line of [
+      'if (error.message.includes("connection")) return;',
+      "throw /^[a-z]/.test(error.message) ? one : other;",
+      'if (failed.message === "hung up") return;',
+      "switch (problem.message) {",
+      "const [word] = error?.message.split(' ');",
+      "return /gone/.test(textOf(error));",
+      "return /blacklisted/i.test(error.words);",
+    ])
+      expect([line, found(sourceOf("src/x.ts", line)).length]).toEqual([line, 1]);
+    for (const line of ["throw error.reworded(error.message);", "log.warn(error.message);", 'error.code === "x"'])
+      expect([line, found(sourceOf("src/x.ts", line)).length]).toEqual([line, 0]);
+  });
+
+  test("anywhere in src", () => {
+    const wrong = sources
+      .filter(({ path }) => !path.startsWith("src/simulators/"))
+      .flatMap((source) =>
+        found(source)
+          .filter((line) => !allowed.some((one) => one.path === source.path && one.line.test(line)))
+          .map((line) => `${source.path}: ${line.trim()}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test("and each line that may do so is there", () => {
+    for (const { path, line } of allowed) {
+      const source = sources.find((one) => one.path === path);
+      expect([path, source && found(source).some((one) => line.test(one))]).toEqual([path, true]);
+    }
+  });
+});
+
+test("no platform opens a socket: what it talks over is in src/transport", () => {
+  const sockets = /^(node:)?(net|tls|dgram|http|https|http2)$|^(ws|undici)$/;
+  const wrong = sources
+    .filter(({ path }) => path.startsWith("src/platforms/"))
+    .flatMap(({ path, imports, code }) => [
+      ...imports.filter(({ from }) => sockets.test(from)).map(({ from }) => `${path} imports ${from}`),
+      ...(/\b(?:fetch|new WebSocket)\(|getBuiltinModule\("node:(?:net|tls|dgram|https?)"/.test(code)
+        ? [`${path} calls`]
+        : []),
+    ]);
+  expect(wrong).toEqual([]);
 });

@@ -8,13 +8,13 @@
  * const { state } = await zapd.getState({ id: "Living Room" });
  * ```
  */
-import type { z } from "zod";
+
+import type { Answer, Archive, Call, Client } from "./client-types.ts";
 import { codes, type ErrorCode, ZapdError } from "./errors.ts";
-import type { Operation, operations } from "./operations.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
+export type * from "./client-types.ts";
 export { type ErrorCode, ZapdError } from "./errors.ts";
-export type { App, Device, KeyOrText, State } from "./operations.ts";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
@@ -22,58 +22,6 @@ export interface ClientOptions {
   /** Instead of the global `fetch`: a handler of your own, or one that calls the control socket. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
 }
-
-/** A package to upload: a `Blob`, or a file that is opened when it is read. */
-export interface Archive {
-  /** Bytes. */
-  readonly size: number;
-  stream(): ReadableStream<Uint8Array>;
-}
-
-interface Upload {
-  readonly archive: Archive;
-  /** Called as the archive is sent, with how many of its bytes are on their way. */
-  readonly progress?: (bytes: number) => void;
-}
-
-type Operations = typeof operations;
-type WithId<O extends Operation> = O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown;
-type WithQuery<O extends Operation> = O["query"] extends z.ZodType ? { readonly query?: z.input<O["query"]> } : unknown;
-type WithBody<O extends Operation> = O["body"] extends z.ZodType
-  ? O["optionalBody"] extends true
-    ? { readonly body?: z.input<O["body"]> }
-    : { readonly body: z.input<O["body"]> }
-  : unknown;
-type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : unknown;
-
-/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
-export type Arguments<Name extends EndpointName> = WithId<Operations[Name]> &
-  WithQuery<Operations[Name]> &
-  WithBody<Operations[Name]> &
-  WithUpload<Operations[Name]> & { readonly signal?: AbortSignal | undefined };
-
-/** What an operation answers: the `data` of its envelope. */
-export type Result<Name extends EndpointName> = z.output<Operations[Name]["data"]>;
-
-/** The arguments may be left out where nothing in them is needed. */
-type Optional<T> = Record<never, never> extends T ? [given?: T] : [given: T];
-
-/** One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. */
-export type Client = {
-  readonly [Name in keyof Operations]: (...given: Optional<Arguments<Name>>) => Promise<Result<Name>>;
-};
-
-export interface Answer<Data> {
-  readonly data: Data;
-  /** The body of the response, unchanged. */
-  readonly text: string;
-}
-
-/** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
-export type Call = <Name extends EndpointName>(
-  name: Name,
-  ...given: Optional<Arguments<Name>>
-) => Promise<Answer<Result<Name>>>;
 
 /** The daemon's own failure, with its code, message and hint. */
 export class ApiError extends ZapdError {
@@ -112,10 +60,12 @@ export function createCall(options: ClientOptions = {}): Call {
   return call as Call;
 }
 
-interface AnyArguments extends Partial<Upload> {
+interface AnyArguments {
   readonly id?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
+  readonly archive?: Archive;
+  readonly progress?: (bytes: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -294,17 +294,82 @@ export class ZapdError extends Error {
   override readonly name = "ZapdError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  /** Whether the message says already which device it is of. */
+  readonly named: boolean;
 
-  constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: ErrorCode, message: string, { hint, cause, named = false }: ErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.hint = options.hint;
+    this.hint = hint;
+    this.named = named;
+  }
+
+  /** The same failure in other words; what it carries as data stays. */
+  reworded(message: string, options: ErrorOptions = {}): ZapdError {
+    const { code, hint, named } = this;
+    return new ZapdError(code, message, { hint, named, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
   get status(): number {
     return codes[this.code].status;
   }
+}
+
+/** What a failure may carry beside its code and message. */
+export interface ErrorOptions {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  readonly named?: boolean;
+}
+
+/** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
+export type DevicePhase = "connect" | "sent" | "answered";
+
+/**
+ * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
+ * device is there; what it says cannot be understood; it lets nobody in.
+ */
+export type DeviceReason = "refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied";
+
+/** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
+export class DeviceError extends ZapdError {
+  readonly phase: DevicePhase;
+  readonly reason: DeviceReason;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { phase, reason, ...options }: ErrorOptions & { readonly phase: DevicePhase; readonly reason: DeviceReason },
+  ) {
+    super(code, message, options);
+    this.phase = phase;
+    this.reason = reason;
+  }
+
+  override reworded(message: string, options: ErrorOptions = {}): DeviceError {
+    const { code, hint, named, phase, reason } = this;
+    return new DeviceError(code, message, { hint, named, cause: this, ...options, phase, reason });
+  }
+}
+
+/** Whether talking to a device failed for one of these reasons. */
+export function failedBy(error: unknown, ...reasons: readonly DeviceReason[]): error is DeviceError {
+  return error instanceof DeviceError && reasons.includes(error.reason);
+}
+
+/** Another device has taken the address of the one that is meant: no silence, and nothing that waking would mend. */
+export function wrongDevice(host: string): DeviceError {
+  return new DeviceError("device_unreachable", `is not at ${host} any more: another device answers there`, {
+    phase: "connect",
+    reason: "wrong_device",
+    hint: "Find it at its new address: zapd discover",
+  });
+}
+
+/** An answer that is none, or not one to what was asked. */
+export function notUnderstood(message: string, cause?: unknown): DeviceError {
+  return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
 }
 
 /** The `error` object of the envelope (SPEC.md 2). */

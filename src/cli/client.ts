@@ -1,85 +1,89 @@
 /** Calls to the daemon, over its control socket and nothing else. */
-import { exits, systemCode } from "../api/errors.ts";
-import { currentRuntime, type SocketCall } from "../runtime/runtime.ts";
-import type { Context } from "./context.ts";
-import { spoken } from "./duration.ts";
+import { type Answer, ApiError, type Arguments, createCall, NotZapdError, type Result } from "../api/client.ts";
+import { exits, systemCode, ZapdError } from "../api/errors.ts";
+import { type EndpointName, endpoints } from "../api/routes.ts";
+import { currentRuntime } from "../runtime/runtime.ts";
+import { type Context, durationText, stderr } from "./context.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
-import { stderr } from "./output.ts";
-import { shellWord } from "./print.ts";
-import type { Asked } from "./waiting.ts";
-
-export interface CallOptions {
-  readonly body?: unknown;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
-  /** Nothing is told while it takes its time. */
-  readonly quiet?: boolean;
-  /** A body that is no JSON, with its type and length. */
-  readonly upload?: { readonly type: string; readonly bytes: number; readonly stream: ReadableStream<Uint8Array> };
-}
-
-interface Envelope {
-  readonly ok: boolean;
-  readonly data?: unknown;
-  readonly error?: Failure;
-}
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
-export interface Called<T> {
-  readonly data: T;
-  readonly text: string;
+export type Called<Name extends EndpointName> = Answer<Result<Name>>;
+
+export interface CallOptions {
+  /** Nothing is told while it takes its time. */
+  readonly quiet?: boolean;
 }
 
-/** One call below `/v1`. Fails with CommandError: the daemon's own failure, or that it is not running. */
-export async function call<T>(
+/** What every operation may take, whichever it is. */
+interface Given {
+  readonly id?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Calls an operation. Fails with CommandError: the daemon's own failure, or that it is not running. */
+export async function call<Name extends EndpointName>(
   context: Context,
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<Called<T>> {
-  const told = options.quiet || context.json ? undefined : afterAMoment(context, { method, path, body: options.body });
+  name: Name,
+  given: Arguments<Name>,
+  { quiet = context.json }: CallOptions = {},
+): Promise<Called<Name>> {
+  if ((given as Given).id?.trim() === "") throw new UsageError("the name of the device is empty");
+  const waiting = quiet ? undefined : afterAMoment(context, name, given);
   let done = false;
   try {
-    const called = await callOnce<T>(context, method, path, options);
+    const called = await callOnce(context, name, given);
     done = true;
     return called;
   } finally {
-    await told?.end(done);
+    await waiting?.end(done);
   }
 }
 
-async function callOnce<T>(context: Context, method: string, path: string, options: CallOptions): Promise<Called<T>> {
+async function callOnce<Name extends EndpointName>(
+  context: Context,
+  name: Name,
+  given: Arguments<Name>,
+): Promise<Called<Name>> {
+  const { id, signal: own } = given as Given;
   const deadline = context.deadline();
-  const signals = [options.signal, deadline?.signal].filter((signal) => signal !== undefined);
-  const [first] = signals;
-  const signal = signals.length > 1 ? AbortSignal.any(signals) : first;
+  const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
+  const send = createCall({
+    url: "http://zapd/v1",
+    fetch: (request) => sendRequest(context, request, endpoints[name].path === endpoints.installPackage.path),
+  }) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
-    const response = await send(context, method, `/v1${path}`, { ...options, ...(signal && { signal }) });
-    const text = await textOf(response, context, signal);
-    const envelope = envelopeIn(text);
-    if (envelope?.ok) return { data: envelope.data as T, text };
-    throw envelope?.error ? CommandError.of(addressed(envelope.error, path), text) : foreign(context);
+    const { data, text } = await send(name, { ...given, signal });
+    return { data, text: text.trim() };
   } catch (error) {
-    if (!deadline?.signal.aborted || error instanceof CommandError) throw error;
-    throw CommandError.of({
-      code: "device_timeout",
-      message: `there was no answer within ${spoken(deadline.ms)}, and --timeout says to wait no longer`,
-      hint:
-        method === "GET" || !/^\/devices\/[^/]+\//.test(path)
-          ? undefined
-          : "What has been sent to the device already may still happen",
-    });
+    if (error instanceof ApiError) throw CommandError.of(await addressed(error, id), error.text.trim());
+    if (error instanceof CommandError) throw error;
+    if (deadline?.signal.aborted) throw late(name, deadline.ms);
+    if (signal?.aborted) throw error;
+    if (error instanceof ZapdError) throw CommandError.of(error);
+    throw error instanceof NotZapdError ? foreign(context) : unanswered(context, error);
   }
+}
+
+function late(name: EndpointName, ms: number): CommandError {
+  const { method, path } = endpoints[name];
+  const commanded = method !== "get" && path.startsWith(`${endpoints.getDevice.path}/`);
+  return CommandError.of({
+    code: "device_timeout",
+    message: `there was no answer within ${durationText(ms)}, and --timeout says to wait no longer`,
+    hint: commanded ? "What has been sent to the device already may still happen" : undefined,
+  });
 }
 
 /** Who waits for longer than this wants to know for what. */
 const momentMs = 1_000;
 
-function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Promise<void> } {
+function afterAMoment(context: Context, name: EndpointName, given: Given): { end(done: boolean): Promise<void> } {
   const since = performance.now();
   let telling: Promise<(done: boolean) => void> | undefined;
   const timer = setTimeout(() => {
-    if (stderr().isTTY) telling = import("./waiting.ts").then(({ tellWaiting }) => tellWaiting(context, asked, since));
+    if (stderr().isTTY)
+      telling = import("./progress.ts").then(({ tellWaiting }) => tellWaiting(context, name, given, since));
   }, momentMs);
   return {
     async end(done) {
@@ -90,77 +94,43 @@ function afterAMoment(context: Context, asked: Asked): { end(done: boolean): Pro
 }
 
 /** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
-function addressed(failure: Failure, path: string): Failure {
-  const [, segment] = /^\/devices\/([^/]+)\//.exec(path) ?? [];
-  if (segment === undefined || segment === "default" || failure.hint === undefined) return failure;
-  const name = shellWord(decodeURIComponent(segment));
-  const hint = failure.hint
-    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)/g, `$& -d ${name}`)
+async function addressed({ code, message, hint }: Failure, id: string | undefined): Promise<Failure> {
+  if (id === undefined || id === "default" || hint === undefined) return { code, message, hint };
+  const name = (await import("./print.ts")).shellWord(id);
+  const told = hint
+    .replace(/\bNAME\b/g, () => name)
+    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)(?! -d)/g, `$& -d ${name}`)
     .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
-  return { ...failure, hint };
+  return { code, message, hint: told };
 }
 
 /** A document that the daemon serves as it is, outside the envelope. */
-export async function fetchDocument(context: Context, path: string): Promise<string> {
-  const text = await textOf(await send(context, "GET", path), context);
-  const envelope = envelopeIn(text);
-  if (envelope?.ok === false) throw envelope.error ? CommandError.of(envelope.error, text) : foreign(context);
-  return text;
+export async function readDocument(context: Context, path: string): Promise<string> {
+  const response = await sendRequest(context, new Request(`http://zapd${path}`));
+  const text = await response.text().catch((error: unknown) => Promise.reject(unanswered(context, error)));
+  if (!response.ok) throw foreign(context);
+  return text.trim();
 }
 
-/** One request, whatever it answers. */
-export async function send(
-  context: Context,
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<Response> {
-  const { body, query, upload, signal } = options;
-  const request: SocketCall = {
+/** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
+async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+  const { method, url, headers, signal } = request;
+  const body = upload ? request.body : await request.text();
+  const call = {
     method,
-    path: query ? `${path}?${new URLSearchParams(query)}` : path,
-    ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    ...(upload && {
-      body: upload.stream,
-      headers: { "content-type": upload.type, "content-length": String(upload.bytes) },
-    }),
-    ...(signal && { signal }),
+    path: url.slice("http://zapd".length),
+    headers: Object.fromEntries(headers),
+    signal,
+    ...(body && { body }),
   };
   try {
-    return await currentRuntime().call(context.socket(), request);
+    return await currentRuntime().call(context.socket(), call);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal.aborted) throw error;
     if (upload || context.chosen || !isAbsent(error)) throw unanswered(context, error);
-    const { turnToOnly } = await import("./find.ts");
+    const { turnToOnly } = await import("./running.ts");
     if (!(await turnToOnly(context))) throw unanswered(context, error);
-    return await send(context, method, path, options);
-  }
-}
-
-/** The path of a device, and what is below it. */
-export function devicePath(name: string, rest = ""): string {
-  if (name.trim() === "") throw new UsageError("the name of the device is empty");
-  // A path of dots means another one, whatever it is encoded as.
-  if (/^\.{1,2}$/.test(name.trim()))
-    throw CommandError.of({ code: "device_not_found", message: `no device is called "${name}"` });
-  return `/devices/${encodeURIComponent(name)}${rest}`;
-}
-
-async function textOf(response: Response, context: Context, signal?: AbortSignal): Promise<string> {
-  try {
-    return (await response.text()).trim();
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw unanswered(context, error);
-  }
-}
-
-function envelopeIn(text: string): Envelope | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && "ok" in value ? (value as Envelope) : undefined;
-  } catch {
-    return undefined;
+    return await currentRuntime().call(context.socket(), call);
   }
 }
 
@@ -176,15 +146,48 @@ function isAbsent(error: unknown): boolean {
 function unanswered(context: Context, error: unknown): CommandError {
   const code = systemCode(error);
   if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why");
+    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", {
+      hungUp: true,
+    });
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${context.socket()}`, exits.refused);
-  const given = context.options["socket"] !== undefined || process.env["ZAPD_SOCKET"];
+  const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
   return new CommandError(
     `the daemon is not running${given ? `: nothing answers at ${context.socket()}` : ""}. ` +
       "Start it with `zapd serve`, or once and for all with `zapd service install`",
     exits.notRunning,
     undefined,
-    { code: "daemon_not_running" },
+    { code: notRunning },
   );
+}
+
+/** What the daemon answered, or why it did not. */
+export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
+
+/** The code of a failure to which the daemon had no part: it does not run, or did not answer in time. */
+export const notRunning = "daemon_not_running";
+
+/** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
+export async function ask<Name extends EndpointName>(
+  context: Context,
+  name: Name,
+  given: Arguments<Name>,
+  timeoutMs: number,
+): Promise<Outcome<Result<Name>>> {
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
+  const { signal: own } = given as Given;
+  const signal = own ? AbortSignal.any([own, timeout]) : timeout;
+  try {
+    return { ok: true, data: (await call(context, name, { ...given, signal }, { quiet: true })).data };
+  } catch (error) {
+    if (timeout.aborted)
+      return {
+        ok: false,
+        code: notRunning,
+        message: `the daemon did not answer within ${Math.round(timeoutMs / 1000)} s`,
+      };
+    if (!(error instanceof CommandError)) throw error;
+    const { code, message, hint } = error;
+    return { ok: false, code, message, hint };
+  }
 }

@@ -1,9 +1,8 @@
 /** Runs one command of the table: its words, its failures, its exit status. */
 import { exits } from "../api/errors.ts";
 import { type Command, commands } from "./commands.ts";
-import { type Context, common, createContext, visible } from "./context.ts";
-import { CommandError, failureDocument, failureText, UsageError } from "./failure.ts";
-import { stderr, stdout } from "./output.ts";
+import { type Context, common, createContext, stderr, stdout, visible } from "./context.ts";
+import { CommandError, failureDocument, UsageError } from "./failure.ts";
 
 /** Runs one command and gives its exit status. */
 export async function runCommand(given: readonly string[]): Promise<number> {
@@ -14,11 +13,11 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   try {
     if (!command) return await helpWith(word, words);
     context = createContext(command.hidden ? ["--", ...words] : words, command.options);
-    if (context.options["help"] === true) return await helpWith("help", [name]);
+    if (context.flag("help")) return await helpWith("help", [name]);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
   } catch (error) {
-    return explain(
+    return await explain(
       await withNames(error, context, given),
       command && `${name} ${command.use}`.trimEnd(),
       asksForJson(words),
@@ -69,7 +68,7 @@ export function split(given: readonly string[]): { word: string; words: string[]
 /** Who has no default device is told the names, and what to type. */
 async function withNames(error: unknown, context: Context | undefined, given: readonly string[]): Promise<unknown> {
   if (!context || !(error instanceof CommandError) || error.code !== "default_device_missing") return error;
-  return (await import("./which-device.ts")).withNames(error, context, given);
+  return (await import("./devices.ts")).withNames(error, context, given);
 }
 
 function checkCount(words: readonly string[], { most }: Command): void {
@@ -84,7 +83,8 @@ function asksForJson(words: readonly string[]): boolean {
 }
 
 /** Text for people on stderr; with `--json` also the one document on stdout. */
-function explain(error: unknown, use: string | undefined, json: boolean): number {
+async function explain(error: unknown, use: string | undefined, json: boolean): Promise<number> {
+  const { failureText } = await import("./print.ts");
   if (error instanceof UsageError) {
     if (json) printDocument(failureDocument({ code: "usage", message: error.message }));
     say(failureText(error, widthOfTalk()));

@@ -1,7 +1,159 @@
-/** `zapd completion`: the script of a shell. All of them ask `zapd __complete`, which knows what may stand where. */
-import { filesWord } from "./complete.ts";
-import type { Context } from "./context.ts";
+/** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
+import { keys } from "../platforms/platform.ts";
+import { printable } from "../system/log.ts";
+import { call } from "./client.ts";
+import { split } from "./command.ts";
+import { commands } from "./commands.ts";
+import { readSettings } from "./config.ts";
+import { type Context, common, createContext, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
+import { keyCommand, keyWords } from "./key-commands.ts";
+
+/** One that may stand there, and what it is. */
+interface Candidate {
+  readonly word: string;
+  readonly about?: string;
+  /** Another word for the same, offered to those who have begun to type it. */
+  readonly also?: string;
+}
+
+type Source = (asked: Asked) => Promise<readonly Candidate[]> | readonly Candidate[];
+
+interface Asked {
+  readonly context: Context;
+  readonly signal: AbortSignal;
+  /** The words behind the command, without options, that are complete. */
+  readonly before: readonly string[];
+}
+
+/** Who waits for a list behind the Tab key does not wait long. */
+const timeoutMs = 1_000;
+/** Tells the shell's script to complete files. */
+export const filesWord = ":files";
+
+const files: Source = () => [{ word: filesWord }];
+const words =
+  (...list: readonly string[]): Source =>
+  () =>
+    list.map((word) => ({ word }));
+const first =
+  (source: Source): Source =>
+  (asked) =>
+    asked.before.length === 0 ? source(asked) : [];
+
+const devices: Source = async ({ context, signal }) => {
+  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
+  return data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
+};
+
+const apps: Source = async ({ context, signal }) => {
+  const { data } = await call(context, "listApps", { id: context.device, signal }, { quiet: true });
+  return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
+};
+
+const settings: Source = async ({ context, signal }) =>
+  [...(await readSettings(context, signal)).settings].map(([word, value]) => ({ word, about: JSON.stringify(value) }));
+
+const settingsAndValues: Source = async (asked) => {
+  const key = asked.before.length % 2 === 0 ? asked.before.at(-1) : undefined;
+  if (asked.before.length % 2 === 1) return settings(asked);
+  if (key === "daemon.default_device") return devices(asked);
+  const value = (await readSettings(asked.context, asked.signal)).settings.get(key ?? "");
+  return typeof value === "boolean" ? [{ word: "true" }, { word: "false" }] : [];
+};
+
+const configWords: Source = (asked) => {
+  const [verb] = asked.before;
+  if (verb === undefined) return words("get", "set", "unset", "reload", "path", "edit")(asked);
+  if (verb === "set") return settingsAndValues(asked);
+  return verb === "unset" || (verb === "get" && asked.before.length === 1) ? settings(asked) : [];
+};
+
+/** What stands behind a command. */
+const behind: Readonly<Record<string, Source>> = {
+  ...{ device: first(devices), state: first(devices), forget: first(devices), default: first(devices) },
+  ...{
+    rename: first(devices),
+    pair: first(devices),
+    trust: first(devices),
+    remote: first(devices),
+    launch: first(apps),
+  },
+  ...{ key: first(words(...keys)), keys: words(...keys), config: configWords, install: first(files) },
+  completion: first(words("bash", "zsh", "fish")),
+  service: first(words("install", "uninstall", "status")),
+  help: first((asked) => [...commandWords(asked), { word: "exit", about: "the exit statuses" }]),
+};
+
+/** What stands behind an option that takes a value. */
+const values: Readonly<Record<string, Source>> = { device: devices, socket: files, config: files };
+
+function commandWords(_: unknown): Candidate[] {
+  const shown = Object.entries(commands).filter(([, command]) => !command.hidden);
+  const pressed = [...keyWords.keys()].flatMap((word) => {
+    const command = keyCommand(word);
+    return command ? [{ word, about: command.about }] : [];
+  });
+  return [
+    ...shown.map(([word, { about }]) => ({ word, about })),
+    { word: "help", about: "how it is used" },
+    // Behind the commands: there are many.
+    ...pressed,
+  ];
+}
+
+export async function complete(context: Context): Promise<void> {
+  const line = context.words.slice(0, -1);
+  // Some shells give `--device=Den` as one word, others as three.
+  const [, option, value] = /^(--[\w-]+=)(.*)$/s.exec(context.words.at(-1) ?? "") ?? [];
+  const current = value ?? context.words.at(-1) ?? "";
+  const prefix = option ?? "";
+  const found = await candidates(option ? [...line, option.slice(0, -1)] : line, current).catch(() => []);
+  const lower = current.toLowerCase();
+  const fitting = found.filter(({ word }) => word === filesWord || word.toLowerCase().startsWith(lower));
+  const others = found.flatMap(({ word, also }) =>
+    also?.startsWith(lower) && current !== "" ? [{ word: also, about: word }] : [],
+  );
+  const lines = (fitting.length > 0 ? fitting : others)
+    .filter(({ word }) => word === printable(word))
+    .map(({ word, about }) => (about ? `${prefix}${word}\t${printable(about)}` : prefix + word));
+  if (lines.length > 0) context.print(lines.join("\n"));
+}
+
+async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
+  const { word: name, words: given } = split(line.filter((word) => word !== "="));
+  const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
+  const options: Record<string, Option> = { ...command?.options, ...common };
+  const { before, open, asked } = readWords(given, options);
+  const ended = given.includes("--");
+  if (!open && current.startsWith("-") && !ended)
+    return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
+  const source = open !== undefined ? values[open] : name === "" ? commandWords : behind[name];
+  const context = createContext(asked);
+  return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
+}
+
+/** The words without options, the option whose value is asked for, and those options that say whom to ask. */
+function readWords(
+  given: readonly string[],
+  options: Readonly<Record<string, Option>>,
+): { before: string[]; open: string | undefined; asked: string[] } {
+  const before: string[] = [];
+  const asked: string[] = [];
+  let open: string | undefined;
+  for (const word of given) {
+    if (open !== undefined) {
+      if (Object.hasOwn(values, open)) asked.push(`--${open}=${word}`);
+      open = undefined;
+    } else if (/^-./.test(word)) {
+      const [, name = "", value] = /^--?([^=]*)(=.*)?$/s.exec(word) ?? [];
+      const full = Object.entries(options).find(([long, { short }]) => long === name || short === name);
+      if (full?.[1].type === "string" && value === undefined) open = full[0];
+      else if (full && value !== undefined && Object.hasOwn(values, full[0])) asked.push(word);
+    } else before.push(word);
+  }
+  return { before, open, asked };
+}
 
 export async function completion(context: Context): Promise<void> {
   const [shell] = context.words;

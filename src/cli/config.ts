@@ -1,15 +1,13 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
-import type { z } from "zod";
-import type { operations } from "../api/operations.ts";
+
 import { printable } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { table } from "./print.ts";
-import { readUnseen } from "./read-unseen.ts";
+import { readUnseen } from "./progress.ts";
 
-type Changed = z.infer<(typeof operations)["patchConfig"]["data"]>;
 type Value = string | number | boolean | readonly string[];
 
 const verbs: Readonly<Record<string, (context: Context, words: readonly string[]) => Promise<void>>> = {
@@ -53,23 +51,23 @@ async function set(context: Context, words: readonly string[]): Promise<void> {
     const value = values[at] ?? "";
     patch[key] = typed(key, value === "-" ? await readUnseen(key) : value, settings.get(key));
   }
-  changed(context, await call<Changed>(context, "PATCH", "/config", { body: patch }), keys);
+  changed(context, await call(context, "patchConfig", { body: patch }), keys);
 }
 
 async function unset(context: Context, words: readonly string[]): Promise<void> {
   if (words.length === 0) throw new UsageError("which key?");
   const body = Object.fromEntries(words.map((key) => [key, null]));
-  changed(context, await call<Changed>(context, "PATCH", "/config", { body }), words);
+  changed(context, await call(context, "patchConfig", { body }), words);
 }
 
 async function reload(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("reload takes no words");
-  changed(context, await call<Changed>(context, "POST", "/config/reload"));
+  changed(context, await call(context, "reloadConfig", {}));
 }
 
 async function path(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("path takes no words");
-  const { elsewhere, placesOf } = await import("./places.ts");
+  const { elsewhere, placesOf } = await import("./running.ts");
   const places = await placesOf(context);
   const remark = elsewhere(context, places);
   if (remark !== null) context.say(printable(remark));
@@ -78,7 +76,7 @@ async function path(context: Context, words: readonly string[]): Promise<void> {
 
 async function edit(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("edit takes no words");
-  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./places.ts")]);
+  const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
   const { configFile, running } = await placesOf(context);
   await editFile(configFile);
   if (running) return reload(context, []);
@@ -88,7 +86,7 @@ async function edit(context: Context, words: readonly string[]): Promise<void> {
 /** Silence is success; only what has no effect yet is told. */
 function changed(
   context: Context,
-  { data, text }: Called<Changed>,
+  { data, text }: Called<"patchConfig">,
   keys: readonly string[] = data.restart_required,
 ): void {
   if (context.json) context.print(text);
@@ -101,9 +99,7 @@ export async function readSettings(
   context: Context,
   signal?: AbortSignal,
 ): Promise<{ settings: ReadonlyMap<string, Value>; text: string }> {
-  const { data, text } = await call<Record<string, Record<string, Value>>>(context, "GET", "/config", {
-    ...(signal && { signal }),
-  });
+  const { data, text } = await call(context, "readConfig", { signal });
   const settings = Object.entries(data).flatMap(([section, values]) =>
     Object.entries(values).map(([key, value]): [string, Value] => [`${section}.${key}`, value]),
   );

@@ -1,12 +1,10 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { unseen } from "../system/log.ts";
-import { takesColour } from "./colour.ts";
-import { milliseconds } from "./duration.ts";
+import { printable, unseen } from "../system/log.ts";
+import { nearest } from "../system/nearest.ts";
 import { UsageError } from "./failure.ts";
-import { stderr, stdout } from "./output.ts";
-import { parseWords } from "./parse.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
 export interface Option {
@@ -33,8 +31,10 @@ export const common = {
 
 export interface Context {
   readonly words: readonly string[];
-  /** The options given, by name. */
-  readonly options: Readonly<Record<string, string | boolean | undefined>>;
+  /** The value of an option. */
+  option(name: string): string | undefined;
+  /** Whether an option without a value was given. */
+  flag(name: string): boolean;
   /** The response as it is, instead of text for people. */
   readonly json: boolean;
   /** The device of `-d`, or `default`. */
@@ -55,47 +55,59 @@ export interface Context {
   print(text: string): void;
   /** Talk, on stderr. */
   say(text: string): void;
+  /** The response where `--json` asks for it, or else a sentence for people, if there is something to say. */
+  tell(response: { readonly text: string }, sentence?: string | false): void;
 }
 
 /** Reads a command's words; fails with UsageError. */
 export function createContext(given: readonly string[], own: Readonly<Record<string, Option>> = {}): Context {
   const { values, positionals } = parseWords(given, { ...own, ...common });
-  const text = (name: string) => (typeof values[name] === "string" ? values[name] : undefined);
-  const json = values["json"] === true;
+  const option = (name: string) => {
+    const value = values[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  const flag = (name: string) => values[name] === true;
+  const json = flag("json");
   let found: string | undefined;
-  const time = text("timeout");
-  const patience = time === undefined ? undefined : milliseconds("timeout", time);
+  const time = option("timeout");
+  const timeoutMs = time === undefined ? undefined : milliseconds("timeout", time);
   let deadline: { signal: AbortSignal; ms: number } | undefined;
-  if (text("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
-  return {
+  if (option("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
+  const context: Context = {
     words: positionals,
-    options: values,
+    option,
+    flag,
     json,
-    device: text("device") ?? "default",
+    device: option("device") ?? "default",
     get colour() {
-      return takesColour(stdout().isTTY === true, values["no-color"] === true, process.env);
+      return takesColour(stdout().isTTY === true, flag("no-color"), process.env);
     },
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
     },
     deadline() {
-      if (patience !== undefined) deadline ??= { signal: AbortSignal.timeout(patience), ms: patience };
+      if (timeoutMs !== undefined) deadline ??= { signal: AbortSignal.timeout(timeoutMs), ms: timeoutMs };
       return deadline;
     },
     socket: () =>
       found ||
-      text("socket") ||
+      option("socket") ||
       process.env["ZAPD_SOCKET"] ||
-      configuredSocket(configPath(process.env, text("config"))),
+      configuredSocket(configPath(process.env, option("config"))),
     chosen:
-      [text("socket"), text("config")].some((value) => value !== undefined) ||
+      [option("socket"), option("config")].some((value) => value !== undefined) ||
       ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]),
     turnTo(socket) {
       found = socket;
     },
     print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
+    tell(response, sentence) {
+      if (json) context.print(response.text);
+      else if (sentence) context.say(printable(sentence));
+    },
   };
+  return context;
 }
 
 /**
@@ -128,4 +140,118 @@ function readText(path: string): string {
   } catch {
     return "";
   }
+}
+
+interface Parsed {
+  readonly values: Readonly<Record<string, string | true>>;
+  readonly positionals: readonly string[];
+}
+
+/** Fails with UsageError for an option that there is not, or one with too much or too little. */
+function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
+  const values: Record<string, string | true> = {};
+  const positionals: string[] = [];
+  const config = Object.fromEntries(
+    Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
+  );
+  const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    // What is called by its letter is no option of that name.
+    if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
+    if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
+    if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
+      throw new UsageError(`--${name} takes a value`);
+    values[name] = value ?? true;
+  }
+  return { values, positionals };
+}
+
+function unknown(flag: string, names: readonly string[]): UsageError {
+  const meant = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
+  return new UsageError(
+    `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
+  );
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** A longer timer would overflow and be none. */
+const most = 24 * 3_600_000;
+
+/** Milliseconds of `30s`, `500ms`, `1.5m`; a bare number is seconds. Fails with UsageError. */
+export function milliseconds(option: string, given: string): number {
+  const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
+  const ms = Math.round(Number(amount) * (units[unit] ?? 0));
+  if (amount === "" || ms < 1 || ms > most)
+    throw new UsageError(`--${option} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
+  return ms;
+}
+
+/** `500 ms`, `30 s`. */
+export function durationText(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+}
+
+/** The few colours there are, for what one looks for first. */
+export interface Paint {
+  good(text: string): string;
+  warn(text: string): string;
+  bad(text: string): string;
+  faint(text: string): string;
+}
+
+/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
+export function paintFor(colour: boolean): Paint {
+  const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
+  return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
+}
+
+/** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */
+export function takesColour(
+  terminal: boolean,
+  refused: boolean,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM } = env;
+  if (refused || NO_COLOR || FORCE_COLOR === "0" || FORCE_COLOR === "false") return false;
+  return Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb");
+}
+
+/**
+ * The two streams of a command, made when something is first written: making them takes as long as a key press over the
+ * socket, and a key press writes nothing.
+ */
+
+const heeded = new WeakSet<NodeJS.WriteStream>();
+
+/** Data. */
+export function stdout(): NodeJS.WriteStream {
+  return heed(process.stdout);
+}
+
+/** Talk. */
+export function stderr(): NodeJS.WriteStream {
+  return heed(process.stderr);
+}
+
+/** The log of a daemon, which goes on when whoever read it has gone. */
+export function logStream(): NodeJS.WriteStream {
+  const stream = process.stderr;
+  if (!heeded.has(stream)) stream.on("error", () => {});
+  heeded.add(stream);
+  return stream;
+}
+
+/** Who reads no further (`zapd devices | head -1`) has what they wanted. */
+function heed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  if (heeded.has(stream)) return stream;
+  heeded.add(stream);
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit();
+    throw error;
+  });
+  return stream;
 }

@@ -1,39 +1,37 @@
 /** Commands about the daemon itself. */
 
-import type { z } from "zod";
-import type { operations } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
 import { version } from "../system/version.ts";
-import { call, fetchDocument } from "./client.ts";
+import { call, readDocument } from "./client.ts";
 import type { Context } from "./context.ts";
-import { table } from "./print.ts";
-
-type Data<Name extends "status" | "health"> = z.infer<(typeof operations)[Name]["data"]>;
+import { addressText, table } from "./print.ts";
 
 export async function printVersion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ version }) : `zapd ${version}`);
 }
 
 export async function status(context: Context): Promise<void> {
-  const { data, text } = await call<Data<"status">>(context, "GET", "/daemon/status");
+  const { data, text } = await call(context, "status", {});
   if (context.json) return context.print(text);
-  const host = data.http_host.includes(":") ? `[${data.http_host}]` : data.http_host;
   const rows = [
     ["zapd", `${data.version}, pid ${data.pid}, running for ${duration(data.uptime_s)}`],
-    ["API", data.http_enabled ? `http://${host}:${data.http_port}/v1` : "off (daemon.http_enabled)"],
+    [
+      "API",
+      data.http_enabled ? `http://${addressText(data.http_host, data.http_port)}/v1` : "off (daemon.http_enabled)",
+    ],
     ["socket", data.socket],
     [
       "devices",
-      `${data.device_count}${data.default_device === null ? ", no default" : `, default ${data.default_device}`}`,
+      `${data.device_count}, ${data.default_device === null ? "no default" : `default ${data.default_device}`}`,
     ],
   ];
   context.print(table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY));
-  const health = await call<Data<"health">>(context, "GET", "/health");
+  const health = await call(context, "health", {});
   for (const warning of health.data.warnings) context.say(`warning: ${printable(warning)}`);
 }
 
 export async function openapi(context: Context): Promise<void> {
-  context.print(await fetchDocument(context, "/openapi.json"));
+  context.print(await readDocument(context, "/openapi.json"));
 }
 
 function duration(seconds: number): string {

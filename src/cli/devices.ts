@@ -1,17 +1,15 @@
-/** Devices on the command line. */
+/** Devices on the command line: known, found, added, paired, renamed and removed. */
+import { networkInterfaces } from "node:os";
 import type { Device } from "../api/operations.ts";
-import type { Config } from "../config/schema.ts";
 import { printable } from "../system/log.ts";
-import { type Called, call, devicePath } from "./client.ts";
-import { paintFor } from "./colour.ts";
-import type { Context } from "./context.ts";
-import { UsageError } from "./failure.ts";
-import { stderr } from "./output.ts";
-import { type Cell, table } from "./print.ts";
-import { fullTime } from "./words.ts";
+import { ask, call } from "./client.ts";
+import { type Context, paintFor, stderr } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { addressText, type Cell, fullTime, listed, shellWord, table } from "./print.ts";
+import { readUnseen } from "./progress.ts";
 
 export async function devices(context: Context): Promise<void> {
-  const { data, text } = await call<Device[]>(context, "GET", "/devices");
+  const { data, text } = await call(context, "listDevices", {});
   if (context.json) return context.print(text);
   if (data.length === 0)
     return context.say("no device is known yet. Look for some with zapd discover, or add one: zapd add 192.168.1.40");
@@ -20,59 +18,81 @@ export async function devices(context: Context): Promise<void> {
 
 export async function discover(context: Context): Promise<void> {
   if (stderr().isTTY && !context.json) context.say("looking …");
-  const { data, text } = await call<{ devices: Device[] }>(context, "POST", "/devices/discover", {
-    quiet: true,
-  });
+  const { data, text } = await call(context, "discoverDevices", {}, { quiet: true });
   if (context.json) return context.print(text);
   if (data.devices.length > 0) return context.print(deviceTable(data.devices, context));
-  const { data: config } = await call<Config>(context, "GET", "/config");
-  const { nothingFound } = await import("./nothing-found.ts");
+  const { data: config } = await call(context, "readConfig", {});
   context.say(nothingFound(config.discovery.interfaces).join("\n"));
 }
 
 export async function device(context: Context): Promise<void> {
-  const { data, text } = await call<Device>(context, "GET", devicePath(context.words[0] ?? context.device));
+  const { data, text } = await call(context, "getDevice", { id: context.words[0] ?? context.device });
   context.print(context.json ? text : deviceFacts(data));
 }
 
 export async function add(context: Context): Promise<void> {
   const [host] = context.words;
   if (host === undefined) throw new UsageError("which address?");
-  const { name, platform } = context.options;
-  const body = { host, ...(name !== undefined && { name }), ...(platform !== undefined && { platform }) };
-  const { data, text } = await call<Device>(context, "POST", "/devices", { body });
-  if (context.json) return context.print(text);
-  context.say(printable(`added ${[data.name, modelOf(data)].filter(Boolean).join(", ")}`));
+  const body = { host, name: context.option("name"), platform: context.option("platform") };
+  const called = await call(context, "addDevice", { body });
+  context.tell(called, `added ${[called.data.name, modelOf(called.data)].filter(Boolean).join(", ")}`);
 }
 
 export async function rename(context: Context): Promise<void> {
-  const [from, to] = context.words;
-  if (from === undefined || to === undefined)
+  const [id, name] = context.words;
+  if (id === undefined || name === undefined)
     throw new UsageError(
-      `${from === undefined ? "which device?" : "which new name?"} Names that hold spaces stand in quotes`,
+      `${id === undefined ? "which device?" : "which new name?"} Names that hold spaces stand in quotes`,
     );
-  quiet(context, await call<Device>(context, "PATCH", devicePath(from), { body: { name: to } }));
+  context.tell(await call(context, "changeDevice", { id, body: { name } }));
 }
 
 export async function forget(context: Context): Promise<void> {
-  const [name] = context.words;
-  if (context.options["unused"] !== undefined) return (await import("./forget-unused.ts")).forgetUnused(context);
-  if (name === undefined) throw new UsageError("which device?");
-  quiet(context, await call<Device>(context, "DELETE", devicePath(name)));
+  const [id] = context.words;
+  if (!context.flag("unused")) return context.tell(await call(context, "removeDevice", { id: deviceMeant(id) }));
+  if (id !== undefined) throw new UsageError("give a name or --unused, not both");
+  const called = await call(context, "removeUnusedDevices", { query: { unused: "true" } });
+  const names = called.data.devices.map(({ name }) => name);
+  context.tell(called, names.length === 0 ? "every device has been used" : `removed ${names.join(", ")}`);
+}
+
+function deviceMeant(id: string | undefined): string {
+  if (id === undefined) throw new UsageError("which device?");
+  return id;
 }
 
 export async function defaultDevice(context: Context): Promise<void> {
-  const [name] = context.words;
-  if (name === undefined) {
-    const { data, text } = await call<Device>(context, "GET", devicePath("default"));
-    return context.print(context.json ? text : printable(data.name));
-  }
-  const { data } = await call<Device>(context, "GET", devicePath(name));
-  quiet(context, await call(context, "PATCH", "/config", { body: { "daemon.default_device": data.name } }));
+  const [id = "default"] = context.words;
+  const { data, text } = await call(context, "getDevice", { id });
+  if (context.words.length === 0) return context.print(context.json ? text : printable(data.name));
+  context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": data.name } }));
 }
 
-function quiet(context: Context, called: Called<unknown>): void {
-  if (context.json) context.print(called.text);
+/** Asks a device to let zapd in, and waits while its user answers there. */
+export async function pair(context: Context): Promise<void> {
+  const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
+  if (pin !== undefined && user !== undefined) throw new UsageError("give --pin or --user, not both");
+  const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
+  const attempt = (quiet: boolean, password?: string) =>
+    call(context, "pairDevice", { id: name, body: { host, pin, user, password } }, quiet ? { quiet } : {});
+  if (user === undefined && pin === undefined)
+    context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
+  // Nobody is asked for a password that is not wanted: who wants one says so first.
+  const called = await attempt(user === undefined).catch(async (error: unknown) => {
+    if (user === undefined || !(error instanceof CommandError) || error.code !== "pairing_failed") throw error;
+    // Never among the words of a command, where every user of the machine can read it.
+    const password = await readUnseen(printable(`password of ${user}`));
+    if (password === "") throw new UsageError("the password is empty");
+    return attempt(true, password);
+  });
+  context.tell(called, `paired with ${name}`);
+}
+
+/** What answers for a device that is on probation is it. */
+export async function trust(context: Context): Promise<void> {
+  const called = await call(context, "trustDevice", { id: deviceMeant(context.words[0]) });
+  const { host, port, name } = called.data;
+  context.tell(called, `what is at ${addressText(host, port)} is ${name}`);
 }
 
 /** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
@@ -108,31 +128,72 @@ export function modelOf({ manufacturer, model }: Device): string {
 }
 
 function deviceFacts(one: Device): string {
-  const { ports, capabilities, ...facts } = one;
+  const ports = Object.entries(one.ports).map((pair) => pair.join(" "));
   const rows: readonly (readonly [string, string | null])[] = [
     ["name", one.name],
     ["default", one.is_default ? "yes" : null],
-    ["id", facts.id],
-    ["platform", facts.platform],
-    ["kind", facts.kind],
+    ["id", one.id],
+    ["platform", one.platform],
+    ["kind", one.kind],
     ["model", modelOf(one)],
-    ["serial", facts.serial],
-    ["mac", facts.mac],
-    ["software", facts.software_version],
-    ["address", `${facts.host.includes(":") ? `[${facts.host}]` : facts.host}:${facts.port}`],
-    [
-      "ports",
-      Object.entries(ports)
-        .map((pair) => pair.join(" "))
-        .join(", "),
-    ],
-    ["status", facts.status],
-    ["power", facts.power],
-    ["access", facts.access],
-    ["can", capabilities.join(", ")],
-    ["added", fullTime(new Date(facts.added_at))],
-    ["last seen", facts.last_seen && fullTime(new Date(facts.last_seen))],
+    ["serial", one.serial],
+    ["mac", one.mac],
+    ["software", one.software_version],
+    ["address", addressText(one.host, one.port)],
+    ["ports", ports.join(", ")],
+    ["status", one.status],
+    ["power", one.power],
+    ["access", one.access],
+    ["can", one.capabilities.join(", ")],
+    ["added", fullTime(new Date(one.added_at))],
+    ["last seen", one.last_seen && fullTime(new Date(one.last_seen))],
   ];
   const shown = rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
   return table([{ title: "" }, { title: "", yields: 1 }], shown, Number.POSITIVE_INFINITY);
+}
+
+/** The lines of that screen: where was asked (`discovery.interfaces`, or all), what is usually in the way, what always works. */
+export function nothingFound(wanted: readonly string[]): string[] {
+  const asked = wanted.length > 0 ? wanted : interfaces();
+  return [
+    `nothing was found; asked on ${asked.join(", ") || "no interface, as this machine is on no network"}.`,
+    "Usually in the way: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
+    "What always works is the address of the set, as its network settings show it: zapd add 192.168.1.40",
+  ];
+}
+
+function interfaces(): string[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
+    (addresses ?? [])
+      .filter(({ family, internal }) => family === "IPv4" && !internal)
+      .map(({ address }) => `${name} (${address})`),
+  );
+}
+
+/** A house has no more; a lab has its own list. */
+const mostNames = 12;
+
+/** The same failure with what can be typed instead; as it was, where no device is known. `given` are the words of the command. */
+export async function withNames(
+  failure: CommandError,
+  context: Context,
+  given: readonly string[],
+): Promise<CommandError> {
+  const asked = await ask(context, "listDevices", {}, 2_000);
+  if (!asked.ok || asked.data.length === 0) return failure;
+  const names = asked.data.map(({ name }) => name);
+  const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
+  const example = shellWord((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
+  const once = given.includes("default") ? "" : `This once: ${withDevice(given, example)}. `;
+  const { message, code, response } = failure;
+  const hint = `Known: ${listed(shown)}. ${once}From now on: zapd default ${example}`;
+  return CommandError.of({ code, message, hint }, response);
+}
+
+/** The command as it was typed, for one device. */
+function withDevice(given: readonly string[], name: string): string {
+  const end = given.indexOf("--");
+  const words = given.map(shellWord);
+  const at = end === -1 ? words.length : end;
+  return ["zapd", ...words.slice(0, at), "-d", name, ...words.slice(at)].join(" ");
 }

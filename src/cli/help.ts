@@ -2,9 +2,8 @@
 import { exits } from "../api/errors.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Command, commands } from "./commands.ts";
-import { common, type Option } from "./context.ts";
+import { common, type Option, stdout } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { stdout } from "./output.ts";
 import { wrap } from "./print.ts";
 
 /** The commands as they belong together; one that is in no group is listed with the last. */

@@ -1,29 +1,33 @@
 /** `zapd install`: sends a package to the daemon; a folder is zipped first. */
-import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdtemp, open, rm, stat } from "node:fs/promises";
+import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
-import type { z } from "zod";
+import { basename, join, resolve, sep } from "node:path";
+import { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
+import { Deflate } from "fflate";
 import { systemCode } from "../api/errors.ts";
-import type { Device, operations } from "../api/operations.ts";
+import type { Device } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
-import { mostBytes, writeArchive } from "./archive.ts";
-import { type Called, type CallOptions, call, devicePath } from "./client.ts";
-import type { Context } from "./context.ts";
-import { logHint } from "./dev.ts";
+import { type Called, call } from "./client.ts";
+import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { stderr } from "./output.ts";
-import { packageError, packageFiles } from "./package-files.ts";
+import { logHint } from "./logs.ts";
 import { size } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
-
-type Installed = z.infer<(typeof operations)["installPackage"]["data"]>;
 
 /** A package, ready to be sent. */
 interface Parcel {
   readonly path: string;
   readonly bytes: number;
+}
+
+/** The bytes of a file, read as fast as they are taken. */
+function bytesOf({ path, bytes }: Parcel): ReadableStream<Uint8Array> {
+  // The types of node:stream/web know nothing of what is in it.
+  return Readable.toWeb(
+    createReadStream(path, { highWaterMark: 256 * 1024, end: bytes - 1 }),
+  ) as unknown as ReadableStream;
 }
 
 export async function install(context: Context): Promise<void> {
@@ -38,7 +42,7 @@ export async function install(context: Context): Promise<void> {
   const content = found.isDirectory() ? await packageFiles(given) : null;
   if (!content) await checkZip(given, found.size);
 
-  const device = (await call<Device>(context, "GET", devicePath(context.device))).data;
+  const device = (await call(context, "getDevice", { id: context.device })).data;
   for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
   const progress = progressOn(stderr());
   const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
@@ -47,11 +51,9 @@ export async function install(context: Context): Promise<void> {
       content && folder
         ? await zip(given, content.files, join(folder, "package.zip"), progress)
         : { path: given, bytes: found.size };
-    const { data, text } = await deliver(context, device, parcel, progress);
-    if (context.json) return context.print(text);
-    context.say(
-      printable(`${data.package.name} ${data.package.version} is running on ${data.device.name}. ${logHint(context)}`),
-    );
+    const called = await deliver(context, device, parcel, progress);
+    const { name, version } = called.data.package;
+    context.tell(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
     progress.clear();
     if (folder) await rm(folder, { recursive: true, force: true });
@@ -87,7 +89,7 @@ async function deliver(
   device: Device,
   parcel: Parcel,
   progress: Progress,
-): Promise<Called<Installed>> {
+): Promise<Called<"installPackage">> {
   const line = printable(`sending to ${device.name}`);
   const sent = `${line}  ${bar(1, 1)} ${size(parcel.bytes)}`;
   const start = performance.now();
@@ -97,11 +99,10 @@ async function deliver(
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
   }, 250);
   try {
-    const upload = formOf(parcel, (done) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`));
-    const called = await call<Installed>(context, "POST", devicePath(context.device, "/dev/install"), {
-      quiet: true,
-      upload,
-    });
+    const archive = { size: parcel.bytes, stream: () => bytesOf(parcel) };
+    const show = (done: number) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`);
+    const given = { id: context.device, archive, progress: show };
+    const called = await call(context, "installPackage", given, { quiet: true });
     progress.keep(sent);
     return called;
   } catch (error) {
@@ -109,35 +110,6 @@ async function deliver(
   } finally {
     clearInterval(timer);
   }
-}
-
-/** The form with its one file, read as fast as it is taken. */
-function formOf({ path, bytes }: Parcel, sent: (bytes: number) => void): NonNullable<CallOptions["upload"]> {
-  const boundary = `----zapd${randomUUID()}`;
-  const head = Buffer.from(
-    `--${boundary}\r\ncontent-disposition: form-data; name="archive"; filename="package.zip"\r\ncontent-type: application/zip\r\n\r\n`,
-  );
-  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    let done = 0;
-    yield head;
-    for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024, end: bytes - 1 })) {
-      yield chunk;
-      done += chunk.length;
-      sent(done);
-    }
-    yield tail;
-  }
-  const parts = chunks();
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await parts.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: () => void parts.return(undefined),
-  });
-  return { type: `multipart/form-data; boundary=${boundary}`, bytes: head.length + bytes + tail.length, stream };
 }
 
 /** Each of the set's reasons on a line of its own; where some name a place, only those, the place first. */
@@ -153,4 +125,199 @@ function rejected(error: CommandError): CommandError {
 
 function placeFirst(_all: string, what: string, place: string): string {
   return `${place}: ${what.replace(/\. \(/, " (")}`;
+}
+
+export interface PackageFile {
+  /** Its name in the package, with slashes. */
+  readonly name: string;
+  readonly path: string;
+}
+
+/** What every package has at its root. */
+const manifest = "manifest";
+/** What no package needs: it belongs to the tools that were used. */
+const leftOut = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
+const mostFiles = 10_000;
+
+export interface FolderContent {
+  readonly files: readonly PackageFile[];
+  /** Names of links that lead out of the folder; nothing behind them is taken. */
+  readonly links: readonly string[];
+}
+
+/** The files of a package in a folder, sorted; fails when it is none. */
+export async function packageFiles(folder: string): Promise<FolderContent> {
+  const files: PackageFile[] = [];
+  const links: string[] = [];
+  let root = "";
+  // The folders on the way down: a link back to one of them would never end.
+  const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
+    for (const entry of (await readdir(at)).sort()) {
+      if (leftOut.test(entry)) continue;
+      const path = join(at, entry);
+      const name = prefix + entry;
+      const real = await realpath(path).catch(() => null);
+      const isLink = (await lstat(path)).isSymbolicLink();
+      if (isLink && (real === null || !isWithin(root, real))) {
+        links.push(name);
+        continue;
+      }
+      const found = await stat(path);
+      if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
+      if (found.isFile()) files.push({ name, path });
+      if (files.length > mostFiles) throw packageError(`${folder} holds more than ${mostFiles} files`);
+    }
+  };
+  try {
+    root = await realpath(folder);
+    await walk(folder, "", [root]);
+  } catch (error) {
+    if (error instanceof CommandError || systemCode(error) === "") throw error;
+    throw packageError(`${folder} could not be read (${systemCode(error)})`);
+  }
+  checkManifest(folder, files);
+  return { files, links };
+}
+
+function checkManifest(folder: string, files: readonly PackageFile[]): void {
+  if (files.length === 0) throw packageError(`${folder} is empty: there is nothing to install`);
+  if (files.some(({ name }) => name === manifest)) return;
+  const nested = files.find(({ name }) => name.endsWith(`/${manifest}`))?.name.slice(0, -manifest.length - 1);
+  throw packageError(
+    `${folder} is no package: it has no file ${manifest}`,
+    nested === undefined
+      ? "A package has manifest and source/ at its root"
+      : `There is one in ${nested}: zapd install ${join(folder, nested)}`,
+  );
+}
+
+/** The failure for a package that is not sent at all. */
+export function packageError(message: string, hint?: string): CommandError {
+  return CommandError.of({ code: "invalid_archive", message, hint });
+}
+
+function isWithin(root: string, path: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** What the daemon takes. */
+export const mostBytes = 100 * 1024 * 1024;
+/** Packed already: another pass costs time and saves nothing. */
+const packed = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
+const utf8Names = 0x0800;
+/** 1 January 1980, where the calendar of ZIPs begins. */
+const date = 0x0021;
+
+interface Written {
+  readonly name: Buffer;
+  readonly method: number;
+  readonly crc: number;
+  readonly compressed: number;
+  readonly bytes: number;
+  readonly offset: number;
+}
+
+/** Writes the archive and gives its size; `onFile` is told how many files and bytes are in it so far. */
+export async function writeArchive(
+  files: readonly PackageFile[],
+  path: string,
+  onFile: (count: number, bytes: number) => void,
+): Promise<number> {
+  const archive = await open(path, "wx", 0o600);
+  try {
+    const written: Written[] = [];
+    let at = 0;
+    for (const file of files) {
+      const entry = await add(archive, file, at);
+      written.push(entry);
+      at = entry.offset + headerBytes(entry) + entry.compressed;
+      onFile(written.length, at);
+    }
+    const directory = Buffer.concat(written.map(directoryRecord));
+    const end = record(22, [
+      ...[u32(0x06054b50), u16(0), u16(0), u16(written.length), u16(written.length)],
+      ...[u32(directory.length), u32(at), u16(0)],
+    ]);
+    await archive.write(Buffer.concat([directory, end]), 0, null, at);
+    return at + directory.length + end.length;
+  } finally {
+    await archive.close();
+  }
+}
+
+/** The data first, then the header before it: only then are its sizes known. */
+async function add(archive: FileHandle, { name, path }: PackageFile, offset: number): Promise<Written> {
+  const method = packed.test(name) ? 0 : 8;
+  const start = { name: Buffer.from(name), method, offset };
+  let crc = 0;
+  let bytes = 0;
+  let compressed = 0;
+  let pieces: Uint8Array[] = [];
+  const deflate = new Deflate({ level: 6 }, (piece) => pieces.push(piece));
+  const write = async () => {
+    for (const piece of pieces) {
+      const at = offset + headerBytes(start) + compressed;
+      if (at + piece.length > mostBytes) throw packageError("the package is larger than 100 MiB, and none may be");
+      await archive.write(piece, 0, piece.length, at);
+      compressed += piece.length;
+    }
+    pieces = [];
+  };
+  for await (const chunk of createReadStream(path) as AsyncIterable<Uint8Array>) {
+    crc = crc32(chunk, crc);
+    bytes += chunk.length;
+    if (method === 0) pieces.push(chunk);
+    else deflate.push(chunk);
+    await write();
+  }
+  if (method === 8) deflate.push(new Uint8Array(0), true);
+  await write();
+  const entry: Written = { ...start, crc, compressed, bytes };
+  await archive.write(localHeader(entry), 0, null, offset);
+  return entry;
+}
+
+function headerBytes({ name }: { name: Buffer }): number {
+  return 30 + name.length;
+}
+
+function localHeader(entry: Written): Buffer {
+  return Buffer.concat([record(30, [u32(0x04034b50), ...described(entry), u16(0)]), entry.name]);
+}
+
+function directoryRecord(entry: Written): Buffer {
+  const head = [u32(0x02014b50), u16(0x0314), ...described(entry)];
+  const tail = [u16(0), u16(0), u16(0), u16(0), u32(0o100644 * 0x10000), u32(entry.offset)];
+  return Buffer.concat([record(46, [...head, ...tail]), entry.name]);
+}
+
+/** What stands in both headers, from the version that is needed to the length of the name. */
+function described({ name, method, crc, compressed, bytes }: Written): Buffer[] {
+  return [
+    u16(20),
+    u16(utf8Names),
+    u16(method),
+    u16(0),
+    u16(date),
+    u32(crc),
+    u32(compressed),
+    u32(bytes),
+    u16(name.length),
+  ];
+}
+
+function record(length: number, parts: readonly Buffer[]): Buffer {
+  return Buffer.concat(parts, length);
+}
+
+function u16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16LE(value);
+  return bytes;
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }

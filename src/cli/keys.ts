@@ -1,5 +1,6 @@
-/** The remote on the command line. Silence is success. */
-import { call, devicePath } from "./client.ts";
+/** The keys of a remote on the command line, loaded alone: a key press waits for nothing that it does not need. Silence is success. */
+import type { KeyOrText } from "../api/operations.ts";
+import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
@@ -12,25 +13,23 @@ export async function key(context: Context): Promise<void> {
 
 /** Presses one key; silence is success. */
 export async function pressKey(context: Context, key: string): Promise<void> {
-  await press(context, "/remote/key", { key });
+  context.tell(await call(context, "pressKey", { id: context.device, body: { key: keyOf(key) } }));
+}
+
+/** Any word is sent: the daemon knows the keys, and says which was meant. */
+function keyOf(word: string): KeyOrText {
+  return word as KeyOrText;
 }
 
 export async function keys(context: Context): Promise<void> {
-  const { delay } = context.options;
+  const delay = context.option("delay");
   if (context.words.length === 0) throw new UsageError("which keys?");
-  if (delay !== undefined && !/^\d+$/.test(String(delay))) throw new UsageError("--delay takes milliseconds");
-  await press(context, "/remote/sequence", {
-    keys: context.words,
-    ...(delay !== undefined && { delay_ms: Number(delay) }),
-  });
+  if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
+  const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
+  context.tell(await call(context, "pressKeys", { id: context.device, body }));
 }
 
 export async function text(context: Context): Promise<void> {
   if (context.words.join("") === "") throw new UsageError("which text?");
-  await press(context, "/remote/key", { key: `literal:${context.words.join(" ")}` });
-}
-
-async function press(context: Context, path: string, body: unknown): Promise<void> {
-  const { text } = await call(context, "POST", devicePath(context.device, path), { body });
-  if (context.json) context.print(text);
+  await pressKey(context, `literal:${context.words.join(" ")}`);
 }

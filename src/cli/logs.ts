@@ -1,22 +1,18 @@
 /** `zapd logs`: the developer log of a device, once or as it grows. */
-import type { z } from "zod";
 import { exits } from "../api/errors.ts";
-import type { operations } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
 import { rest } from "../system/sleep.ts";
-import { type Called, call, devicePath } from "./client.ts";
+import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError, failureText } from "./failure.ts";
-
-type Log = z.infer<(typeof operations)["readLogs"]["data"]>;
-type Status = z.infer<(typeof operations)["status"]["data"]>;
+import { CommandError } from "./failure.ts";
+import { failureText, shellWord } from "./print.ts";
 
 const pollEvery = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */
 const kept = 20;
 
 export async function logs(context: Context): Promise<void> {
-  if (context.options["follow"] !== true) {
+  if (!context.flag("follow")) {
     const { data, text } = await read(context, undefined);
     return context.json ? context.print(text) : printLines(context, data.lines, data.dropped);
   }
@@ -57,14 +53,14 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
 /** What a restart of the daemon or of the set looks like. */
 function isPassing(error: unknown): error is CommandError {
   if (!(error instanceof CommandError)) return false;
-  return error.exit === exits.notRunning || error.exit === exits.unreachable || error.message.includes("hung up");
+  return error.exit === exits.notRunning || error.exit === exits.unreachable || error.hungUp;
 }
 
 async function readOn(context: Context, place: Place, signal: AbortSignal): Promise<void> {
   const called = await read(context, place.cursor, signal);
   const { lines, cursor } = called.data;
   if (lines.length === 0 && place.cursor !== undefined) return;
-  const { pid } = (await call<Status>(context, "GET", "/daemon/status", { quiet: true, signal })).data;
+  const { pid } = (await call(context, "status", { signal }, { quiet: true })).data;
   const anew = place.pid !== undefined && place.pid !== pid;
   const fresh = anew ? lines.slice(overlap(place.tail, lines)) : lines;
   if (fresh.length > 0) printFresh(context, called, fresh);
@@ -72,7 +68,7 @@ async function readOn(context: Context, place: Place, signal: AbortSignal): Prom
 }
 
 /** With `--json` each reading is a line: the response, without the lines that have been printed already. */
-function printFresh(context: Context, { data, text }: Called<Log>, fresh: readonly string[]): void {
+function printFresh(context: Context, { data, text }: Called<"readLogs">, fresh: readonly string[]): void {
   if (!context.json) printLines(context, fresh, data.dropped);
   else if (fresh.length === data.lines.length) context.print(text);
   else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
@@ -87,15 +83,24 @@ export function overlap(tail: readonly string[], lines: readonly string[]): numb
   return 0;
 }
 
-function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<Log>> {
-  return call<Log>(context, "GET", devicePath(context.device, "/dev/logs"), {
-    quiet: signal !== undefined,
-    ...(cursor !== undefined && { query: { cursor } }),
-    ...(signal && { signal }),
-  });
+function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<"readLogs">> {
+  const given = { id: context.device, query: { cursor }, signal };
+  return call(context, "readLogs", given, signal ? { quiet: true } : {});
 }
 
 function printLines(context: Context, lines: readonly string[], dropped = 0): void {
   if (dropped > 0) context.say(`zapd: ${dropped} earlier ${dropped === 1 ? "line is" : "lines are"} no longer kept`);
   if (lines.length > 0) context.print(lines.map(printable).join("\n"));
+}
+
+/** `zapd reload`: the sideloaded package, started anew. */
+export async function reload(context: Context): Promise<void> {
+  const called = await call(context, "reloadPackage", { id: context.device });
+  const { app, device } = called.data;
+  context.tell(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
+}
+
+/** How to see what the package prints, on the device that was meant. */
+export function logHint({ device }: Context): string {
+  return `Log: zapd logs --follow${device === "default" ? "" : ` -d ${shellWord(device)}`}`;
 }

@@ -1,5 +1,8 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
+
+import { homedir } from "node:os";
 import { printable } from "../system/log.ts";
+import type { Failure } from "./failure.ts";
 
 export interface Column {
   readonly title: string;
@@ -157,4 +160,73 @@ export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   const [unit, divisor] = bytes < 999_950 ? ["kB", 1_000] : ["MB", 1_000_000];
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
+}
+
+/** A path as its owner writes it. */
+export function homely(path: string): string {
+  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
+}
+
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
+export function shortTime(time: Date, now: Date): string {
+  return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** `30 Jul 2026, 09:12`, local. */
+export function fullTime(time: Date): string {
+  return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
+}
+
+function dayOf(time: Date): string {
+  return `${time.getDate()} ${months[time.getMonth()]}`;
+}
+
+function clockTime(time: Date): string {
+  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+}
+
+/** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
+export function listed(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
+}
+
+/** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
+export function addressText(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Behind a suggestion more is said only when it is short. */
+const longestAside = 160;
+const failureIndent = " ".repeat("zapd: ".length);
+
+/** Failures that do not begin with the name of a device, which is written as it is called. */
+const impersonal =
+  /^(device_(not_found|name_taken)|default_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
+
+/**
+ * The lines for people: what was found, a suggestion behind it, and below it what to do. A message may have lines of its
+ * own. On a terminal they are broken between words.
+ */
+export function failureText(failure: Error & Partial<Failure>, width = Number.POSITIVE_INFINITY): string {
+  const { code = "", hint = "" } = failure;
+  const message = impersonal.test(code)
+    ? failure.message.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase())
+    : failure.message;
+  const [first = "", ...rest] = message.split("\n");
+  const asked = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
+  const aside = hint.slice(asked.length).trim();
+  // Who is told the word that was meant needs no list of all words.
+  const below = asked !== "" && aside.length > longestAside ? "" : aside;
+  const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
+  return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
+    .map(printable)
+    .filter((line) => line !== "")
+    .flatMap((line) =>
+      columnsOf(line) + failureIndent.length <= width ? [line] : wrap(line, width - failureIndent.length),
+    )
+    .map((line, at) => (at === 0 ? `zapd: ${line}` : failureIndent + line))
+    .join("\n");
 }

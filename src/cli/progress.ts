@@ -1,4 +1,9 @@
 /** One line on a terminal that changes while something goes on; silent elsewhere. */
+
+import { type EndpointName, endpoints } from "../api/routes.ts";
+import { printable } from "../system/log.ts";
+import { ask } from "./client.ts";
+import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";
 
 export interface Progress {
@@ -40,4 +45,83 @@ const barColumns = 18;
 export function bar(done: number, total: number): string {
   const full = total === 0 ? barColumns : Math.floor((barColumns * Math.min(done, total)) / total);
   return "█".repeat(full) + "░".repeat(barColumns - full);
+}
+
+const tellEveryMs = 1_000;
+
+/** Tells what a call waits for; what it gives ends that, and keeps the line where a set was woken. `since` is when the waiting began. */
+export async function tellWaiting(
+  context: Context,
+  name: EndpointName,
+  given: { readonly id?: string; readonly body?: unknown },
+  since: number,
+): Promise<(done: boolean) => void> {
+  const known = given.id === undefined ? null : await ask(context, "getDevice", { id: given.id }, 1_000);
+  const asleep = known?.ok === true && /^(off|standby)$/.test(known.data.power);
+  const waking = asleep && wakes(name, given.body);
+  const set = printable((known?.ok ? known.data.name : given.id) ?? "the daemon");
+  const text = waking ? `waking ${set}` : `waiting for ${set}`;
+  const progress = progressOn(stderr());
+  const seconds = () => Math.round((performance.now() - since) / 1_000);
+  const show = () => progress.show(`${text} … ${seconds()} s`);
+  show();
+  const timer = setInterval(show, tellEveryMs);
+  return (done) => {
+    clearInterval(timer);
+    if (done && waking) progress.keep(`${text} … on after ${seconds()} s`);
+    else progress.clear();
+  };
+}
+
+/** Reading, turning off and leaving an app wake nobody (README, Off is a state). */
+function wakes(name: EndpointName, body: unknown): boolean {
+  const key = typeof body === "object" && body !== null && "key" in body ? body.key : undefined;
+  return endpoints[name].method === "post" && name !== "stopApp" && key !== "power-off";
+}
+
+/* A value that should stand neither on the screen nor among the words of a command, where every user can see it. */
+
+/** A line typed without echo on a terminal, or what a pipe holds. */
+export async function readUnseen(what: string): Promise<string> {
+  const { stdin, stderr } = process;
+  if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
+  // Before it is asked for: who types at once must not see it either.
+  stdin.setRawMode(true);
+  try {
+    const line = typedLine(stdin);
+    stderr.write(`${what}: `);
+    return await line;
+  } finally {
+    stdin.setRawMode(false);
+    stdin.pause();
+    stderr.write("\n");
+  }
+}
+
+async function all(stdin: NodeJS.ReadStream): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stdin) parts.push(part as Uint8Array);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;
+
+function typedLine(stdin: NodeJS.ReadStream): Promise<string> {
+  return new Promise((resolve) => {
+    let typed: string[] = [];
+    const onData = (bytes: Buffer) => {
+      for (const character of bytes.toString("utf8")) {
+        if (character === keys.cancel) {
+          stdin.setRawMode(false);
+          process.kill(process.pid, "SIGINT");
+        } else if (keys.enter.test(character)) {
+          stdin.off("data", onData);
+          return resolve(typed.join(""));
+        } else if (character === keys.eraseAll) typed = [];
+        else if (keys.erase.test(character)) typed.pop();
+        else typed.push(character);
+      }
+    };
+    stdin.on("data", onData);
+  });
 }

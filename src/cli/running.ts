@@ -5,11 +5,16 @@
  */
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { systemCode } from "../api/errors.ts";
+import { join, resolve } from "node:path";
+import { exits, systemCode } from "../api/errors.ts";
+import { configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
+import { ask } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError } from "./failure.ts";
+import { homely, shellWord } from "./print.ts";
 
 /** What runs: the daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";
@@ -125,4 +130,59 @@ function readNote(path: string): Noted | null {
   } catch {
     return null;
   }
+}
+
+/** Turns the context to the one daemon that runs; false where none does. Fails with CommandError where several run. */
+export async function turnToOnly(context: Context): Promise<boolean> {
+  const usual = context.socket();
+  // Asked already: it has ended since.
+  const running = (await runningDaemons()).filter(({ socket }) => socket !== usual);
+  const [only] = running;
+  if (only === undefined) return false;
+  if (running.length > 1) throw several(running);
+  context.turnTo(only.socket);
+  return true;
+}
+
+function several(running: readonly Noted[]): CommandError {
+  const found = running.map(({ pid, kind, socket }) => `${homely(socket)} (${kind}, pid ${pid})`);
+  const first = shellWord(running[0]?.socket ?? "");
+  return new CommandError(
+    `no daemon runs at the usual place, but ${running.length} run elsewhere:\n${found.join("\n")}`,
+    exits.notRunning,
+    `Say which with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
+    { code: "daemon_not_running" },
+  );
+}
+
+export interface Places {
+  readonly configFile: string;
+  readonly stateFolder: string;
+  readonly socket: string;
+  /** Whether a daemon said so. */
+  readonly running: boolean;
+}
+
+export async function placesOf(context: Context): Promise<Places> {
+  // A daemon that hangs is not waited for.
+  const asked = await ask(context, "status", {}, 2_000);
+  const status = asked.ok ? asked.data : undefined;
+  return {
+    configFile: status?.config_file ?? ownConfig(context),
+    stateFolder: status?.state_folder ?? stateFolder(process.env),
+    socket: context.socket(),
+    running: asked.ok,
+  };
+}
+
+/** The config of `--config`, of the environment, or of the usual place. */
+export function ownConfig(context: Context): string {
+  return resolve(configPath(process.env, context.option("config")));
+}
+
+/** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
+export function elsewhere(context: Context, { running, configFile }: Places): string | null {
+  const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
+  if (!running || !given || configFile === ownConfig(context)) return null;
+  return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;
 }

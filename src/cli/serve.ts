@@ -5,25 +5,20 @@ import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { version } from "../system/version.ts";
-import type { Context } from "./context.ts";
-import { nothingFound } from "./nothing-found.ts";
-import { logStream } from "./output.ts";
+import { type Context, logStream } from "./context.ts";
+import { nothingFound } from "./devices.ts";
+import { homely } from "./print.ts";
 import { note } from "./running.ts";
-import { homely } from "./words.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */
 const exitConfig = 78;
 
 export async function serve(context: Context): Promise<number> {
-  const given = context.options["config"];
+  const given = context.option("config");
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
-  const started = await start(
-    configPath(process.env, typeof given === "string" ? given : undefined),
-    stateFolder(process.env),
-    log,
-  );
+  const started = await start(configPath(process.env, given), stateFolder(process.env), log);
   if (typeof started === "number") return started;
   let unnote = () => {};
   // Behind whoever is knocking already.

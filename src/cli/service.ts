@@ -5,11 +5,21 @@ import { exits } from "../api/errors.ts";
 import { answers } from "../runtime/control-socket.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { mark as plistMark } from "./service/launchd.ts";
-import { type Manager, ownFile, type Run, runProgram, writeFileOf } from "./service/manager.ts";
-import { launchd, type Owner, systemd } from "./service/managers.ts";
-import { isPassing, keptPlaces, type Program, programOf, runningNow } from "./service/program.ts";
-import { mark as unitMark } from "./service/systemd.ts";
+import {
+  isPassing,
+  keptPlaces,
+  launchd,
+  type Manager,
+  type Owner,
+  ownFile,
+  type Program,
+  programOf,
+  type Run,
+  runningNow,
+  runProgram,
+  systemd,
+  writeFileOf,
+} from "./service-managers.ts";
 
 /** What the command works with beside its words; tests bring their own. */
 export interface Surroundings {
@@ -28,12 +38,12 @@ type Deed = (manager: Manager, context: Context, surroundings: Surroundings) => 
 const deeds: Readonly<Record<string, Deed>> = { install, uninstall, status };
 
 export async function service(context: Context): Promise<number> {
-  const { config } = context.options;
+  const config = context.option("config");
   const env = process.env;
   return serve(context, {
     platform: process.platform,
     owner: { home: homedir(), uid: process.getuid?.() ?? 0, env },
-    program: programOf(runningNow(), env, typeof config === "string" ? config : undefined),
+    program: programOf(runningNow(), env, config),
     run: runProgram,
     answers: () => answers(context.socket()),
     patience: 4_000,
@@ -46,7 +56,7 @@ export async function serve(context: Context, surroundings: Surroundings): Promi
   const deed = Object.hasOwn(deeds, word) ? deeds[word] : undefined;
   if (!deed) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
   const manager = managerOf(surroundings);
-  if (context.options["print"] === true) {
+  if (context.flag("print")) {
     context.print(manager.text.trimEnd());
     return exits.ok;
   }
@@ -67,11 +77,9 @@ function managerOf({ platform, owner, program, run }: Surroundings): Manager {
   );
 }
 
-const markOf = ({ platform }: Surroundings) => (platform === "darwin" ? plistMark : unitMark);
-
 async function install(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
   await manager.ready();
-  const before = await ownFile(manager.file, markOf(surroundings));
+  const before = await ownFile(manager.file, manager.mark);
   const was = await manager.state();
   if (!was.running && (await surroundings.answers()))
     throw new CommandError(
@@ -114,7 +122,7 @@ async function answersWithin({ answers: answered, patience }: Surroundings): Pro
 }
 
 async function uninstall(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
-  const before = await ownFile(manager.file, markOf(surroundings));
+  const before = await ownFile(manager.file, manager.mark);
   if (before !== null) {
     await manager.ready();
     await manager.stop();
@@ -123,21 +131,21 @@ async function uninstall(manager: Manager, context: Context, surroundings: Surro
   }
   if (context.json) await printState(manager, context);
   else {
-    const { config } = context.options;
-    const kept = keptPlaces(surroundings.owner.env, typeof config === "string" ? config : undefined);
+    const config = context.option("config");
+    const kept = keptPlaces(surroundings.owner.env, config);
     context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
     context.say(`The config (${kept.config}) and the state (${kept.state}) are left as they are`);
   }
   return exits.ok;
 }
 
-async function status(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+async function status(manager: Manager, context: Context): Promise<number> {
   await manager.ready();
   const state = await manager.state();
   if (context.json) await printState(manager, context);
   else if (!state.installed) context.print("no service is installed. Install it with: zapd service install");
   else {
-    const current = (await ownFile(manager.file, markOf(surroundings)).catch(() => null)) === manager.text;
+    const current = (await ownFile(manager.file, manager.mark).catch(() => null)) === manager.text;
     context.print(
       `${manager.name} is ${state.running ? "running" : "not running"}, ${state.enabled ? "and started at each login" : "and not started at login"}`,
     );

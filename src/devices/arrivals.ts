@@ -9,6 +9,7 @@ import type { Seats } from "../discovery/seats.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Entry } from "./entry.ts";
+import { isPredicate } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { Merged, Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
@@ -208,7 +209,9 @@ export class Arrivals {
     const answers = asked.flatMap(({ at, facts: told }) => (told ? [{ at, facts: told }] : []));
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
     // One device, by another of its own ports.
-    const isOtherDoor = atHome !== undefined && this.#isOtherDoor(before, address);
+    const isOtherDoor =
+      before.host === address.host &&
+      (facts.beside === true || (atHome !== undefined && this.#isOtherDoor(before, address)));
     if (isIt && !isOtherDoor) answers.push({ at: address, facts });
     const answering = answers.map(({ at }) => at);
     const place = trust.placeOf(before, isIt && !isOtherDoor ? address : null, answering);
@@ -289,12 +292,9 @@ export class Arrivals {
       .discovery()
       .probe(host, port, platform)
       .catch((error: unknown) => {
-        throw error instanceof ZapdError && /^[a-z]/.test(error.message)
-          ? new ZapdError(error.code, `${host} ${redacted(error, this.#deps.log, [host]).message}`, {
-              hint,
-              cause: error,
-            })
-          : error;
+        if (!isPredicate(error)) throw error;
+        const { message } = redacted(error, this.#deps.log, [host]);
+        throw error.reworded(`${host} ${message}`, { hint, named: true });
       });
   }
 
@@ -322,7 +322,9 @@ export class Arrivals {
     const facts = await platform
       ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
       .catch(() => null);
-    return facts && provesToBe(facts, entry) ? facts : null;
+    if (!facts) return null;
+    if (provesToBe(facts, entry)) return facts;
+    return mayBe(facts, entry, at) ? knownFacts(entry) : null;
   }
 
   /** Milliseconds that a device may take to show that it is still where it is, while somebody waits to add it. */
@@ -345,6 +347,17 @@ export class Arrivals {
 function provesToBe({ identity, provisional, macs }: Identified, entry: Entry): boolean {
   if (identity === entry.identity) return !provisional || entry.provisional === true;
   return provisional === true && macs.some((mac) => entry.macs.includes(mac));
+}
+
+/**
+ * Whether what answers where a device is known, in its platform's own way, may be it, though it says nothing of itself before
+ * it is paired with. It holds its place against others, and nothing else comes of it: what is secret waits for more.
+ */
+function mayBe({ provisional, needsPairing, macs }: Identified, entry: Entry, at: Address): boolean {
+  const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
+  return (
+    provisional === true && needsPairing === true && macs.length === 0 && known.some((one) => isSameAddress(one, at))
+  );
 }
 
 /** Facts that tell nothing new of a device. */

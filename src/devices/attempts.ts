@@ -1,8 +1,7 @@
 /** One attempt at a device: with its deadline, its caller who may hang up, and what the outcome says of the device. */
-import { ZapdError } from "../api/errors.ts";
+import { failedBy, ZapdError } from "../api/errors.ts";
 import type { Connection } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
-import { Ended } from "../transport/ended.ts";
 import type { Entry } from "./entry.ts";
 import { named } from "./failures.ts";
 import type { Links } from "./links.ts";
@@ -86,8 +85,8 @@ export class Attempts {
     const { registry, lost } = this.#deps;
     if (error.code === "device_unreachable") {
       registry.noteContact(entry.id, false);
-      // One that is off is where it was.
-      if (!saysOff(registry.contact(entry.id).power) || error instanceof Ended) lost(entry);
+      // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
+      if (!saysOff(registry.contact(entry.id).power) || failedBy(error, "refused")) lost(entry);
     } else if (answeredBy.has(error.code)) {
       registry.noteContact(entry.id, true);
     }

@@ -276,7 +276,7 @@ export class Control {
   async #dropIfGone(entry: Entry): Promise<void> {
     if (this.#deps.registry.get(entry.id)) return;
     await this.#deps.credentials.forget(entry.id);
-    throw new ZapdError("device_not_found", `${entry.name} was removed while it was being paired`);
+    throw new ZapdError("device_not_found", `${entry.name} was removed while it was being paired`, { named: true });
   }
 
   #drop(id: string): void {

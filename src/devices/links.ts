@@ -42,7 +42,7 @@ export class Links {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
     if (platform) return platform;
     const problem = `${entry.name} is on a platform that this zapd does not know, "${entry.platform}"`;
-    throw new ZapdError("unsupported_operation", problem);
+    throw new ZapdError("unsupported_operation", problem, { named: true });
   }
 
   connection(entry: Entry): Connection {

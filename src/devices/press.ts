@@ -42,14 +42,15 @@ export function readPress(wanted: string): Press {
 export function checkPress(entry: Entry, connection: Connection, press: Press): void {
   const { name } = entry;
   if ("text" in press) {
-    if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`);
+    if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`, { named: true });
     return;
   }
-  if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`);
+  if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`, { named: true });
   if (connection.keys.names.has(press.key)) return;
   const available = keys.filter((key) => connection.keys?.names.has(key));
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
     hint: `It has: ${available.join(", ")}`,
+    named: true,
   });
 }
 
@@ -120,10 +121,7 @@ export async function runSequence(
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    throw new ZapdError(error.code, `${error.message}; ${progress.sent} of ${presses.length} keys were sent`, {
-      hint: error.hint,
-      cause: error,
-    });
+    throw error.reworded(`${error.message}; ${progress.sent} of ${presses.length} keys were sent`);
   } finally {
     pulse.end();
   }

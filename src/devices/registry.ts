@@ -389,7 +389,7 @@ function placed(entry: Entry, { host, port, standing }: Place): Entry {
 
 function known(content: Content, id: string): Entry {
   const entry = content.devices.find((device) => device.id === id);
-  if (!entry) throw new ZapdError("device_not_found", "The device is no longer known");
+  if (!entry) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
   return entry;
 }
 

@@ -66,6 +66,8 @@ export interface Identified extends Facts {
    * device, at the same address, may put the real one in its place.
    */
   readonly provisional?: true;
+  /** It was met at a port beside its control port, which does not answer now: a device that is known there has not moved. */
+  readonly beside?: true;
   /** Whether it is on, where it says so while it says who it is. */
   readonly power?: Power;
   /** It lets nobody in before it is paired with; whether it is, its own platform finds out with the first call. */

@@ -1,6 +1,5 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
-import type { Hono } from "hono";
-import { HonoBase } from "hono/hono-base";
+import { Hono } from "hono";
 import type { ConfigFile } from "../config/config.ts";
 import type { Actions } from "../devices/actions.ts";
 import type { Arrivals } from "../devices/arrivals.ts";
@@ -18,7 +17,6 @@ import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env } from "./route.ts";
-import { RememberingRouter } from "./router.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
@@ -47,7 +45,7 @@ export interface AppDependencies {
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {
-  const app: Hono<Env> = new HonoBase<Env>({ router: new RememberingRouter() });
+  const app = new Hono<Env>();
   app.use(
     "*",
     guard(

@@ -1,14 +1,12 @@
 import type { Hono } from "hono";
-import { Listing } from "../devices/listing.ts";
 import type { AppDependencies } from "./app.ts";
-import { type Env, inEnvelope, route, Written } from "./route.ts";
+import { type Env, route } from "./route.ts";
 
 /** Devices: the registry, discovery and live state. */
 export function deviceRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const { registry, control, catalog, arrivals } = deps;
-  const listing = new Listing(registry, control, inEnvelope);
 
-  route(app, "listDevices", () => new Written(listing.bytes()));
+  route(app, "listDevices", () => control.describeAll());
 
   route(app, "addDevice", async ({ body }) => control.describe(await arrivals.add(body)));
 

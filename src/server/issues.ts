@@ -12,7 +12,7 @@ const counted: Readonly<Record<string, readonly [one: string, more: string]>> = 
 };
 
 /** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
-export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
+export function describeIssue(issues: readonly z.core.$ZodIssue[], given: unknown): string {
   const [issue] = issues;
   if (!issue) return "it is not what was asked for";
   const place =
@@ -20,13 +20,13 @@ export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
       .map(String)
       .filter((part) => part !== "")
       .join(".") || "it";
-  return `${place} ${reasonOf(issue)}`;
+  return `${place} ${reasonOf(issue, given)}`;
 }
 
-function reasonOf(issue: z.core.$ZodIssue): string {
+function reasonOf(issue: z.core.$ZodIssue, given: unknown): string {
   switch (issue.code) {
     case "invalid_type":
-      return issue.message.endsWith("received undefined")
+      return valueAt(given, issue.path) === undefined
         ? "is missing"
         : `must be ${kinds[issue.expected] ?? issue.expected}`;
     case "too_small":
@@ -36,12 +36,21 @@ function reasonOf(issue: z.core.$ZodIssue): string {
     case "unrecognized_keys":
       return `does not take ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
     case "invalid_key":
-      return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
+      return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0], given) : "is not allowed"}`;
     case "custom":
       return issue.message;
     default:
       return "is not valid";
   }
+}
+
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  let value = given;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
+  }
+  return value;
 }
 
 function bound(word: string, limit: number, origin: string): string {

@@ -23,11 +23,11 @@ export interface Env {
 }
 
 type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
-type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : Record<string, never>;
+type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
 
 /** What a handler is given, already checked. */
-export interface Asked<O extends Operation> {
-  /** The `{id}` of the path, decoded once. */
+export interface Given<O extends Operation> {
+  /** The `{id}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
   readonly body: BodyOf<O>;
   readonly query: QueryOf<O>;
@@ -36,26 +36,8 @@ export interface Asked<O extends Operation> {
   readonly request: Request;
 }
 
-/** An answer that is written already, for what is asked for often and changes seldom. */
-export class Written<Data> {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Which payload it holds, for the compiler. */
-  declare readonly of: Data;
-
-  constructor(bytes: Uint8Array<ArrayBuffer>) {
-    this.bytes = bytes;
-  }
-}
-
-const encoder = new TextEncoder();
-
-/** The JSON of a payload in its envelope, in UTF-8. */
-export function inEnvelope(json: string): Uint8Array<ArrayBuffer> {
-  return encoder.encode(`{"ok":true,"data":${json}}`);
-}
-
+/** Bytes of a body that an operation takes no notice of. */
 const mostIgnored = 1024 * 1024;
-const jsonType = { "Content-Type": "application/json" } as const;
 const maxPath = 2_048;
 const maxQuery = 4_096;
 
@@ -66,63 +48,63 @@ type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
 export function route<Name extends EndpointName>(
   app: Hono<Env>,
   name: Name,
-  handler: (asked: Asked<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name> | Written<DataOf<Name>>,
+  handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name>,
 ): void {
-  const endpoint: Endpoint = endpoints[name];
-  const named = endpoint.path.includes("/:id");
-  app.on(endpoint.method, `/v1${endpoint.path}`, async (c) => {
-    checkReach(c, endpoint.reaches);
-    const sleep = named && endpoint.reaches === "device" && endpoint.method !== "get" ? c.get("sleep") : undefined;
+  const operation: Operation = operations[name];
+  const { method, path, reaches, takes } = operation;
+  const commands = path.includes("/:id") && reaches === "device" && method !== "get";
+  app.on(method, `/v1${path}`, async (c) => {
+    checkReach(c, reaches);
+    const sleep = commands ? c.get("sleep") : undefined;
     const slept = sleep?.times;
     // What waited in the kernel, and what began before the sleep and came to its end now.
     if (sleep?.justWoke) throw tooOld();
-    const { raw } = c.req;
-    checkUrl(raw.url);
-    if (endpoint.takes !== "json" && endpoint.takes !== "upload") checkLength(raw, mostIgnored);
-    const body = endpoint.takes === "json" ? await bodyOf(name, raw) : undefined;
-    const query = endpoint.takes === "query" ? await queryOf(name, c) : {};
+    const request = c.req.raw;
+    checkUrl(request.url);
+    if (takes !== "json" && takes !== "upload") checkLength(request, mostIgnored);
+    const body = takes === "json" ? await readBody(operation, request) : undefined;
+    const query = operation.query && (await readQuery(operation.query, c));
     if (sleep?.times !== slept) throw tooOld();
-    const asked = {
-      id: named ? (c.req.param("id") ?? "") : "",
+    const given = {
+      id: c.req.param("id") ?? "",
       body,
       query,
-      request: raw,
-      // Made when it is asked for: who answers at once needs none.
+      request,
+      // Made when it is asked for: some runtimes make it only then.
       get signal() {
-        return raw.signal;
+        return request.signal;
       },
     };
-    const answered = handler(asked as unknown as Asked<Operations[Name]>);
-    if (answered instanceof Written) return c.body(answered.bytes, 200, jsonType);
-    if (answered instanceof Promise) c.env.unhurried();
-    return c.json({ ok: true, data: await answered });
+    // The schemas of this very operation have read them, which types cannot follow.
+    const data = handler(given as unknown as Given<Operations[Name]>);
+    // Whoever must be waited for has a deadline of its own.
+    if (data instanceof Promise) c.env.unhurried();
+    return c.json({ ok: true, data: await data });
   });
 }
 
-async function bodyOf(name: EndpointName, request: Request): Promise<unknown> {
+async function readBody({ body, optionalBody }: Operation, request: Request): Promise<unknown> {
   const given = await readJson(request);
-  const { body, optionalBody }: Operation = operations[name];
   if (given === undefined && !optionalBody) {
     throw new ZapdError("invalid_payload", "The request needs a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,
     });
   }
   const result = body?.safeParse(given === undefined ? {} : given);
-  if (result && !result.success) throw invalid(result.error.issues);
+  if (result && !result.success) throw invalid(result.error.issues, given);
   return result?.data;
 }
 
-async function queryOf(name: EndpointName, c: Context<Env>): Promise<unknown> {
-  const { query }: Operation = operations[name];
-  const validate = zValidator("query", query as z.ZodObject, (result) => {
-    if (!result.success) throw invalid(result.error.issues);
+async function readQuery(query: z.ZodObject, c: Context<Env>): Promise<unknown> {
+  const validate = zValidator("query", query, (result) => {
+    if (!result.success) throw invalid(result.error.issues, c.req.query());
   });
   await validate(c as never, async () => {});
   return c.req.valid("query" as never);
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[]): ZapdError {
-  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues)}`.slice(0, 500));
+function invalid(issues: readonly z.core.$ZodIssue[], given: unknown): ZapdError {
+  return new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(issues, given)}`.slice(0, 500));
 }
 
 function checkUrl(url: string): void {

@@ -2,7 +2,7 @@
  * The log: text on a terminal, JSON lines otherwise, on stderr. No secret and no control character ever reaches it,
  * whatever a device calls itself.
  */
-import { ZapdError } from "../api/errors.ts";
+import type { ZapdError } from "../api/errors.ts";
 
 export const logLevels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -124,7 +124,7 @@ export function redacted(error: ZapdError, log: Log, echoed: readonly string[] =
   const hint = error.hint === undefined ? undefined : log.redact(error.hint, echoed);
   return message === error.message && hint === error.hint
     ? error
-    : new ZapdError(error.code, message, { hint, cause: error.cause });
+    : error.reworded(message, { hint, cause: error.cause });
 }
 
 /** What a terminal would obey or not show: controls, direction marks, invisible and half characters. Emoji keep their variants. */

@@ -2,8 +2,7 @@
  * Reads one HTTP/1.1 answer of a device from the bytes as they come. Pure: no sockets. Lenient where sets are careless
  * (bare LF, no reason phrase, no length), strict where it protects us (size of head and body, no compression).
  */
-import { ZapdError } from "../api/errors.ts";
-import { HungUp } from "./hung-up.ts";
+import { DeviceError, notUnderstood } from "../api/errors.ts";
 
 /** What a device answered. Header names are in lower case. */
 export interface Answer {
@@ -64,7 +63,7 @@ export class AnswerReader {
   end(): void {
     if (this.answer) return;
     if (this.#head && this.#framing.by === "close") return this.#finish(false);
-    throw new HungUp(this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer");
+    throw hungUp(this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer");
   }
 
   #readHead(): boolean {
@@ -214,10 +213,15 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-function garbage(what: string): ZapdError {
-  return new ZapdError("device_error", `answered with ${what}`);
+/** The connection ended before an answer was whole: whether what was asked has been done is not known. */
+export function hungUp(problem: string, cause?: unknown): DeviceError {
+  return new DeviceError("device_error", problem, { phase: "sent", reason: "closed", cause });
 }
 
-function tooLong(maxBytes: number): ZapdError {
-  return new ZapdError("device_error", `answered with more than ${Math.round(maxBytes / 1024)} KiB`);
+function garbage(what: string): DeviceError {
+  return notUnderstood(`answered with ${what}`);
+}
+
+function tooLong(maxBytes: number): DeviceError {
+  return notUnderstood(`answered with more than ${Math.round(maxBytes / 1024)} KiB`);
 }

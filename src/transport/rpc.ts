@@ -1,6 +1,6 @@
 /** Questions over one WebSocket, each waiting under its id for an answer that may come in any order. */
-import { ZapdError } from "../api/errors.ts";
-import { HungUp } from "./hung-up.ts";
+import { DeviceError } from "../api/errors.ts";
+import { hungUp } from "./http-answer.ts";
 import type { Json } from "./json.ts";
 import type { WebSocketLine } from "./websocket.ts";
 
@@ -27,7 +27,8 @@ export class Questions<T> {
   /** Sends one and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
   async ask(message: Message, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
-    if (!this.#line.open) throw new ZapdError("device_unreachable", "hung up");
+    if (!this.#line.open)
+      throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
     const question = Promise.withResolvers<T>();
     const aborted = () => question.reject(signal.reason);
     signal.addEventListener("abort", aborted, { once: true });
@@ -48,7 +49,7 @@ export class Questions<T> {
 
   /** The line has ended. */
   end(): void {
-    const gone = new HungUp("hung up before it answered");
+    const gone = hungUp("hung up before it answered");
     for (const { reject } of this.#waiting.values()) reject(gone);
   }
 }

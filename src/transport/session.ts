@@ -3,7 +3,7 @@
  * has used it for a while. A device that sleeps is left alone: what fails is tried again ever more seldom, and no more
  * once nobody asks.
  */
-import { ZapdError } from "../api/errors.ts";
+import { DeviceError, ZapdError } from "../api/errors.ts";
 
 /** What a link keeps: one conversation with a device. */
 export interface Session {
@@ -20,7 +20,7 @@ export interface Ending {
   readonly again: boolean;
 }
 
-export interface LinkOptions<S extends Session> {
+export interface ReconnectingOptions<S extends Session> {
   /**
    * Opens a session. `unasked` is true when nobody waits for it: it must not make the device show anything. `ended` is
    * called once when the session ends by itself.
@@ -52,8 +52,8 @@ interface Opening<S> {
   waiting: number;
 }
 
-export class Link<S extends Session> {
-  readonly #options: LinkOptions<S>;
+export class ReconnectingSession<S extends Session> {
+  readonly #options: ReconnectingOptions<S>;
   #session: S | undefined;
   #opening: Opening<S> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
@@ -64,7 +64,7 @@ export class Link<S extends Session> {
   #idle: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  constructor(options: LinkOptions<S>) {
+  constructor(options: ReconnectingOptions<S>) {
     this.#options = options;
   }
 
@@ -79,7 +79,7 @@ export class Link<S extends Session> {
    */
   async use(signal: AbortSignal, { eager = false }: { eager?: boolean } = {}): Promise<S> {
     if (signal.aborted) throw signal.reason;
-    if (this.#closed) throw new ZapdError("device_error", "is no longer connected: what is known of it has changed");
+    if (this.#closed) throw letGo("is no longer connected: what is known of it has changed");
     this.#usedAt = performance.now();
     const { current } = this;
     if (current) return current;
@@ -94,7 +94,7 @@ export class Link<S extends Session> {
     this.#closed = true;
     clearTimeout(this.#retry);
     clearTimeout(this.#idle);
-    this.#opening?.controller.abort(new ZapdError("device_error", "is no longer connected"));
+    this.#opening?.controller.abort(letGo("is no longer connected"));
     const session = this.#session;
     this.#session = undefined;
     if (session) closeWhenDone(session);
@@ -209,4 +209,9 @@ const looks = { every: 50, most: 600 } as const;
 function closeWhenDone(session: Session, looked = 0): void {
   if (session.pending === 0 || !session.alive || looked >= looks.most) return session.close();
   setTimeout(() => closeWhenDone(session, looked + 1), looks.every).unref?.();
+}
+
+/** This connection is not used any more: that is no word of the device's. */
+function letGo(problem: string): DeviceError {
+  return new DeviceError("device_error", problem, { phase: "connect", reason: "closed" });
 }

@@ -5,10 +5,9 @@
  */
 import net from "node:net";
 import tls from "node:tls";
-import { systemCode, ZapdError } from "../api/errors.ts";
+import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
-import { type Answer, AnswerReader, type Wanted } from "./http-answer.ts";
-import { HungUp } from "./hung-up.ts";
+import { type Answer, AnswerReader, hungUp, type Wanted } from "./http-answer.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
 export const marker = "zapd-call";
@@ -27,7 +26,7 @@ export interface Exchange {
   readonly maxBytes: number;
 }
 
-export class Wire {
+export class HttpConnection {
   /** Whether what answers here has been proven to be the device that is meant. */
   proven = false;
   /** What the device wanted with every exchange on this connection before it let us in. */
@@ -40,8 +39,6 @@ export class Wire {
   used = false;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
-  /** Milliseconds from then until the device closed the connection. */
-  rested = Number.POSITIVE_INFINITY;
 
   readonly #socket: net.Socket;
   readonly #address: Address;
@@ -58,11 +55,11 @@ export class Wire {
   }
 
   /** Connects; fails with `device_unreachable`. */
-  static async open(address: Address, signal: AbortSignal): Promise<Wire> {
-    return new Wire(await connectSocket(address, false, signal), address);
+  static async open(address: Address, signal: AbortSignal): Promise<HttpConnection> {
+    return new HttpConnection(await connectSocket(address, false, signal), address);
   }
 
-  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the wire then. */
+  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
   exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
     const head = headOf(exchange, this.#address);
     const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
@@ -80,7 +77,7 @@ export class Wire {
         else if (reader.answer) resolve(reader.answer);
       };
       if (signal.aborted) return aborted();
-      if (!this.usable) return this.#settle(new HungUp("closed the connection without an answer"));
+      if (!this.usable) return this.#settle(hungUp("closed the connection without an answer"));
       signal.addEventListener("abort", aborted, { once: true });
       this.#socket.write(head);
       if (exchange.body) this.#send(exchange.body.chunks()).catch((error) => this.#settle?.(error));
@@ -109,7 +106,7 @@ export class Wire {
 
   #received(bytes: Uint8Array): void {
     const reader = this.#reader;
-    // Bytes that nobody asked for: what they belong to cannot be known, so the wire is not used again.
+    // Bytes that nobody asked for: what they belong to cannot be known, so the connection is not used again.
     if (!reader) return this.close();
     try {
       reader.push(bytes);
@@ -120,12 +117,11 @@ export class Wire {
   }
 
   #ended(cause?: Error): void {
-    if (this.usable && !this.#reader) this.rested = performance.now() - this.idleSince;
     this.usable = false;
     const reader = this.#reader;
     if (!reader) return;
     try {
-      if (cause) throw new HungUp("broke the connection off", cause);
+      if (cause) throw hungUp("broke the connection off", cause);
       reader.end();
       this.#settle?.();
     } catch (error) {
@@ -155,44 +151,45 @@ export async function connectSocket(address: Address, secure: boolean, signal: A
       reject(error);
     };
     const aborted = () => done(tooLate(signal, "device_unreachable"));
-    const timer = setTimeout(() => done(unreachable(address, "nothing answers there")), connectTimeout);
+    const timer = setTimeout(() => done(unreachable(address, "nothing answers there", "timeout")), connectTimeout);
     socket.once("error", (error) => {
       const code = systemCode(error);
-      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, reasons[code] ?? "it cannot be reached", error));
+      done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, ...(reasons[code] ?? unknownReason), error));
     });
-    socket.once("close", () => done(unreachable(address, "it hung up")));
+    socket.once("close", () => done(unreachable(address, "it hung up", "closed")));
     socket.once(secure ? "secureConnect" : "connect", () => done());
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
   });
 }
 
-const reasons: Record<string, string> = {
-  ECONNREFUSED: "the connection was refused",
-  EHOSTUNREACH: "there is no route to it",
-  ENETUNREACH: "there is no route to it",
-  EHOSTDOWN: "there is no route to it",
+type Told = readonly [words: string, reason: DeviceReason];
+const noRoute: Told = ["there is no route to it", "no_route"];
+const unknownReason: Told = ["it cannot be reached", "no_route"];
+const reasons: Readonly<Record<string, Told>> = {
+  // A machine answered that nothing listens at the port: it is up, and what was called there has ended.
+  ECONNREFUSED: ["the connection was refused", "refused"],
+  EHOSTUNREACH: noRoute,
+  ENETUNREACH: noRoute,
+  EHOSTDOWN: noRoute,
 };
 
 /** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */
 const tlsTrouble = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
 
-function strangeTls(): ZapdError {
-  return new ZapdError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
+function strangeTls(): DeviceError {
+  return new DeviceError("device_error", "speaks a TLS that is not spoken here, most likely one that is too old", {
+    phase: "connect",
+    reason: "protocol",
     hint: "The compiled program speaks TLS from 1.0 on",
   });
 }
 
-/** Whether a machine answered that nothing listens at the port: it is up, and what was called there has ended. */
-export function isRefused(error: unknown): boolean {
-  return (
-    error instanceof ZapdError && error.code === "device_unreachable" && systemCode(error.cause) === "ECONNREFUSED"
-  );
-}
-
-function unreachable(address: Address, reason: string, cause?: Error): ZapdError {
-  return new ZapdError("device_unreachable", `did not answer at ${address.host}:${address.port} (${reason})`, {
-    hint: `It may be asleep: try zapd key power-on, or check that ${address.host} is still its address with zapd discover`,
+function unreachable({ host, port }: Address, words: string, reason: DeviceReason, cause?: Error): DeviceError {
+  return new DeviceError("device_unreachable", `did not answer at ${host}:${port} (${words})`, {
+    phase: "connect",
+    reason,
+    hint: `It may be asleep: try zapd key power-on, or check that ${host} is still its address with zapd discover`,
     cause,
   });
 }
@@ -201,7 +198,8 @@ function unreachable(address: Address, reason: string, cause?: Error): ZapdError
 export function tooLate(signal: AbortSignal, code: "device_unreachable" | "device_timeout"): ZapdError {
   const reason: unknown = signal.reason;
   if (reason instanceof ZapdError) return reason;
-  return new ZapdError(code, "did not answer in time", { cause: reason });
+  const phase = code === "device_unreachable" ? "connect" : "sent";
+  return new DeviceError(code, "did not answer in time", { phase, reason: "timeout", cause: reason });
 }
 
 function headOf(exchange: Exchange, address: Address): string {

@@ -1,7 +1,7 @@
 /** Wake-on-LAN: the magic packet is six bytes of 0xff and sixteen times the hardware address, over UDP. */
 import { createSocket, type Socket } from "node:dgram";
 import { isIPv4 } from "node:net";
-import { ZapdError } from "../api/errors.ts";
+import { DeviceError } from "../api/errors.ts";
 import type { Surroundings, Target } from "../platforms/platform.ts";
 import { rest } from "../system/sleep.ts";
 import { text } from "./json.ts";
@@ -30,7 +30,7 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
   const { target, surroundings, withinMs, hint } = call;
   if (target.macs.length === 0) {
     const problem = "does not answer, and no network address of its hardware is known to wake it by";
-    throw new ZapdError("device_unreachable", problem, { hint });
+    throw new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout", hint });
   }
   const until = performance.now() + withinMs;
   const straight = isIPv4(target.host) ? [target.host] : [];
@@ -45,7 +45,7 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
     }
   }
   const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;
-  throw new ZapdError("device_unreachable", problem, { hint });
+  throw new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout", hint });
 }
 
 /** A hardware address as a device says it, in lower case with colons; `null` where it says none. */

@@ -2,7 +2,7 @@
  * Frames of RFC 6455 as a client sees them. Strict, and bounded before anything is kept: what a device announces is not
  * believed (SECURITY.md T10).
  */
-import { ZapdError } from "../api/errors.ts";
+import { type DeviceError, notUnderstood } from "../api/errors.ts";
 
 export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -139,7 +139,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    throw new ZapdError("device_error", "sent text that is no UTF-8", { cause: error });
+    throw notUnderstood("sent text that is no UTF-8", error);
   }
 }
 
@@ -149,6 +149,6 @@ function closeOf(payload: Uint8Array): Frame {
   return { kind: "close", code, reason: new TextDecoder().decode(payload.subarray(2)) };
 }
 
-function broken(what: string): ZapdError {
-  return new ZapdError("device_error", what);
+function broken(what: string): DeviceError {
+  return notUnderstood(what);
 }

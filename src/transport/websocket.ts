@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
-import { ZapdError } from "../api/errors.ts";
+import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
 import { connectSocket, marker } from "./socket.ts";
 import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
@@ -71,8 +71,14 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   } catch (error) {
     socket.destroy();
     if (signal.aborted) throw signal.reason;
-    throw late.aborted ? new ZapdError("device_unreachable", "took the connection, and then said nothing") : error;
+    throw late.aborted ? saidNothing() : error;
   }
+}
+
+/** It took the connection, and no more. */
+export function saidNothing(): DeviceError {
+  const problem = "took the connection, and then said nothing";
+  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout" });
 }
 
 function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
@@ -97,7 +103,13 @@ function upgraded(socket: net.Socket, request: string, key: string, signal: Abor
       if (error === undefined) resolve(rest);
       else reject(error);
     };
-    const hungUp = () => settle(new ZapdError("device_unreachable", "hung up before the conversation began"));
+    const hungUp = () =>
+      settle(
+        new DeviceError("device_unreachable", "hung up before the conversation began", {
+          phase: "connect",
+          reason: "closed",
+        }),
+      );
     const aborted = () => settle(signal.reason);
     socket.on("data", (bytes: Uint8Array) => {
       head = Buffer.concat([head, bytes]);
@@ -105,7 +117,7 @@ function upgraded(socket: net.Socket, request: string, key: string, signal: Abor
       if (end === -1 && head.length <= headBytes) return;
       const problem =
         end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
-      settle(problem === null ? undefined : new ZapdError("device_error", problem), head.subarray(end + 4));
+      settle(problem === null ? undefined : notUnderstood(problem), head.subarray(end + 4));
     });
     socket.on("error", hungUp);
     socket.on("close", hungUp);
@@ -139,7 +151,7 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
   const reader = new FrameReader({ maxBytes, maxFragments });
   const fingerprint = fingerprintOf(socket);
   // Without one nothing could tell it from another device.
-  if (options.tls && fingerprint === null) throw new ZapdError("device_error", "showed no certificate");
+  if (options.tls && fingerprint === null) throw notUnderstood("showed no certificate");
   let isOpen = true;
   let isClosing = false;
   let heardAt = performance.now();

@@ -4,7 +4,7 @@
  * document of a megabyte may cost 20 ms and 8 MiB.
  */
 import { Parser } from "htmlparser2";
-import { ZapdError } from "../api/errors.ts";
+import { type DeviceError, notUnderstood } from "../api/errors.ts";
 import type { Answer } from "./http-answer.ts";
 
 /** One element. Names are as written; `text` is trimmed and decoded. */
@@ -62,7 +62,7 @@ export function readXml(text: string, expected?: string): Element {
   const root = parse(text);
   if (!root) throw unreadable();
   if (expected !== undefined && root.name.toLowerCase() !== expected)
-    throw new ZapdError("device_error", "answered with another document than the one that was asked for");
+    throw notUnderstood("answered with another document than the one that was asked for");
   return root;
 }
 
@@ -89,7 +89,7 @@ function refuseTooMany(text: string): void {
     const next = text.charAt(at + 1);
     if (next !== "/" && next !== "!" && next !== "?") elements++;
     if (elements > maxElements || ++tags > maxTags)
-      throw new ZapdError("device_error", `answered with a document of more than ${maxElements} elements`);
+      throw notUnderstood(`answered with a document of more than ${maxElements} elements`);
   }
 }
 
@@ -189,6 +189,6 @@ function copy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-function unreadable(): ZapdError {
-  return new ZapdError("device_error", "answered with a document that cannot be read");
+function unreadable(): DeviceError {
+  return notUnderstood("answered with a document that cannot be read");
 }

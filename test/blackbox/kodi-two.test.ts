@@ -1,6 +1,8 @@
 /** Two Kodis on one machine are two devices; one Kodi that is reached at two ports is one. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
+import { Ears } from "../security/rogue/ear.ts";
+import { shoutMdns } from "../security/rogue/shout.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { sampleOf } from "../support/whole.ts";
@@ -165,4 +167,50 @@ describe("one Kodi at its two ports is one device", () => {
     const socket = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.ports.tcp } });
     expect([socket.id, socket.port, socket.access]).toEqual([web.id, set.port, "unpaired"]);
   }, 30_000);
+
+  for (const password of [undefined, "popcorn-2"])
+    test(`scanned while its web server is not up yet, it keeps its place (${password ? "with a login" : "open"})`, async () => {
+      // Behind it is the Kodi: here its two doors can be opened one by one.
+      const host = newHost();
+      const [web, socket] = [18_480, 19_490];
+      const set = await kodi({
+        ...{ host: newHost(), name: "Starter", mdns: false, port: web, tcpPort: socket },
+        ...(password && { user: "kodi", password }),
+      });
+      const doors = { web: new Ears(), socket: new Ears() };
+      const open = (door: "web" | "socket", port: number) =>
+        doors[door].tcp({ host, port, to: { host: set.host, port } });
+      await Promise.all([open("web", web), open("socket", socket)]);
+      const services = [
+        { type: "_xbmc-jsonrpc-h._tcp", port: web },
+        { type: "_xbmc-jsonrpc._tcp", port: socket },
+      ];
+      const txt = { txtvers: "1", uuid: "5f0c7f0e-5a35-4c31-9d53-1f6f2a8e7d11" };
+      const shout = await shoutMdns({ host, name: "Starter", services, txt });
+      cleanups.push(async () => void (await Promise.all([doors.web.stop(), doors.socket.stop(), shout.stop()])));
+      const daemon = await start();
+      const [device] = (await succeed(daemon, "discoverDevices")).devices;
+      const id = device?.id ?? "";
+      expect(device?.port).toBe(web);
+      if (password) await succeed(daemon, "pairDevice", { id, body: { user: "kodi", password } });
+      await succeed(daemon, "pressKey", { id, body: { key: "left" } });
+      // It restarts: its socket is there again, and its web server not yet.
+      await Promise.all([doors.web.stop(), doors.socket.stop()]);
+      doors.socket = new Ears();
+      await open("socket", socket);
+      await succeed(daemon, "discoverDevices");
+      const during = await succeed(daemon, "getDevice", { id });
+      expect([during.host, during.port]).toEqual([host, web]);
+      expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
+      await succeed(daemon, "pressKey", { id, body: { key: "left" } });
+      doors.web = new Ears();
+      await open("web", web);
+      await succeed(daemon, "discoverDevices");
+      await succeed(daemon, "pressKey", { id, body: { key: "left" } });
+      const after = await succeed(daemon, "getDevice", { id });
+      expect([after.host, after.port]).toEqual([host, web]);
+      expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
+      expect((await succeed(daemon, "listDevices")).length).toBe(1);
+      expect(set.calls.filter(({ method, error }) => method === "Input.Left" && error === null)).toHaveLength(3);
+    }, 30_000);
 });

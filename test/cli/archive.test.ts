@@ -15,8 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
-import { writeArchive } from "../../src/cli/archive.ts";
-import { packageFiles } from "../../src/cli/package-files.ts";
+import { packageFiles, writeArchive } from "../../src/cli/install.ts";
 import { withZip } from "../../src/platforms/roku/zip.ts";
 import { root } from "../support/sources.ts";
 
@@ -157,8 +156,8 @@ describe("the archive", () => {
     // Not resourceUsage: its peak is that of whoever started the process, when that was larger.
     const program = [
       `const peak = () => /VmHWM:\\s+(\\d+)/.exec(require("fs").readFileSync("/proc/self/status", "utf8"))[1];`,
-      `const { packageFiles } = await import(${JSON.stringify(join(root, "src/cli/package-files.ts"))});`,
-      `const { writeArchive } = await import(${JSON.stringify(join(root, "src/cli/archive.ts"))});`,
+      `const { packageFiles } = await import(${JSON.stringify(join(root, "src/cli/install.ts"))});`,
+      `const { writeArchive } = await import(${JSON.stringify(join(root, "src/cli/install.ts"))});`,
       `const { files } = await packageFiles(${JSON.stringify(path)});`,
       `console.log(await writeArchive(files, ${JSON.stringify(join(folder, "large.zip"))}, () => {}), peak());`,
     ].join("\n");

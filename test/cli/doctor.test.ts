@@ -4,12 +4,17 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Finding, ok, runChecks } from "../../src/cli/doctor/check.ts";
-import { developerPassword, devicesReachable } from "../../src/cli/doctor/devices.ts";
-import { inodeOf } from "../../src/cli/doctor/holder.ts";
-import { clockSane, container } from "../../src/cli/doctor/host.ts";
-import { elsewhereAt, firewall, interfacesAsked, multicastReceived } from "../../src/cli/doctor/network.ts";
-import { findingLine, summary } from "../../src/cli/doctor.ts";
+import { inodeOf } from "../../src/cli/doctor/daemon.ts";
+import { developerPassword, devicesReachable, findingLine, summary } from "../../src/cli/doctor/doctor.ts";
+import { type Finding, ok, runChecks } from "../../src/cli/doctor/examination.ts";
+import {
+  clockSane,
+  container,
+  elsewhereAt,
+  firewall,
+  interfacesAsked,
+  multicastReceived,
+} from "../../src/cli/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
@@ -121,18 +126,23 @@ describe("devices", () => {
 
   test("one that a magic packet wakes is asleep, one that nothing wakes is a problem", async () => {
     const kodi = device("Kodi (den)", { ...seen, mac: "aa:bb:cc:dd:ee:ff", capabilities: ["state", "power_on"] });
-    const answers = { "GET /devices/id-Kodi-(den)/state": unreachable, "GET /devices/id-Den/state": unreachable };
+    const answers = { "getState id-Kodi-(den)": unreachable, "getState id-Den": unreachable };
     const devices = [kodi, device("Den", seen)];
     expect(await lines(devicesReachable(examined({ devices, answers })))).toEqual([
       "warn  Kodi (den): asleep, wakes by magic packet (last seen 09:12)",
       "FAIL  Den: did not answer at 192.168.1.40:8060 (last seen 09:12). H",
+    ]);
+    // Where another device answers, none is asleep.
+    expect((await devicesReachable(examined({ devices, answers, listens: true }))).map((one) => one.status)).toEqual([
+      "fail",
+      "fail",
     ]);
   });
 
   test("none is a remark, and a missing developer password is one", async () => {
     expect((await devicesReachable(examined()))[0]?.status).toBe("warn");
     const devices = [device("Work\u001b[31mbench", { capabilities: ["dev"] }), device("Den")];
-    const answers = { "GET /config": { ok: true, data: { dev: { vendor_password: "" } } } } as const;
+    const answers = { readConfig: { ok: true, data: { dev: { vendor_password: "" } } } } as const;
     expect(await lines(developerPassword(examined({ devices, answers })))).toEqual([
       "warn  Work[31mbench has developer mode, and no developer password is set. Give the one chosen on the set: zapd config set dev.vendor_password -",
     ]);
@@ -142,9 +152,9 @@ describe("devices", () => {
 describe("the table of checks", () => {
   test("a check that hangs or throws is a remark, and holds nobody up", async () => {
     const checks = {
-      hung: { about: "the moon", within: 50, run: () => new Promise<never>(() => {}) },
-      broken: { about: "the sun", within: 50, run: () => Promise.reject(new Error("too bright")) },
-      fine: { about: "the sea", within: 50, run: async () => [ok("fine", "wet")] },
+      hung: { about: "the moon", timeoutMs: 50, run: () => new Promise<never>(() => {}) },
+      broken: { about: "the sun", timeoutMs: 50, run: () => Promise.reject(new Error("too bright")) },
+      fine: { about: "the sea", timeoutMs: 50, run: async () => [ok("fine", "wet")] },
     };
     const found = await Array.fromAsync(runChecks(checks, examined()));
     expect(found.flat().map((one) => [one.status, one.text])).toEqual([

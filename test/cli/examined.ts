@@ -1,8 +1,7 @@
 /** An examination of a machine that a test has made up. */
 import type { Device } from "../../src/api/operations.ts";
-import type { Asked } from "../../src/cli/ask.ts";
-import type { Examination, Met } from "../../src/cli/doctor/examination.ts";
-import type { Probe } from "../../src/cli/doctor/probe.ts";
+import type { Outcome } from "../../src/cli/client.ts";
+import type { Examination, Met, Probe } from "../../src/cli/doctor/examination.ts";
 import { configOf } from "../../src/config/schema.ts";
 
 interface MadeUp {
@@ -13,14 +12,16 @@ interface MadeUp {
   readonly answered?: number;
   /** The system's code for a search that could not be sent. */
   readonly trouble?: string;
+  /** Whether somebody accepts connections at the addresses of the devices. */
+  readonly listens?: boolean;
   readonly wished?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
   readonly programs?: Readonly<Record<string, string>>;
   readonly now?: string;
   readonly met?: Met;
   readonly devices?: readonly Device[];
-  /** Answers of the daemon, by method and path. */
-  readonly answers?: Readonly<Record<string, Asked<unknown>>>;
+  /** Answers of the daemon, by operation and device. */
+  readonly answers?: Readonly<Record<string, Outcome<unknown>>>;
 }
 
 export const status = {
@@ -46,6 +47,7 @@ export function examined(given: MadeUp = {}): Examination {
   return {
     machine: {
       ...{ platform, uid: 1000, now: () => new Date(given.now ?? "2026-07-30T10:00:00"), interfaces: () => all },
+      listens: async () => given.listens === true,
       read: async (path) => files[path] ?? null,
       output: async (program, words) => programs[[program, ...words].join(" ")] ?? null,
     },
@@ -55,8 +57,11 @@ export function examined(given: MadeUp = {}): Examination {
     asked: async () => all,
     probes: async () => probes,
     devices: async () => given.devices ?? [],
-    ask: async <T>(method: string, path: string) =>
-      (given.answers?.[`${method} ${path}`] ?? { ok: false, code: "not_found", message: "no answer" }) as Asked<T>,
+    ask: async (name, asked) => {
+      const { id = "" } = asked as { id?: string };
+      const none = { ok: false, code: "not_found", message: "no answer" };
+      return (given.answers?.[`${name} ${id}`.trim()] ?? none) as never;
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decode, flush, type Input } from "../../src/cli/remote/input.ts";
+import { decode, flush, type Input } from "../../src/cli/remote/terminal.ts";
 
 const keys = (...names: string[]): Input[] => names.map((key) => ({ key }));
 const read = (text: string) => decode("", text);

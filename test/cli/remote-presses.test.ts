@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Failure } from "../../src/cli/failure.ts";
-import { Presses } from "../../src/cli/remote/presses.ts";
-import { type Glimpse, pauseAfter, Watch } from "../../src/cli/remote/watch.ts";
+import { type Glimpse, Presses, pauseAfter, Watch } from "../../src/cli/remote/session.ts";
 
 /** A slow set: each press ends when the test says so. */
 function slowSet() {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { columnsOf } from "../../src/cli/print.ts";
 import type { Mode, Model } from "../../src/cli/remote/model.ts";
 import { render, type View } from "../../src/cli/remote/screen.ts";
-import { showsUnicode } from "../../src/cli/remote.ts";
+import { showsUnicode } from "../../src/cli/remote/session.ts";
 import { app, bedroom, driving, livingRoom, state } from "./remote-model.ts";
 
 const usual: View = { columns: 80, rows: 24, colour: true, unicode: true, now: new Date(2026, 6, 30, 10, 0) };

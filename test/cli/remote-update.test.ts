@@ -1,7 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { bindings } from "../../src/cli/remote/bindings.ts";
-import { appsShown, type Effect, type Event, type Model } from "../../src/cli/remote/model.ts";
-import { update } from "../../src/cli/remote/update.ts";
+import { appsShown, bindings, type Effect, type Event, type Model, update } from "../../src/cli/remote/model.ts";
 import { keys as known } from "../../src/platforms/platform.ts";
 import { app, bedroom, driving, livingRoom, state } from "./remote-model.ts";
 

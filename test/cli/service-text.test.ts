@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { CommandError } from "../../src/cli/failure.ts";
-import { plistText } from "../../src/cli/service/launchd.ts";
-import { isPassing, programOf } from "../../src/cli/service/program.ts";
-import { unitText, unitWord } from "../../src/cli/service/systemd.ts";
+import { isPassing, plistText, programOf, unitText, unitWord } from "../../src/cli/service-managers.ts";
 
 const awkward = `/opt/my "tv"/100%/a\\b & <c>'s/zapd`;
 

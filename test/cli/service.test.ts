@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Context, createContext } from "../../src/cli/context.ts";
-import type { Ran } from "../../src/cli/service/manager.ts";
 import { type Surroundings, serve } from "../../src/cli/service.ts";
+import type { Ran } from "../../src/cli/service-managers.ts";
 import { root } from "../support/sources.ts";
 
 describe("the command", () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
@@ -33,7 +34,11 @@ test("a service that is announced is told with its address, port and texts, the 
       port: announced.port,
       txt: { id: "set-1", model: "X" },
     });
-    expect(found?.service.addresses.length).toBeGreaterThan(0);
+    // It says addresses of other interfaces than loopback alone, of which there may be none.
+    const others = Object.values(networkInterfaces())
+      .flat()
+      .filter((one) => one?.internal === false);
+    if (others.length > 0) expect(found?.service.addresses.length).toBeGreaterThan(0);
     expect(troubles).toEqual([]);
     expect(took).toBeLessThan(4_000);
   } finally {

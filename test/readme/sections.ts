@@ -5,6 +5,7 @@ import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import { capabilities, type Facts, type Key, keys, type Platform } from "../../src/platforms/platform.ts";
 import { roku } from "../../src/platforms/roku/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
+import { proofs, targets, threats } from "../security/promises.ts";
 import { root } from "../support/sources.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
@@ -109,13 +110,29 @@ function keysOf(platform: Platform, devices: readonly Example[]): string {
   return table([["has them", "keys"], ...sorted.map(([who, had]) => [who, had.map((key) => `\`${key}\``).join(" ")])]);
 }
 
-export const sections: readonly Section[] = examples.flatMap(({ platform, devices }) => {
+function promisesOf(promises: Readonly<Record<string, string>>): string {
+  const named = proofs();
+  const tests = (id: string) =>
+    (named.get(id) ?? ["–"]).map((file) => (file === "–" ? file : `\`${file}\``)).join("<br>");
+  return table([
+    ["", "what is tried, and what must hold", "proofs"],
+    ...Object.entries(promises).map(([id, what]) => [id, what, tests(id)]),
+  ]);
+}
+
+const ofPlatforms: readonly Section[] = examples.flatMap(({ platform, devices }) => {
   const page = `src/platforms/${platform.name}/README.md`;
   return [
     { page, name: "capabilities", text: () => capabilitiesOf(platform, devices) },
     { page, name: "keys", text: () => keysOf(platform, devices) },
   ];
 });
+
+export const sections: readonly Section[] = [
+  ...ofPlatforms,
+  { page: "test/security/README.md", name: "threats", text: () => promisesOf(threats) },
+  { page: "test/security/README.md", name: "targets", text: () => promisesOf(targets) },
+];
 
 /** Every page that is written by hand, from the top of the project. */
 export const pages = [".", "src", "test", ".github"].flatMap((folder) =>

@@ -2,6 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../support/sources.ts";
+import { filesOfAPress, purposeOf } from "./press.ts";
 import { pageText, sections, withSection } from "./sections.ts";
 
-for (const { page, name, text } of sections) writeFileSync(join(root, page), withSection(pageText(page), name, text()));
+const tour = (await filesOfAPress()).map((path, at) => `${at + 1}. \`${path}\`: ${purposeOf(path)}`).join("\n");
+for (const { page, name, text } of [...sections, { page: "src/README.md", name: "tour", text: () => tour }])
+  writeFileSync(join(root, page), withSection(pageText(page), name, text()));

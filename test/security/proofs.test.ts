@@ -1,17 +1,13 @@
 /** Each threat and each target of reliability of SECURITY.md stands at the head of a test's title. */
 import { expect, test } from "bun:test";
-import { sourcesIn } from "../support/sources.ts";
+import { promised, proofs, targets, threats } from "./promises.ts";
 
 const numbered = (letter: string, count: number) => Array.from({ length: count }, (_, at) => `${letter}${at + 1}`);
-/** T33 is of the streams and the page, which come later. */
-const promised = [...numbered("T", 35).filter((id) => id !== "T33"), ...numbered("R", 20)];
 
 test("each threat and each target has a test that names it", () => {
-  const named = new Set(
-    sourcesIn("test")
-      .filter(({ path }) => /\.(test|slow)\.ts$/.test(path))
-      .flatMap(({ code }) => [...code.matchAll(/["`]((?:[TR]\d{1,2} )+)/g)])
-      .flatMap(([, ids = ""]) => ids.trim().split(" ")),
-  );
+  expect(Object.keys(threats)).toEqual(numbered("T", 35));
+  expect(Object.keys(targets)).toEqual(numbered("R", 20));
+  const named = proofs();
   expect(promised.filter((id) => !named.has(id))).toEqual([]);
+  expect([...named.keys()].filter((id) => !Object.hasOwn({ ...threats, ...targets }, id))).toEqual([]);
 });

@@ -32,9 +32,9 @@ const rename = async (name: string) => {
 
 const bodies: Readonly<Record<string, string>> = {
   changeDevice: '{"name":"fine"}',
-  launch: '{"app":"netflix"}',
-  key: '{"key":"info"}',
-  sequence: '{"keys":["info"]}',
+  launchApp: '{"app":"netflix"}',
+  pressKey: '{"key":"info"}',
+  pressKeys: '{"keys":["info"]}',
 };
 const routes = Object.entries(operations)
   .filter(([, operation]) => operation.path.includes(":id"))

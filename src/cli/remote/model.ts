@@ -1,7 +1,8 @@
 /** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
 import type { App, Device, State } from "../../api/operations.ts";
+import { printable } from "../../system/log.ts";
 import type { Failure } from "../failure.ts";
-import type { Input } from "./input.ts";
+import type { Input } from "./terminal.ts";
 
 export interface Model {
   readonly devices: readonly Device[];
@@ -107,4 +108,253 @@ function inOrder(wanted: string, name: string): boolean {
     if (from === 0) return false;
   }
   return true;
+}
+
+/** Which key of the terminal presses which key of the set, and where each is drawn: one table that everything reads. */
+
+export interface Binding {
+  /** As the input names it. */
+  readonly input: string;
+  /** The key of the set. */
+  readonly key: string;
+  /** What it is called on the screen. */
+  readonly cap: string;
+  readonly word: string;
+}
+
+export const bindings: readonly Binding[] = [
+  { input: "up", key: "up", cap: "↑", word: "" },
+  { input: "left", key: "left", cap: "←", word: "" },
+  { input: "enter", key: "select", cap: "Enter", word: "" },
+  { input: "right", key: "right", cap: "→", word: "" },
+  { input: "down", key: "down", cap: "↓", word: "" },
+  { input: "backspace", key: "back", cap: "Bksp", word: "back" },
+  { input: "h", key: "home", cap: "h", word: "home" },
+  { input: " ", key: "play-pause", cap: "Space", word: "play/pause" },
+  { input: "r", key: "rewind", cap: "r", word: "rewind" },
+  { input: "f", key: "fast-forward", cap: "f", word: "forward" },
+  { input: "+", key: "volume-up", cap: "+", word: "louder" },
+  { input: "-", key: "volume-down", cap: "-", word: "softer" },
+  { input: "m", key: "mute", cap: "m", word: "mute" },
+  { input: "i", key: "info", cap: "i", word: "info" },
+  { input: "o", key: "options", cap: "o", word: "options" },
+  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up" },
+  { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down" },
+  { input: "p", key: "power", cap: "p", word: "power" },
+];
+
+/** Other inputs that mean the same. */
+const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace" };
+
+export function bindingOf(input: string): Binding | undefined {
+  const meant = synonyms[input] ?? input;
+  return bindings.find((one) => one.input === meant);
+}
+
+/** What the remote itself does. */
+export const commands: readonly { readonly cap: string; readonly word: string }[] = [
+  { cap: "/", word: "apps" },
+  { cap: "t", word: "text" },
+  { cap: "Tab", word: "next set" },
+  { cap: "?", word: "help" },
+  { cap: "q", word: "quit" },
+];
+
+export function update(model: Model, event: Event): Step {
+  switch (event.name) {
+    case "input":
+      return updateInput(model, event.input);
+    case "devices":
+      return takeDevices(model, event.devices);
+    case "state": {
+      const devices = model.devices.map((one) => (one.id === event.id ? event.device : one));
+      const seen = event.id === model.current ? { state: event.state } : model.seen;
+      return still({ ...found(model), devices, seen });
+    }
+    case "stateless":
+      return event.id === model.current ? still({ ...found(model), seen: { failure: event.failure } }) : still(model);
+    case "apps":
+      return still({ ...hushed(model), apps: { ...model.apps, [event.id]: event.apps } });
+    case "done":
+      return still(event.id === model.current ? hushed(model) : model);
+    case "failed":
+      return fail(model, event);
+    case "dropped": {
+      const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
+      return still({ ...model, notice: { text, loud: true } });
+    }
+    case "lost":
+      // A list that was asked for does not come any more.
+      return still({ ...model, lost: true, mode: model.mode.name === "apps" ? { name: "keys" } : model.mode });
+    case "unlit":
+      return still({ ...model, lit: null });
+    case "hushed":
+      return still({ ...model, notice: null });
+  }
+}
+
+export function still(model: Model): Step {
+  return { model, effects: [] };
+}
+
+function found(model: Model): Model {
+  return model.lost ? { ...model, lost: false } : model;
+}
+
+function hushed(model: Model): Model {
+  return model.notice === null ? model : { ...model, notice: null };
+}
+
+function takeDevices(model: Model, devices: Model["devices"]): Step {
+  const kept = devices.some((one) => one.id === model.current);
+  if (kept) return still({ ...found(model), devices });
+  const current = devices[0]?.id ?? null;
+  const mode = { name: "keys" } as const;
+  return {
+    model: { ...found(model), devices, current, seen: null, mode },
+    effects: current === null ? [] : [{ name: "look" }],
+  };
+}
+
+function fail(model: Model, { id, what, failure }: { id: string; what: string; failure: Failure }): Step {
+  const absent =
+    failure.code === "unsupported_key" ? { ...model.absent, [id]: withKey(model.absent[id], what) } : model.absent;
+  // A list that did not come leaves nothing to pick from.
+  const mode = what === "list" ? ({ name: "keys" } as const) : model.mode;
+  return still({ ...model, absent, mode, notice: noticeOf(failure) });
+}
+
+function withKey(keys: readonly string[] = [], key: string): readonly string[] {
+  return keys.includes(key) ? keys : [...keys, key];
+}
+
+function noticeOf({ code, message, hint }: Failure): Model["notice"] {
+  // The keys that it has are drawn already.
+  const said = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
+  return { text: printable(message), ...said, loud: true };
+}
+
+function nameOf(model: Model, id: string): string {
+  return printable(model.devices.find((one) => one.id === id)?.name ?? deviceOf(model)?.name ?? "it");
+}
+
+const maxText = 1_024;
+const pageRows = 8;
+
+export function updateInput(model: Model, input: Input): Step {
+  if ("paste" in input) return paste(model, input.paste);
+  const { key } = input;
+  if (key === "ctrl-c") return { model, effects: [{ name: "quit" }] };
+  if (key === "ctrl-z") return { model, effects: [{ name: "suspend" }] };
+  if (key === "ctrl-l") return { model, effects: [{ name: "redraw" }] };
+  switch (model.mode.name) {
+    case "keys":
+      return inKeys(model, key);
+    case "help":
+      return stay({ ...model, mode: { name: "keys" } });
+    case "text":
+      return inText(model, model.mode, key);
+    case "apps":
+      return inApps(model, model.mode, key);
+  }
+}
+
+function stay(model: Model): Step {
+  return { model, effects: [] };
+}
+
+function leave(model: Model, ...effects: Effect[]): Step {
+  return { model: { ...model, mode: { name: "keys" } }, effects };
+}
+
+/** Pasting writes where one writes, and presses nothing anywhere else. */
+function paste(model: Model, text: string): Step {
+  const { mode } = model;
+  const line = text.replace(/[\r\n\t]+/g, " ").replace(/[\p{Cc}\p{Cs}]/gu, "");
+  if (mode.name === "text") return stay({ ...model, mode: { ...mode, text: limited(mode.text + line) } });
+  if (mode.name === "apps") return stay({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
+  return stay(model);
+}
+
+function inKeys(model: Model, key: string): Step {
+  if (key === "q" || key === "escape") return { model, effects: [{ name: "quit" }] };
+  if (key === "?") return stay({ ...model, mode: { name: "help" } });
+  if (key === "tab") return turn(model, 1);
+  if (key === "shift-tab") return turn(model, -1);
+  const { current } = model;
+  if (current === null) return stay(model);
+  if (key === "t") return stay({ ...model, notice: null, mode: { name: "text", text: "" } });
+  if (key === "/") return openApps(model, current);
+  return press(model, current, key);
+}
+
+function press(model: Model, id: string, input: string): Step {
+  const binding = bindingOf(input);
+  if (!binding) return stay(model);
+  const wakes =
+    binding.key === "power" && isAsleep(model) && deviceOf(model)?.capabilities.includes("power_on") === true;
+  const key = wakes ? "power-on" : binding.key;
+  const notice = wakes ? { text: "turning it on …", loud: false } : model.notice;
+  return { model: { ...model, lit: binding.input, notice }, effects: [{ name: "press", id, key }] };
+}
+
+function openApps(model: Model, id: string): Step {
+  return {
+    model: { ...model, notice: null, mode: { name: "apps", filter: "", at: 0 } },
+    effects: [{ name: "list", id }],
+  };
+}
+
+/** The next set, or the one before; a single one stays. */
+function turn(model: Model, by: number): Step {
+  const { devices } = model;
+  const at = devices.findIndex((one) => one.id === model.current);
+  const next = devices[(at + by + devices.length) % devices.length];
+  if (!next || next.id === model.current)
+    return stay({ ...model, notice: { text: "no other set is known", loud: false } });
+  return { model: { ...model, current: next.id, seen: null, notice: null, lit: null }, effects: [{ name: "look" }] };
+}
+
+function inText(model: Model, mode: Mode & { name: "text" }, key: string): Step {
+  if (key === "escape") return leave(model);
+  if (key === "enter") {
+    const { current } = model;
+    return mode.text === "" || current === null
+      ? leave(model)
+      : leave(model, { name: "press", id: current, key: `literal:${mode.text}` });
+  }
+  const text = edited(mode.text, key);
+  return text === null ? stay(model) : stay({ ...model, mode: { ...mode, text } });
+}
+
+function inApps(model: Model, mode: Mode & { name: "apps" }, key: string): Step {
+  if (key === "escape") return leave(model);
+  const shown = appsShown(model, mode.filter);
+  if (key === "enter") {
+    const app = shown[mode.at];
+    if (!app || model.current === null) return stay(model);
+    const notice = { text: `launching ${app.name} …`, loud: false };
+    return leave({ ...model, notice }, { name: "launch", id: model.current, app: app.platform_id });
+  }
+  const moved = { up: -1, down: 1, "shift-tab": -1, tab: 1, "page-up": -pageRows, "page-down": pageRows }[key];
+  if (moved !== undefined) {
+    const at = Math.max(0, Math.min(shown.length - 1, mode.at + moved));
+    return stay({ ...model, mode: { ...mode, at } });
+  }
+  if (key === "home" || key === "end")
+    return stay({ ...model, mode: { ...mode, at: key === "home" ? 0 : Math.max(0, shown.length - 1) } });
+  const filter = edited(mode.filter, key);
+  return filter === null ? stay(model) : stay({ ...model, mode: { ...mode, filter, at: 0 } });
+}
+
+/** The text after a key, or `null` when the key does not write. */
+function edited(text: string, key: string): string | null {
+  if (key === "backspace") return [...text].slice(0, -1).join("");
+  if (key === "ctrl-u") return "";
+  if (key === "ctrl-w") return text.replace(/\S*\s*$/u, "");
+  return [...key].length === 1 ? limited(text + key) : null;
+}
+
+function limited(text: string): string {
+  return [...text].slice(0, maxText).join("");
 }

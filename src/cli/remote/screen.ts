@@ -1,14 +1,10 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
 import type { Device } from "../../api/operations.ts";
 import { printable } from "../../system/log.ts";
+import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
-import { columnsOf, wrap } from "../print.ts";
-import { doing } from "../state.ts";
-import { shortTime } from "../words.ts";
-import { bindings, commands } from "./bindings.ts";
-import { drawing, drawingHeight, drawingWidth, listing } from "./drawing.ts";
-import { type Line, type Looks, painted, piece, spread } from "./line.ts";
-import { appsShown, deviceOf, type Model } from "./model.ts";
+import { columnsOf, cut, shortTime, wrap } from "../print.ts";
+import { appsShown, type Binding, bindings, commands, deviceOf, isAsleep, type Model } from "./model.ts";
 
 export interface View extends Looks {
   readonly columns: number;
@@ -57,8 +53,8 @@ function seenLine(model: Model, device: Device, now: Date): Line {
     return [piece(`does not answer${last}${turnsOn}`, "warn")];
   }
   const { power } = seen.state;
-  const word = { on: "on", standby: "in standby", off: "off", unknown: "answers" }[power];
-  const parts = [word, ...doing(seen.state)].filter((part) => part !== "");
+  const word = powerWords[power];
+  const parts = [word, ...activity(seen.state)].filter((part) => part !== "");
   const asleep = power === "off" || power === "standby";
   const line = [piece(parts.join(" · ") + (asleep ? turnsOn : ""), asleep ? "warn" : "plain")];
   return device.access === "limited" ? [...line, piece(" · limited: keys are refused", "warn")] : line;
@@ -148,4 +144,183 @@ function help(width: number, room: number): Line[] {
       return [piece(entry.cap, "bold"), piece(pad + entry.word.padEnd(cell - 8))];
     }),
   );
+}
+
+/** Row and column of each key, by its input; both channel keys are drawn as one. */
+const places: Readonly<Record<string, readonly [row: number, column: number]>> = {
+  p: [0, 2],
+  h: [0, 36],
+  up: [2, 21],
+  left: [3, 15],
+  enter: [3, 19],
+  right: [3, 27],
+  down: [4, 21],
+  backspace: [3, 2],
+  "+": [2, 34],
+  "-": [3, 34],
+  m: [4, 34],
+  i: [6, 2],
+  "page-up": [6, 15],
+  o: [6, 34],
+  r: [7, 2],
+  " ": [7, 14],
+  f: [7, 34],
+};
+const inner = 45;
+const rows = 8;
+
+export const drawingWidth = inner + 2;
+export const drawingHeight = rows + 2;
+
+/** The remote in its frame. */
+export function drawing(model: Model): Line[] {
+  const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, row)));
+  const edge = "─".repeat(inner);
+  return [[piece(`╭${edge}╮`, "faint")], ...body, [piece(`╰${edge}╯`, "faint")]];
+}
+
+function frame(line: Line): Line {
+  const rest = piece(" ".repeat(Math.max(0, inner - widthOf(line))));
+  return [piece("│", "faint"), ...line, rest, piece("│", "faint")];
+}
+
+function drawRow(model: Model, row: number): Line {
+  const line: Piece[] = [];
+  const here = present(model).filter(({ input }) => places[input]?.[0] === row);
+  for (const binding of here.sort((one, other) => columnOf(one) - columnOf(other))) {
+    const gap = columnOf(binding) - widthOf(line);
+    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, binding));
+  }
+  return line;
+}
+
+function columnOf({ input }: Binding): number {
+  return places[input]?.[1] ?? 0;
+}
+
+/** The keys one after another, the most used first, in lines of at most that width. */
+export function listing(model: Model, width: number): Line[] {
+  const lines: Piece[][] = [[]];
+  for (const item of items(model)) {
+    const line = lines.at(-1) ?? [];
+    const gap = line.length === 0 ? 0 : 2;
+    if (widthOf(line) + gap + widthOf(item) <= width) line.push(piece(" ".repeat(gap)), ...item);
+    else lines.push([...item]);
+  }
+  return lines;
+}
+
+function items(model: Model): Line[] {
+  const all = present(model);
+  const arrows = all.filter(({ word, input }) => word === "" && input !== "enter");
+  const one = (input: string) => all.filter((binding) => binding.input === input);
+  const rest = all.filter(({ word }) => word !== "");
+  const labelled = (input: string, word: string): Line[] =>
+    one(input).map((binding) => [...draw(model, binding), piece(` ${word}`, styleOf(model, binding))]);
+  return [
+    ...(arrows.length > 0 ? [arrows.flatMap((binding) => draw(model, binding))] : []),
+    ...labelled("enter", "select"),
+    ...rest.map((binding) => draw(model, binding)),
+  ];
+}
+
+/** The keys that are there on this set: all but those that it has said it lacks. */
+function present(model: Model): Binding[] {
+  const absent = model.absent[model.current ?? ""] ?? [];
+  const channels = deviceOf(model)?.kind === "tv";
+  const shown = bindings.filter(({ key }) => !absent.includes(key) && (channels || !key.startsWith("channel")));
+  const both = shown.filter(({ key }) => key.startsWith("channel")).length === 2;
+  return shown
+    .filter(({ key }) => !(both && key === "channel-down"))
+    .map((one) => (both && one.key === "channel-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
+}
+
+function draw(model: Model, binding: Binding): Line {
+  const { cap, word, input } = binding;
+  const style = styleOf(model, binding);
+  const pressed = model.lit === input || (model.lit === "page-down" && input === "page-up");
+  const key = piece(cap, pressed ? "pressed" : style === "plain" ? "bold" : style);
+  return word === "" ? [key] : [key, piece(` ${word}`, style)];
+}
+
+/** Faint: refused by its settings, or asleep and deaf to all but power. */
+function styleOf(model: Model, { key }: Binding): Style {
+  const refused = deviceOf(model)?.capabilities.includes("keys") !== true;
+  const deaf = model.lost || refused || (isAsleep(model) && key !== "power");
+  return deaf ? "faint" : "plain";
+}
+
+export type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";
+
+export interface Piece {
+  readonly text: string;
+  readonly style: Style;
+}
+
+export type Line = readonly Piece[];
+
+/** What the terminal can show. */
+export interface Looks {
+  readonly colour: boolean;
+  /** Whether it shows more than ASCII. */
+  readonly unicode: boolean;
+}
+
+/** A piece of text. Whatever a device sent loses here what a terminal would obey. */
+export function piece(text: string, style: Style = "plain"): Piece {
+  return { text: printable(text), style };
+}
+
+export function widthOf(line: Line): number {
+  return line.reduce((sum, one) => sum + columnsOf(one.text), 0);
+}
+
+/** The line, its end replaced by an ellipsis where it is wider than that. */
+export function cutLine(line: Line, width: number): Line {
+  if (widthOf(line) <= width) return line;
+  const kept: Piece[] = [];
+  let left = width;
+  for (const one of line) {
+    const columns = columnsOf(one.text);
+    if (columns >= left) {
+      // With something more behind it, so that its end gives way to the ellipsis.
+      if (left > 0) kept.push({ ...one, text: cut(`${one.text} `, left) });
+      break;
+    }
+    kept.push(one);
+    left -= columns;
+  }
+  return kept;
+}
+
+/** One line with something at its right end, if there is room for both. */
+export function spread(left: Line, right: Line, width: number): Line {
+  const gap = width - widthOf(left) - widthOf(right);
+  return gap < 2 ? left : [...left, piece(" ".repeat(gap)), ...right];
+}
+
+/** Not colour: these hold without it too. */
+const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
+const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
+
+const ascii: Readonly<Record<string, string>> = {
+  ...{ "↑": "^", "↓": "v", "←": "<", "→": ">", "·": "-", "…": "~", "─": "-", "│": "|" },
+  ...{ "╭": "+", "╮": "+", "╰": "+", "╯": "+", "▸": ">" },
+};
+
+/** As wide as the character is: what is aligned stays so. */
+function inAscii(character: string): string {
+  return ascii[character] ?? "?".repeat(columnsOf(character));
+}
+
+/** The line as it is written, of at most that width. */
+export function painted(line: Line, width: number, { colour, unicode }: Looks): string {
+  return cutLine(line, width)
+    .map(({ text, style }) => {
+      const shown = unicode ? text : text.replace(/[^\x20-\x7e]/gu, inAscii);
+      const code = attributes[style] ?? (colour ? colours[style] : undefined);
+      return code === undefined || shown === "" ? shown : `\x1b[${code}m${shown}\x1b[0m`;
+    })
+    .join("")
+    .trimEnd();
 }

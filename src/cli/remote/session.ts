@@ -1,12 +1,68 @@
-/** The remote at work: joins the terminal, the model and the daemon. */
-import { notRunning } from "../ask.ts";
-import type { Failure } from "../failure.ts";
-import type { Input } from "./input.ts";
-import type { Link } from "./link.ts";
-import { type Effect, type Event, isAsleep, type Model } from "./model.ts";
-import { Presses } from "./presses.ts";
-import { update } from "./update.ts";
-import { type Glimpse, Watch } from "./watch.ts";
+/** `zapd remote`: a remote that fills the terminal. */
+import { exits } from "../../api/errors.ts";
+import type { Device, KeyOrText } from "../../api/operations.ts";
+import { ask, call, notRunning } from "../client.ts";
+import type { Context } from "../context.ts";
+import { CommandError, type Failure } from "../failure.ts";
+import { begin, type Effect, type Event, isAsleep, type Model, update } from "./model.ts";
+import { render } from "./screen.ts";
+import { type Input, Terminal } from "./terminal.ts";
+
+export async function remote(context: Context): Promise<number> {
+  if (!Terminal.isThere)
+    throw new CommandError(
+      "the remote needs a terminal to fill, and here is none",
+      exits.usage,
+      "For scripts there are `zapd key`, `zapd keys` and `zapd launch`",
+    );
+  // Before the screen is taken: a daemon that does not run, or a name that is none, is said as everywhere.
+  const { data: devices } = await call(context, "listDevices", {});
+  const current = await chosen(context, devices);
+
+  const terminal = new Terminal();
+  const looks = { colour: context.colour, unicode: showsUnicode(process.env, process.platform) };
+  const show = () => terminal.show(render(session.model, { ...terminal.size, ...looks, now: new Date() }));
+  const display = {
+    show,
+    redraw() {
+      terminal.clear();
+      show();
+    },
+    suspend: () => terminal.suspend(),
+  };
+  const session = new Session(context, display, begin(devices, current));
+  let status: number = exits.ok;
+  terminal.open({
+    input: (input) => session.input(input),
+    resized: () => session.resized(),
+    resumed: () => session.resumed(),
+    ended(with_) {
+      status = with_;
+      session.quit();
+    },
+  });
+  try {
+    await session.run();
+  } finally {
+    terminal.close();
+  }
+  return status;
+}
+
+/** The set that is named, else the default one, else the first. */
+async function chosen(context: Context, devices: readonly Device[]): Promise<string | null> {
+  const named = context.words[0] ?? context.device;
+  if (named !== "default") return (await call(context, "getDevice", { id: named })).data.id;
+  const asked = await ask(context, "getDevice", { id: named }, 5_000);
+  return asked.ok ? asked.data.id : (devices[0]?.id ?? null);
+}
+
+/** By the locale, as every program decides it. */
+export function showsUnicode(env: Readonly<Record<string, string | undefined>>, platform: string): boolean {
+  const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"];
+  if (!locale) return platform !== "linux";
+  return /utf-?8/i.test(locale);
+}
 
 /** Where the model is shown. */
 export interface Display {
@@ -17,6 +73,11 @@ export interface Display {
   suspend(): void;
 }
 
+/** A daemon that has not answered by then hangs: it gives its devices 30 s at most for one answer. */
+const readTimeoutMs = 10_000;
+/** Turning a set on takes up to 45 s, and a long text longer. */
+const commandTimeoutMs = 60_000;
+const textTimeoutMs = 600_000;
 const litFor = 150;
 const noticeFor = 8_000;
 /** A set needs a moment until its state shows what a key did. */
@@ -25,7 +86,7 @@ const settles = 250;
 const listEvery = 10;
 
 export class Session {
-  readonly #link: Link;
+  readonly #context: Context;
   readonly #display: Display;
   readonly #presses: Presses;
   readonly #watch = new Watch((signal) => this.#look(signal));
@@ -36,12 +97,12 @@ export class Session {
   #unlit: ReturnType<typeof setTimeout> | undefined;
   #hushed: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(link: Link, display: Display, model: Model) {
-    this.#link = link;
+  constructor(context: Context, display: Display, model: Model) {
+    this.#context = context;
     this.#display = display;
     this.#model = model;
     this.#presses = new Presses({
-      send: (id, key) => this.#link.press(id, key),
+      send: (id, key) => this.#press(id, key),
       done: (id, key) => this.#settled(id, key, null),
       failed: (id, key, failure) => this.#settled(id, key, failure),
       dropped: (id, count) => this.dispatch({ name: "dropped", id, count }),
@@ -119,13 +180,13 @@ export class Session {
   async #look(signal: AbortSignal): Promise<Glimpse> {
     const { current, lost } = this.#model;
     if (current === null || lost || this.#looks++ % listEvery === listEvery - 1) {
-      const asked = await this.#link.devices(signal);
+      const asked = await ask(this.#context, "listDevices", { signal }, readTimeoutMs);
       if (!asked.ok) return this.#lose();
       this.dispatch({ name: "devices", devices: asked.data });
     }
     const id = this.#model.current;
     if (id === null) return "asleep";
-    const asked = await this.#link.state(id, signal);
+    const asked = await ask(this.#context, "getState", { id, signal }, readTimeoutMs);
     if (asked.ok) this.dispatch({ name: "state", id, ...asked.data });
     else if (asked.code === notRunning) return this.#lose();
     // Forgotten meanwhile: the list tells which are left.
@@ -146,12 +207,21 @@ export class Session {
     this.#watch.soon(settles);
   }
 
+  /** A key, or `literal:` with a text; answers with what went wrong. */
+  async #press(id: string, key: string): Promise<Failure | null> {
+    const timeoutMs = key.startsWith("literal:") ? textTimeoutMs : commandTimeoutMs;
+    // The daemon knows the keys, and says so of one that is none.
+    const asked = await ask(this.#context, "pressKey", { id, body: { key: key as KeyOrText } }, timeoutMs);
+    return asked.ok ? null : asked;
+  }
+
   async #launch(id: string, app: string): Promise<void> {
-    this.#settled(id, "launch", await this.#link.launch(id, app));
+    const asked = await ask(this.#context, "launchApp", { id, body: { app } }, commandTimeoutMs);
+    this.#settled(id, "launch", asked.ok ? null : asked);
   }
 
   async #list(id: string): Promise<void> {
-    const asked = await this.#link.apps(id);
+    const asked = await ask(this.#context, "listApps", { id }, 2 * readTimeoutMs);
     if (asked.ok) this.dispatch({ name: "apps", id, apps: asked.data.apps });
     else this.#settled(id, "list", asked);
   }
@@ -175,4 +245,164 @@ export class Session {
       this.#display.show(this.#model);
     });
   }
+}
+
+/** A terminal repeats a held key every 30 to 95 ms; nobody taps that fast. */
+const repeatsWithin = 100;
+const maxWaiting = 8;
+const maxAge = 3_000;
+
+export interface PressesDependencies {
+  /** Presses a key; answers with what went wrong. */
+  send(id: string, key: string): Promise<Failure | null>;
+  done(id: string, key: string): void;
+  failed(id: string, key: string, failure: Failure): void;
+  dropped(id: string, count: number): void;
+  now(): number;
+}
+
+interface Lane {
+  waiting: { readonly key: string; readonly at: number }[];
+  sending: boolean;
+  last: { readonly key: string; readonly at: number } | null;
+}
+
+export class Presses {
+  readonly #deps: PressesDependencies;
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(deps: PressesDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Takes a press; it is sent at once when nothing is ahead of it. */
+  press(id: string, key: string): void {
+    const lane = this.#lane(id);
+    const at = this.#deps.now();
+    const repeated = lane.last?.key === key && at - lane.last.at < repeatsWithin;
+    lane.last = { key, at };
+    if (repeated && lane.waiting.length > 0) return;
+    if (lane.waiting.length >= maxWaiting) return this.#deps.dropped(id, 1);
+    lane.waiting.push({ key, at });
+    if (!lane.sending) void this.#drain(id, lane);
+  }
+
+  /** Forgets what has not been sent. */
+  clear(): void {
+    for (const lane of this.#lanes.values()) lane.waiting = [];
+  }
+
+  async #drain(id: string, lane: Lane): Promise<void> {
+    lane.sending = true;
+    for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
+      if (this.#deps.now() - next.at > maxAge) {
+        this.#deps.dropped(id, 1 + lane.waiting.length);
+        lane.waiting = [];
+        break;
+      }
+      const failure = await this.#deps.send(id, next.key);
+      if (!failure) {
+        this.#deps.done(id, next.key);
+        continue;
+      }
+      // What waited was meant to follow this one.
+      if (failure.code !== "unsupported_key") lane.waiting = [];
+      this.#deps.failed(id, next.key, failure);
+    }
+    lane.sending = false;
+  }
+
+  #lane(id: string): Lane {
+    const known = this.#lanes.get(id);
+    if (known) return known;
+    const lane: Lane = { waiting: [], sending: false, last: null };
+    this.#lanes.set(id, lane);
+    return lane;
+  }
+}
+
+/** Looks at the current set about every second: never two looks at once, and seldom while it is off or the daemon gone. */
+
+const usualPause = 1_000;
+const longestPause = 15_000;
+const longestReconnect = 4_000;
+
+/** What a look found: how soon the next is worth it. */
+export type Glimpse = "awake" | "asleep" | "lost";
+
+export class Watch {
+  readonly #look: (signal: AbortSignal) => Promise<Glimpse>;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #looking: AbortController | undefined;
+  /** Asked for while one was under way. */
+  #again: number | null = null;
+  #stopped = true;
+  /** Looks in a row that were not worth it. */
+  #idle = 0;
+
+  constructor(look: (signal: AbortSignal) => Promise<Glimpse>) {
+    this.#look = look;
+  }
+
+  start(): void {
+    this.#stopped = false;
+    this.anew();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#drop();
+  }
+
+  /** Drops the look that is under way, and looks at once: something else is to be seen now. */
+  anew(): void {
+    this.#drop();
+    this.soon(0);
+  }
+
+  /** Looks after that many milliseconds, and from then on at the usual pace. */
+  soon(ms: number): void {
+    this.#idle = 0;
+    if (this.#stopped) return;
+    if (this.#looking) this.#again = Math.min(ms, this.#again ?? ms);
+    else this.#schedule(ms);
+  }
+
+  #drop(): void {
+    clearTimeout(this.#timer);
+    this.#looking?.abort();
+    this.#looking = undefined;
+    this.#again = null;
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#run(), ms);
+  }
+
+  async #run(): Promise<void> {
+    const looking = new AbortController();
+    this.#looking = looking;
+    const glimpse = await this.#look(looking.signal).catch((error: unknown): Glimpse => {
+      if (looking.signal.aborted) return "lost";
+      throw error;
+    });
+    if (looking.signal.aborted) return;
+    this.#looking = undefined;
+    const again = this.#again;
+    this.#again = null;
+    this.#schedule(again ?? this.#pause(glimpse));
+  }
+
+  #pause(glimpse: Glimpse): number {
+    this.#idle = glimpse === "awake" ? 0 : this.#idle + 1;
+    return pauseAfter(glimpse, this.#idle);
+  }
+}
+
+/** Milliseconds to the next look, after so many in a row that found nothing awake. */
+export function pauseAfter(glimpse: Glimpse, idle: number): number {
+  if (glimpse === "awake") return usualPause;
+  const grown = 2 ** Math.min(idle, 10);
+  return glimpse === "lost" ? Math.min(longestReconnect, 250 * grown) : Math.min(longestPause, usualPause * grown);
 }

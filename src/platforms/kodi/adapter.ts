@@ -1,7 +1,5 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
-import { ZapdError } from "../../api/errors.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type {
   Capability,
@@ -144,8 +142,8 @@ async function powerOn(
       return true;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof Elsewhere) throw error;
-      refusal = error instanceof Ended ? error : null;
+      if (failedBy(error, "wrong_device")) throw error;
+      refusal = failedBy(error, "refused") ? error : null;
       return error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven");
     }
   };

@@ -1,11 +1,9 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
-import { Ended } from "../../transport/ended.ts";
+import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
-import { Link } from "../../transport/session.ts";
-import { isRefused } from "../../transport/socket.ts";
+import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -16,14 +14,22 @@ import { KodiSession } from "./session.ts";
 
 /** A Kodi without push is not asked for it with every call. */
 const pushAgainAfter = 60_000;
+/** One that has no socket is not asked for it with every new connection. */
+const socketAgainAfter = 5_000;
 /** It goes on answering for a moment after it said that it ends: what it says then is not news. */
 const leavesWithin = 3_000;
-/** Who announces nothing is not asked for its announcement with each new connection. */
-const silenceHolds = 60_000;
+/** What was heard right before a login went out holds for the proof that follows on the connection that it opened. */
+const heardHolds = 1_000;
+/** While it is silent, what needs no login goes over its socket, and does not wait for its announcement each time. */
+const socketFirst = 30_000;
 const usualSocket = 9_090;
+const askedFor = 3_000;
+const typingMethod = "Input.SendText";
 const nameLabel = "System.FriendlyName";
 const macLabel = "Network.MacAddress";
 /** It is busy with finding it out when it is asked for the first time, and now and then for long (7.2). */
+const macAgainEvery = 100;
+const macAgainRounds = 4;
 const macEvery = 2_000;
 const macRounds = 15;
 /** By cable and by radio, and what it had before. */
@@ -38,13 +44,15 @@ export class KodiDevice {
   /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
   asleep = false;
   readonly #http: HttpRpc | null;
-  readonly #link: Link<KodiSession>;
+  readonly #link: ReconnectingSession<KodiSession>;
   /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
   readonly #socket: number | null;
   /** The session that was open when it was last seen who announces itself here. */
   #vouchedBy: KodiSession | undefined;
-  #silentUntil = Number.NEGATIVE_INFINITY;
-  #noSocketUntil = Number.NEGATIVE_INFINITY;
+  /** When its announcement was last heard before a login, and when it was last asked for in vain. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #silentAt = Number.NEGATIVE_INFINITY;
+  #noSocketAt = Number.NEGATIVE_INFINITY;
   #noPushUntil = Number.NEGATIVE_INFINITY;
   #leavingUntil = Number.NEGATIVE_INFINITY;
   #askedMac = false;
@@ -62,7 +70,7 @@ export class KodiDevice {
     this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
     const announced = Number(traits["socket"]);
     this.#socket = overHttp ? (ports["websocket"] ?? (announced > 0 ? announced : null)) : port;
-    this.#link = new Link<KodiSession>({
+    this.#link = new ReconnectingSession<KodiSession>({
       debug: (message) => surroundings.debug(`${host}: ${message}`),
       onEnd: () => {
         this.pushed.forget();
@@ -77,6 +85,8 @@ export class KodiDevice {
           if (overHttp) await this.#refuseNeighbour(ask, signal);
           session.follow((method, data) => this.#told(session, method, data), ended);
           await this.#prove(ask);
+          // Whoever was there before, and said nothing, is not there any more.
+          this.#unvouched();
           return session;
         } catch (error) {
           session.close();
@@ -107,6 +117,9 @@ export class KodiDevice {
 
   /** A command, after which nothing is true any more that was said before. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
+    // Typed text is as secret as a login, of one that is let in with a login.
+    const isSecret = method === typingMethod && this.#surroundings.credentials.readAnyway() !== null;
+    if (isSecret) await this.vouch(signal);
     this.pushed.commanded();
     try {
       const http = this.#http;
@@ -114,6 +127,7 @@ export class KodiDevice {
       return await this.#orOverSocket(
         () => http.command(method, params, signal),
         async () => (await this.#session(signal, true)).call(method, params, signal),
+        isSecret,
       );
     } finally {
       this.pushed.commanded();
@@ -155,23 +169,32 @@ export class KodiDevice {
 
   async #session(signal: AbortSignal, eager = false): Promise<KodiSession> {
     try {
-      return await this.#link.use(signal, { eager });
+      return await this.#link.use(deadline(this.#surroundings.requestTimeout(), signal), { eager });
     } catch (error) {
       throw this.toldOf(error);
     }
   }
 
-  /** The socket asks for no login: it serves a Kodi that must not be sent one now, or whose web server was switched off. */
-  async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>): Promise<T> {
+  /**
+   * The socket asks for no login: it serves a Kodi that must not be sent one now, or whose web server is off or only
+   * starting. Typed text is as secret as a login.
+   */
+  async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret = false): Promise<T> {
+    this.#refuseLeaving();
+    const since = performance.now();
+    const isSilent = since - this.#silentAt < socketFirst;
+    if (isSilent && this.isFollowed && !isSecret) return overSocket();
     try {
       return await this.#noting(overHttp);
     } catch (error) {
-      if (error instanceof ZapdError && error.code === "device_unproven")
-        return overSocket().catch((other: unknown) => {
-          throw other instanceof Elsewhere ? other : error;
-        });
-      if (isRefused(error) && this.isFollowed) return overSocket();
-      throw this.toldOf(error);
+      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      const mayHave = isUnproven || (failedBy(error, "refused") && (this.isFollowed || this.#socket !== null));
+      const hasNone = !this.isFollowed && this.#noSocketAt > since;
+      if (!mayHave || hasNone || (isSecret && !this.#isVouched)) throw this.toldOf(error);
+      return overSocket().catch((other: unknown) => {
+        if (failedBy(other, "wrong_device")) throw other;
+        throw this.toldOf(error);
+      });
     }
   }
 
@@ -186,12 +209,16 @@ export class KodiDevice {
     this.pushed.take(method, data);
   }
 
+  /** One that said that it goes is not asked anything for a while. */
+  #refuseLeaving(): void {
+    if (performance.now() >= this.#leavingUntil) return;
+    if (!this.asleep) throw this.#ended("has just ended, as it said");
+    const hint = this.#awakeHint;
+    throw new DeviceError("device_unreachable", "is on its way off", { phase: "connect", reason: "closed", hint });
+  }
+
   /** What a refusal or a login says of the access goes into the registry. */
   async #noting<T>(work: () => Promise<T>): Promise<T> {
-    if (performance.now() < this.#leavingUntil) {
-      if (!this.asleep) throw this.#ended("has just ended, as it said");
-      throw new ZapdError("device_unreachable", "is on its way off", { hint: this.#awakeHint });
-    }
     try {
       const result = await work();
       this.asleep = false;
@@ -200,7 +227,8 @@ export class KodiDevice {
     } catch (error) {
       if (error instanceof AsksLogin && this.target.access !== "unpaired")
         this.#surroundings.learned({ access: "unpaired" });
-      if (!(error instanceof AsksLogin)) this.#unvouched();
+      const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
+      if (!(error instanceof AsksLogin || isUnproven)) this.#unvouched();
       throw error;
     }
   }
@@ -208,27 +236,29 @@ export class KodiDevice {
   /** Who is there may be another by now. */
   #unvouched(): void {
     this.#vouchedBy = undefined;
-    this.#silentUntil = Number.NEGATIVE_INFINITY;
+    this.#heardAt = Number.NEGATIVE_INFINITY;
+    this.#silentAt = Number.NEGATIVE_INFINITY;
+    this.#noSocketAt = Number.NEGATIVE_INFINITY;
   }
 
   /** A failure in words that are true of this one: what it can be woken by, and whether it has ended. */
   toldOf(error: unknown): unknown {
-    if (isRefused(error)) {
+    if (failedBy(error, "refused")) {
       this.pushed.forget();
       this.#surroundings.heard("off");
       const { host, port } = this.target;
       return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
-    if (!(error instanceof ZapdError) || error instanceof Elsewhere || error instanceof Ended) return error;
+    if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) return error;
     if (error.code !== "device_unreachable" && error.code !== "device_timeout") return error;
-    return new ZapdError(error.code, error.message, { hint: this.#awakeHint, cause: error.cause });
+    return error.reworded(error.message, { hint: this.#awakeHint });
   }
 
   /** It does not run, though its machine answers. */
-  #ended(problem: string): Ended {
+  #ended(problem: string): DeviceError {
     const hint =
       "Start Kodi there, with Settings > Services > Control > Allow remote control via HTTP turned on; or look where it has gone: zapd discover";
-    return new Ended(problem, hint);
+    return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
   get #awakeHint(): string {
@@ -246,27 +276,48 @@ export class KodiDevice {
 
   /**
    * Before a login goes out: who is there, as far as that can be seen without one (SECURITY.md 2.4): by its socket, which
-   * asks for none, and by the id that it announces. Fails when that is another Kodi.
+   * asks for none, and by the id that it announces. Fails when that is another Kodi, and with `device_unproven` when one
+   * that is known by its announcement is not heard, though it was asked several times.
    */
   async vouch(signal: AbortSignal): Promise<void> {
     const { target } = this;
-    const session = await this.#withoutLogin(signal);
-    if (!isUuid(target.identity) || (session && session === this.#vouchedBy)) return;
-    if (performance.now() < this.#silentUntil) return;
-    const isHere = ({ port }: MdnsService) => port === target.port;
-    const service = await this.#surroundings.announced(httpType, target.host, isHere, signal);
-    if (service && (uuidOf(service.txt) ?? target.identity) !== target.identity) throw new Elsewhere(target.host);
-    if (!service) this.#silentUntil = performance.now() + silenceHolds;
+    if (!isUuid(target.identity)) return void (await this.#withoutLogin(signal));
+    if (await this.#isStillVouched(signal)) return;
+    const announced = this.#announced(signal).then((isAnnounced) => {
+      signal.throwIfAborted();
+      if (isAnnounced === false) throw wrongDevice(target.host);
+      if (isAnnounced === true) {
+        this.#heardAt = performance.now();
+        return;
+      }
+      this.#silentAt = performance.now();
+      throw unheard();
+    });
+    const [session] = await Promise.all([this.#withoutLogin(signal), announced]);
     this.#vouchedBy = session;
+  }
+
+  /** Whether the session that is open is the one over which it was last seen who is there. */
+  get #isVouched(): boolean {
+    const { current } = this.#link;
+    return current !== undefined && current === this.#vouchedBy;
+  }
+
+  /** One that was unplugged does not hang up: who has its address now answers nothing over the session. */
+  async #isStillVouched(signal: AbortSignal): Promise<boolean> {
+    const { current } = this.#link;
+    if (current === undefined || !this.#isVouched) return false;
+    await current.call("JSONRPC.Ping", {}, signal);
+    return this.#isVouched;
   }
 
   /** Its socket, where it has one: who is there is proven by what it says. */
   async #withoutLogin(signal: AbortSignal): Promise<KodiSession | undefined> {
     const { current } = this.#link;
-    if (current || performance.now() < this.#noSocketUntil) return current;
+    if (current || performance.now() - this.#noSocketAt < socketAgainAfter) return current;
     return this.#link.use(signal).catch((error: unknown) => {
-      if (error instanceof Elsewhere || signal.aborted) throw error;
-      this.#noSocketUntil = performance.now() + pushAgainAfter;
+      if (failedBy(error, "wrong_device") || signal.aborted) throw error;
+      this.#noSocketAt = performance.now();
       return undefined;
     });
   }
@@ -295,23 +346,36 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? new Elsewhere(target.host) : error;
+      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
-    const mac = readMac(said[macLabel]);
+    const mac = readMac(said[macLabel]) ?? (target.macs.length > 0 ? await this.#macAgain(ask) : null);
     const isOwnMac = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
     const isOwnName = name === target.name || target.name === null;
-    if (!isOwnName && isOwnMac !== true && (isOwnMac === false || !(await this.#announced())))
-      throw new Elsewhere(target.host);
-    // Many are simply called Kodi.
-    if (isOwnName && isOwnMac === false && (!isUuid(target.identity) || (await this.#announced()) === false))
-      throw new Elsewhere(target.host);
+    // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
+    if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
+      const wasHeard = performance.now() - this.#heardAt < heardHolds;
+      const isAnnounced =
+        isUuid(target.identity) && (wasHeard || (await this.#announced(AbortSignal.timeout(askedFor))));
+      if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
+      if (isAnnounced !== true) throw wrongDevice(target.host);
+    }
     if (mac !== null && isOwnMac === false)
       this.#surroundings.learned({ macs: [mac, ...target.macs].slice(0, mostMacs) });
     if (name !== null && name !== target.name) this.#surroundings.learned({ name });
     if (target.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
+  }
+
+  /** It is busy with finding its hardware's address out when it is asked for the first time (7.2). */
+  async #macAgain(ask: Ask): Promise<string | null> {
+    for (let round = 0; round < macAgainRounds; round++) {
+      await rest(macAgainEvery, this.#closed.signal);
+      const mac = readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
+      if (mac !== null) return mac;
+    }
+    return null;
   }
 
   /** The address to wake it by; nobody waits for it. */
@@ -326,15 +390,38 @@ export class KodiDevice {
   }
 
   /** Whether the one that announces itself here is the one that is meant; `null` where none does. */
-  async #announced(): Promise<boolean | null> {
+  async #announced(signal: AbortSignal): Promise<boolean | null> {
     const { host, port, identity } = this.target;
     const [type, here] = this.#http ? [httpType, port] : [socketType, port];
-    const isHere = (service: MdnsService) => service.port === here;
-    const service = await this.#surroundings.announced(type, host, isHere, AbortSignal.timeout(3_000));
-    const uuid = service && uuidOf(service.txt);
-    return uuid ? uuid === identity : null;
+    const isHere = (service: MdnsService) => service.port === here && uuidOf(service.txt) !== null;
+    const service = await this.#surroundings.announced(type, host, isHere, signal);
+    if (service === null) return null;
+    if (uuidOf(service.txt) !== identity) return false;
+    this.#silentAt = Number.NEGATIVE_INFINITY;
+    return true;
   }
 }
+
+/** What is known by its announcement, and announces nothing now. */
+function unheard(): ZapdError {
+  return new ZapdError(
+    "device_unproven",
+    "has announced itself before, and what is at its address now does not: it gets no password and no typed text",
+    { hint: notAnnouncedHint },
+  );
+}
+
+/** One of its name is there, and nothing more can be known of it. */
+function namesake(): ZapdError {
+  return new ZapdError(
+    "device_unproven",
+    "cannot be told from another of its name: it announces nothing now, and does not tell its hardware's address",
+    { hint: notAnnouncedHint },
+  );
+}
+
+const notAnnouncedHint =
+  "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget, then zapd add";
 
 type Ask = (method: string, params: Json) => Promise<Json>;
 

@@ -1,5 +1,5 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
@@ -10,6 +10,8 @@ import { AsksLogin, HttpRpc } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const askAgainAfter = 250;
+const startEvery = 200;
+const startRounds = 6;
 
 type Ask = (method: string, params: Json) => Promise<Json>;
 
@@ -92,7 +94,7 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     if (web !== null) {
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
-      const found = await byWeb(at, surroundings, signal, Promise.resolve(known)).catch(() => null);
+      const found = await startedWeb(at, surroundings, signal, known);
       // What it does not tell over the web without a login, it tells here.
       if (found && (found.needsPairing || found.name === facts.name)) {
         const own = identified(at, known, facts);
@@ -102,11 +104,29 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     return {
       ...identified(lead, { ...announced, socket: null }, facts),
       access: "full",
+      beside: true,
       power: "on",
       traits: { transport: `websocket:${lead.port}` },
     };
   } finally {
     session.close();
+  }
+}
+
+/** By its web server, which comes up after its socket (players.md 7.3): one that has just started is waited for. */
+async function startedWeb(
+  at: Address,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+  known: Announced,
+): Promise<Identified | null> {
+  for (let round = 0; ; round++) {
+    try {
+      return await byWeb(at, surroundings, signal, Promise.resolve(known));
+    } catch (error) {
+      if (!failedBy(error, "refused") || round === startRounds || signal.aborted) return null;
+      await rest(startEvery, signal).catch(() => {});
+    }
   }
 }
 

@@ -1,6 +1,5 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
-import { ZapdError } from "../../api/errors.ts";
-import { HungUp } from "../../transport/hung-up.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { isJson, type Json } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
@@ -91,7 +90,7 @@ const turnOff: Press = async (device, signal) => {
     });
   await device.command(way[1], {}, signal).catch((error: unknown) => {
     // It may be gone before it has answered.
-    if (!(error instanceof HungUp)) throw error;
+    if (!failedBy(error, "closed")) throw error;
   });
   device.leave(true);
 };

@@ -118,6 +118,12 @@ export class HttpRpc {
     // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
     const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
     if (isIn) return resultOf(isIn);
+    // Whoever is there must ask for it now, as Kodi does: one that refuses the connection, or is none, is not asked more.
+    const unasked = await unlessAsked(send(this.#open));
+    if (unasked) {
+      this.#asksLogin = false;
+      return resultOf(unasked);
+    }
     await vouch?.(signal);
     this.#login = given;
     try {
@@ -146,7 +152,9 @@ export class HttpRpc {
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
-      if (error instanceof ZapdError && error.code === "device_timeout") this.#hung = { at: performance.now(), error };
+      const inVain =
+        error instanceof ZapdError && (error.code === "device_timeout" || error.code === "device_unproven");
+      if (inVain) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
       signal.removeEventListener("abort", leave);

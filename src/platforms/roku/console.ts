@@ -2,9 +2,9 @@
  * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection per set, shared by all who read, kept
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
-import net from "node:net";
-import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
+import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./paths.ts";
 
@@ -18,7 +18,6 @@ const pace = { atOnce: 4 * 1024 * 1024, perMillisecond: 512 } as const;
 /** What the set replays on connecting is over when it has been silent this long (roku-debug, RTA). */
 const settleFor = 400;
 const settleAtMost = 3_000;
-const connectTimeout = 2_000;
 const waitForFirst = 500;
 const pollEvery = 50;
 /** Attaching is shared by all who wait, so no caller's own signal ends it. */
@@ -207,7 +206,8 @@ class Feed {
   open = false;
   heardAt = 0;
   readonly #onLines: (bytes: Uint8Array) => void;
-  #socket: net.Socket | undefined;
+  #socket: Awaited<ReturnType<typeof connectSocket>> | undefined;
+  #closed = false;
   /** The beginning of a line whose end has not come. Of one that never ends, no more than this is kept. */
   readonly #partial = new Uint8Array(limits.partial);
   #partialBytes = 0;
@@ -222,34 +222,23 @@ class Feed {
   }
 
   async connect(address: Address, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const socket = net.connect({ host: address.host, port: address.port });
-      this.#socket = socket;
-      const fail = (error: unknown) => {
-        socket.destroy();
-        reject(error instanceof ZapdError ? error : closed(error));
-      };
-      const timer = setTimeout(() => fail(closed("no answer")), connectTimeout);
-      const aborted = () => fail(signal.reason);
-      signal.addEventListener("abort", aborted, { once: true });
-      socket.on("error", fail);
-      socket.on("close", () => this.#ended());
-      socket.on("data", (bytes: Uint8Array) => this.#received(bytes));
-      socket.on("connect", () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", aborted);
-        this.open = true;
-        resolve();
-      });
-      socket.on("close", () => {
-        clearTimeout(timer);
-        fail(closed("it was let go"));
-      });
+    const socket = await connectSocket(address, false, signal).catch((error: unknown) => {
+      throw signal.aborted ? signal.reason : withoutConsole(error);
     });
+    if (this.#closed) {
+      socket.destroy();
+      throw withoutConsole(signal.reason);
+    }
+    this.#socket = socket;
+    this.open = true;
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#ended());
+    socket.on("data", (bytes: Uint8Array) => this.#received(bytes));
   }
 
   close(): void {
     this.open = false;
+    this.#closed = true;
     clearTimeout(this.#resume);
     this.#socket?.destroy();
   }
@@ -315,12 +304,12 @@ class Feed {
   }
 }
 
-function closed(cause: unknown): ZapdError {
-  if (systemCode(cause) === "ECONNREFUSED") {
-    return new ZapdError("device_refused", "does not open its developer console", { hint: developerHint, cause });
-  }
-  return new ZapdError("device_unreachable", "did not answer on its developer console", {
-    hint: developerHint,
-    cause: textOf(cause),
-  });
+function withoutConsole(error: unknown): unknown {
+  if (failedBy(error, "refused"))
+    return new ZapdError("device_refused", "does not open its developer console", {
+      hint: developerHint,
+      cause: error,
+    });
+  const options = { phase: "connect", reason: "closed", hint: developerHint, cause: error } as const;
+  return new DeviceError("device_unreachable", "did not answer on its developer console", options);
 }

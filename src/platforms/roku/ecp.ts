@@ -2,8 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { ZapdError } from "../../api/errors.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
+import { wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
@@ -117,7 +116,7 @@ export class Ecp {
     const who = await whoAnswers(read);
     if (!who.ids.includes(this.#target.identity)) {
       if (who.passing) throw new ZapdError("device_error", "did not say who it is");
-      throw new Elsewhere(this.#target.host);
+      throw wrongDevice(this.#target.host);
     }
     this.#surroundings.learned(who);
     const { power } = who;

@@ -1,6 +1,6 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { bodyText, type DeviceHttp } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/socket.ts";
 import type { Archive } from "../platform.ts";
@@ -68,10 +68,7 @@ async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Chal
     .alone({ method: "GET", path, wanted: "head", maxBytes: pageBytes }, http.within(signal))
     .catch((error: unknown) => {
       if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
-      throw new ZapdError("device_unreachable", "does not answer on its developer installer", {
-        hint: developerHint,
-        cause: error,
-      });
+      throw error.reworded("does not answer on its developer installer", { hint: developerHint });
     });
   if (answer.status >= 200 && answer.status <= 299) return null;
   const asked = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
@@ -93,13 +90,7 @@ async function explainBreak(
   error: unknown,
   signal: AbortSignal,
 ): Promise<never> {
-  if (
-    signal.aborted ||
-    !(error instanceof ZapdError) ||
-    error.code !== "device_error" ||
-    !error.message.includes("connection")
-  )
-    throw error;
+  if (signal.aborted || !failedBy(error, "closed")) throw error;
   const challenge = await askChallenge(http, signal);
   if (!challenge) throw error;
   checkRealm(challenge, realm);

@@ -1,7 +1,6 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import { Elsewhere } from "../../transport/elsewhere.ts";
 import { deadline } from "../../transport/http.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { Surroundings, Target, Waking } from "../platform.ts";
@@ -62,8 +61,7 @@ async function answers(ecp: Ecp, ms: number, signal: AbortSignal): Promise<boole
     await ecp.info(within);
     return true;
   } catch (error) {
-    if (signal.aborted) throw error;
-    if (error instanceof Elsewhere) throw error;
+    if (signal.aborted || failedBy(error, "wrong_device")) throw error;
     return false;
   }
 }

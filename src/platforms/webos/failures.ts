@@ -1,5 +1,5 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import type { Payload } from "./protocol.ts";
 
@@ -62,10 +62,9 @@ function shown(words: string): string {
 }
 
 /** The set took the connection and hung up, as sets do on their way off and while they start (2.5): nothing was done. */
-export class HungUp extends ZapdError {
-  constructor() {
-    super("device_unreachable", "hung up: it is turning off, or still starting");
-  }
+export function hungUp(): DeviceError {
+  const problem = "hung up: it is turning off, or still starting";
+  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
 }
 
 /** What was found in the place of the set that was paired. */
@@ -78,13 +77,14 @@ const found: Readonly<Record<Stranger, string>> = {
 };
 
 /** Whoever answers does not prove to be the set that was paired: it is told no key and no text. */
-export class Unproven extends ZapdError {
-  readonly found: Stranger;
+export function unproven(stranger: Stranger): DeviceError {
+  const soon = stranger === "plain" ? "If it was just turned on, try again in a moment. " : "";
+  const hint = `${soon}If the set was really replaced or reset: zapd pair NAME, which begins without the old key`;
+  const reason = stranger === "plain" ? "protocol" : "wrong_device";
+  return new DeviceError("device_unproven", found[stranger], { phase: "connect", reason, hint });
+}
 
-  constructor(stranger: Stranger) {
-    const soon = stranger === "plain" ? "If it was just turned on, try again in a moment. " : "";
-    const hint = `${soon}If the set was really replaced or reset: zapd pair NAME, which begins without the old key`;
-    super("device_unproven", found[stranger], { hint });
-    this.found = stranger;
-  }
+/** Whether somebody answered who is not the set, or does not prove to be. */
+export function isStranger(error: unknown): error is DeviceError {
+  return failedBy(error, "wrong_device") || (error instanceof DeviceError && error.code === "device_unproven");
 }

@@ -1,7 +1,7 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { ZapdError } from "../../api/errors.ts";
+import { failedBy, ZapdError } from "../../api/errors.ts";
 import type { CredentialKeeper } from "../platform.ts";
-import { HungUp, SetFailure } from "./failures.ts";
+import { hungUp, SetFailure } from "./failures.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -51,7 +51,7 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
     if (prompted !== undefined) throw new AskedAgain();
     if (signal.aborted) throw signal.reason;
     // As sets do on their way off, and while they start (2.5).
-    if (!session.alive) throw new HungUp();
+    if (!session.alive) throw hungUp();
     throw error;
   } finally {
     clearTimeout(prompted);
@@ -124,7 +124,7 @@ function isBusy({ statusSaid, words }: SetFailure): boolean {
 }
 
 function pairingFailure(error: unknown): unknown {
-  if (!(error instanceof SetFailure)) return error instanceof ZapdError ? hungUp(error) : error;
+  if (!(error instanceof SetFailure)) return hungUpOnUs(error);
   const { words } = error;
   if (isBlocked(error)) {
     return new ZapdError("pairing_failed", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
@@ -142,9 +142,8 @@ function pairingFailure(error: unknown): unknown {
   });
 }
 
-/** `device_error` is how a line says that it ended under a question. */
-function hungUp(error: ZapdError): ZapdError {
-  if (error.code !== "device_error") return error;
+function hungUpOnUs(error: unknown): unknown {
+  if (!failedBy(error, "closed") || error.phase !== "sent") return error;
   return new ZapdError("pairing_failed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair NAME again",
     cause: error,

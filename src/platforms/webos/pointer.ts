@@ -1,5 +1,5 @@
 /** The second socket of a set, for buttons: lines of text, and never a word back (smart-tvs.md 2.4). */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
@@ -28,7 +28,8 @@ export class Pointer {
     const line = this.#line?.open ? this.#line : await this.#open(signal);
     line.send(`type:button\nname:${button}\n\n`);
     if (!this.#answersPings || (await line.isRead(readWithin))) return;
-    if (!line.open) throw new ZapdError("device_error", "hung up as the key was pressed");
+    if (!line.open)
+      throw new DeviceError("device_error", "hung up as the key was pressed", { phase: "sent", reason: "closed" });
     // One that never answers them is not waited for again.
     this.#answersPings = false;
   }
@@ -51,7 +52,11 @@ export class Pointer {
       // Nothing was pressed yet: it can be tried on a set that is woken.
       throw this.#session.alive || signal.aborted
         ? error
-        : new ZapdError("device_unreachable", "hung up before the key was pressed", { cause: error });
+        : new DeviceError("device_unreachable", "hung up before the key was pressed", {
+            phase: "connect",
+            reason: "closed",
+            cause: error,
+          });
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
@@ -73,7 +78,7 @@ export class Pointer {
     }
     if (this.#closed) {
       line.destroy();
-      throw new ZapdError("device_unreachable", "hung up");
+      throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
     }
     this.#line = line;
     return line;

@@ -6,7 +6,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power } from "../platform.ts";
-import { HungUp, SetFailure } from "./failures.ts";
+import { hungUp, SetFailure } from "./failures.ts";
 import { appOf, inputOf, type Payload, readApp, readMedia, readPower, readVolume, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -211,7 +211,7 @@ export class WebosState {
     await Promise.all(asked.map(ask));
     enough.abort(others);
     signal.throwIfAborted();
-    if (!session.alive) throw new HungUp();
+    if (!session.alive) throw hungUp();
     if (silent.length === asked.length && session.quiet > performance.now() - begun) {
       session.destroy();
       throw new ZapdError("device_timeout", "takes what it is asked, and answers none of it", {
@@ -256,7 +256,7 @@ export class WebosState {
   }
 
   get #grace(): number {
-    return Math.min(longestGrace, this.#session.patience / 4);
+    return Math.min(longestGrace, this.#session.timeoutMs / 4);
   }
 
   #take(topic: Topic, payload: Payload | null): void {

@@ -34,6 +34,33 @@ console.log(JSON.stringify({ devices, status, operations: Object.keys(operations
 await zapd.stop();
 `;
 
+/** The client's types are written out for the package: they must be those that the schemas mean. */
+const sameTypes = `
+import type { z } from "zod";
+import type { operations } from "zapd/api";
+import type { Arguments, Client, Result } from "zapd/client";
+
+type Operations = typeof operations;
+type Body<O> = O extends { body: infer B extends z.ZodType } ? z.input<B> : unknown;
+type Given<O> = O extends { body: z.ZodType; optionalBody: true } ? { body?: Body<O> } : O extends { body: z.ZodType } ? { body: Body<O> } : object;
+type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+type Same = {
+  [Name in keyof Operations]: Name extends "patchConfig" ? true
+    : [Equal<Result<Name>, z.output<Operations[Name]["data"]>>, Arguments<Name> extends Given<Operations[Name]> ? true : false];
+};
+type Wrong = { [Name in keyof Same]: Same[Name] extends true | [true, true] ? never : Name }[keyof Same];
+export const names: Equal<keyof Client, keyof Operations> = true;
+export const wrong: Equal<Wrong, never> = true;
+
+declare const client: Client;
+void client.pressKey({ id: "Den", body: { key: "literal:a" } });
+// @ts-expect-error no key is called so
+void client.pressKey({ id: "Den", body: { key: "hom" } });
+// @ts-expect-error a body is needed
+void client.pressKey({ id: "Den" });
+void client.listDevices();
+`;
+
 beforeAll(() => {
   const run = (command: string, words: string[], cwd = root) =>
     execFileSync(command, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
@@ -52,6 +79,7 @@ beforeAll(() => {
   }
   writeFileSync(join(project, "package.json"), '{"type":"module"}');
   writeFileSync(join(project, "consumer.ts"), consumer);
+  writeFileSync(join(project, "same-types.ts"), sameTypes);
 });
 
 interface Example {
@@ -104,7 +132,12 @@ test("the examples of the README and of the page on embedding run", async () => 
       }).trim();
     }),
   );
-  expect(said).toEqual(["200 a page of yours", "0 ok", "200 a page of yours", "200 0 404"]);
+  expect(said).toEqual([
+    "200 a page of yours",
+    expect.stringMatching(/^device_not_found .*\n0 ok$/),
+    "200 a page of yours",
+    "200 0 404",
+  ]);
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -139,6 +172,7 @@ test("its types hold in a strict project", () => {
     "--types",
     "bun-types",
     "consumer.ts",
+    "same-types.ts",
   ];
   const compiler = join(root, "node_modules/.bin/tsc");
   let said = "";
@@ -148,6 +182,14 @@ test("its types hold in a strict project", () => {
     said = String((error as { stdout?: string }).stdout);
   }
   expect(said).toBe("");
+});
+
+test("its client explains itself: each method and each field has its words", () => {
+  const types = readFileSync(join(project, "node_modules/zapd/dist/npm/src/api/client-types.d.ts"), "utf8");
+  for (const name of ["pressKey", "stopApp", "launchApp", "getState"])
+    expect(types).toMatch(new RegExp(`\\*/\nreadonly ${name}: \\(given`));
+  expect(types).toContain(" * Press a key, or type text\n");
+  expect(types).toContain(" * Whether anybody ever drove it\n */\nused: boolean;");
 });
 
 test.each([

@@ -10,14 +10,14 @@ import { operations } from "../../src/api/operations.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { filesBelow, ProcessWatch } from "../security/canaries.ts";
+import { type EchoDevice, startEcho } from "../security/echo.ts";
+import { bodies, canaries, repeatable, secret } from "../security/planted.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
 import { root } from "../support/sources.ts";
-import { filesBelow, ProcessWatch } from "./canaries.ts";
-import { type EchoDevice, startEcho } from "./echo.ts";
-import { bodies, canaries, repeatable, secret } from "./planted.ts";
 
 const names = ["roku", "kodi", "webos"] as const;
 let home = "";

@@ -1,0 +1,115 @@
+/**
+ * Writes the client's types out for the npm package: every method, request and answer by its name, with the words of the
+ * OpenAPI document, which an editor shows. `bun .ci/client-types.ts FILE`.
+ */
+import { writeFileSync } from "node:fs";
+import { z } from "zod";
+import { createOpenApi } from "../src/api/openapi.ts";
+import { type Operation, operations } from "../src/api/operations.ts";
+import { version } from "../src/system/version.ts";
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly description?: string;
+}
+
+const { components, paths } = createOpenApi(version);
+const schemas = components["schemas"] as Readonly<Record<string, Schema>>;
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1);
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(" | ");
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  if (Array.isArray(schema.type)) return schema.type.map((type: string) => typeOf({ ...schema, type })).join(" | ");
+  if (schema.pattern?.startsWith("^literal:")) return "`literal:${string}`";
+  if (schema.type === "array") return `(${typeOf(schema.items ?? {})})[]`;
+  if (schema.type === "object" && schema.properties) return `{\n${fieldsOf(schema)}\n}`;
+  if (schema.type === "object") return `Record<string, ${typeOf(Object(schema.additionalProperties))}>`;
+  return schema.type === "integer" ? "number" : String(schema.type ?? "unknown");
+}
+
+function fieldsOf({ properties = {}, required = [] }: Schema): string {
+  return Object.entries(properties)
+    .map(([name, schema]) => {
+      const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+      return `${words(schema.description)}${key}${required.includes(name) ? "" : "?"}: ${typeOf(schema)};`;
+    })
+    .join("\n");
+}
+
+function words(...paragraphs: readonly (string | undefined)[]): string {
+  const lines = paragraphs.filter((one) => one !== undefined).flatMap((one) => ["", ...one.split("\n")]);
+  return lines.length === 0 ? "" : `/**\n${lines.slice(1).map((line) => ` * ${line.replaceAll("*/", "*\\/")}\n`).join("")} */\n`;
+}
+
+const named = Object.entries(schemas).map(([name, schema]) =>
+  schema.properties && !schema.anyOf
+    ? `${words(schema.description)}export interface ${name} {\n${fieldsOf(schema)}\n}`
+    : `${words(schema.description)}export type ${name} = ${typeOf(schema)};`,
+);
+
+function methodOf([name, operation]: readonly [string, Operation]): string {
+  const { path, method, body, query, takes, optionalBody, summary, description, codes } = operation;
+  const queried = query && (z.toJSONSchema(query, { io: "input" }) as Schema);
+  const fields: Record<string, string> = {};
+  if (path.includes(":id")) fields["id"] = `${words("The device: its UUID, its name, or `default`")}id: string;`;
+  if (queried) fields["query"] = `query${queried.required ? "" : "?"}: ${typeOf(queried)};`;
+  if (body) fields["body"] = `body${optionalBody ? "?" : ""}: ${name.charAt(0).toUpperCase()}${name.slice(1)}Body;`;
+  const progress = words("Called as the archive is sent, with how many of its bytes are on their way");
+  if (takes === "upload") fields["archive"] = `archive: Archive;\n${progress}progress?: (bytes: number) => void;`;
+  const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
+  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;"].join("\n");
+  const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
+  return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => Promise<${resultOf(path, method)}>;`;
+}
+
+/** The type of an operation's `data`, as the document refers to it. */
+function resultOf(path: string, method: string): string {
+  const { responses } = paths[`/v1${path.replace(":id", "{id}")}`]?.[method] ?? {};
+  const { 200: done } = responses as { 200: { content: { "application/json": { schema: Schema } } } };
+  return typeOf(done.content["application/json"].schema.properties?.["data"] ?? {});
+}
+
+const text = `${named.join("\n\n")}
+
+/** A package to upload: a \`Blob\`, or a file that is opened when it is read. */
+export interface Archive {
+  /** Bytes. */
+  readonly size: number;
+  stream(): ReadableStream<Uint8Array>;
+}
+
+/** One method for each operation. Each fails with an \`ApiError\`; a daemon that is not there is fetch's own TypeError. */
+export interface Client {
+${Object.entries(operations).map(methodOf).join("\n")}
+}
+
+/** What an operation takes: the \`id\` of a device, \`query\`, \`body\`, and a \`signal\` to give up by. */
+export type Arguments<Name extends keyof Client> = NonNullable<Parameters<Client[Name]>[0]>;
+
+/** What an operation answers: the \`data\` of its envelope. */
+export type Result<Name extends keyof Client> = Awaited<ReturnType<Client[Name]>>;
+
+export interface Answer<Data> {
+  readonly data: Data;
+  /** The body of the response, unchanged. */
+  readonly text: string;
+}
+
+/** Calls an operation by its name. Fails with an \`ApiError\`, a \`NotZapdError\`, or whatever \`fetch\` fails with. */
+export type Call = <Name extends keyof Client>(
+  name: Name,
+  ...given: Parameters<Client[Name]>
+) => Promise<Answer<Result<Name>>>;
+`;
+writeFileSync(process.argv[2] ?? "client-types.d.ts", text);

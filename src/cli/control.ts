@@ -1,0 +1,100 @@
+/** What is on a device, and its apps, on the command line. */
+import type { Result } from "../api/client.ts";
+import type { App, State } from "../api/operations.ts";
+import { printable } from "../system/log.ts";
+import { call } from "./client.ts";
+import type { Context } from "./context.ts";
+import { UsageError } from "./failure.ts";
+import { clock, table } from "./print.ts";
+
+export async function state(context: Context): Promise<void> {
+  const { data, text } = await call(context, "getState", { id: context.words[0] ?? context.device });
+  context.print(context.json ? text : stateLine(data));
+}
+
+/** What a power is called behind the name of a set. */
+export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
+
+/** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
+function stateLine({ device, state }: Result<"getState">): string {
+  const power = (state.power === "unknown" ? "" : "is ") + powerWords[state.power];
+  return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
+}
+
+/** What is on a set, in parts: the app, what plays, the volume. */
+export function activity(state: State): string[] {
+  return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
+}
+
+function appPart(state: State): string {
+  const shown = state.app?.name ?? (state.power === "on" ? "home" : "");
+  return state.screensaver ? [shown, "screensaver"].filter(Boolean).join(", ") : shown;
+}
+
+function playbackPart(playback: State["playback"]): string {
+  if (!playback || playback.status === "stopped") return "";
+  const { status, position_ms, duration_ms, live, title } = playback;
+  const time = [position_ms, live ? null : duration_ms]
+    .filter((ms) => ms !== null)
+    .map(clock)
+    .join(" / ");
+  return [status, title ? `"${title}"` : "", live ? "live" : "", time].filter(Boolean).join(" ");
+}
+
+function volumePart(volume: State["volume"]): string {
+  if (!volume) return "";
+  if (volume.muted) return "muted";
+  return volume.level === null ? "" : `volume ${volume.level}`;
+}
+
+export async function apps(context: Context): Promise<void> {
+  const { data, text } = await call(context, "listApps", { id: context.device });
+  const shown = data.apps.filter((app) => app.installed || context.flag("all"));
+  context.print(context.json ? text : appTable(shown, context));
+}
+
+export async function launch(context: Context): Promise<void> {
+  const [app, ...pairs] = context.words;
+  if (!app) throw new UsageError("which app?");
+  const params = Object.fromEntries(pairs.map(pairOf));
+  const body = { app, ...(pairs.length > 0 && { params }) };
+  const called = await call(context, "launchApp", { id: context.device, body });
+  const { device, app: launched, confirmed } = called.data;
+  context.tell(
+    called,
+    confirmed === false && `${device.name} took the launch of ${launched.name}, but does not show it yet`,
+  );
+}
+
+export async function stop(context: Context): Promise<void> {
+  const called = await call(context, "stopApp", { id: context.device });
+  const { app, device } = called.data;
+  context.tell(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);
+}
+
+export async function refresh(context: Context): Promise<void> {
+  const called = await call(context, "refreshApps", { id: context.device, body: { clear: context.flag("clear") } });
+  const { apps, device, added, removed } = called.data;
+  const count = apps.filter((app) => app.installed).length;
+  context.tell(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
+}
+
+function pairOf(word: string): [string, string] {
+  const at = word.indexOf("=");
+  if (at < 1)
+    throw new UsageError(
+      `${JSON.stringify(word)} is no parameter, which is KEY=VALUE; a name that holds spaces stands in quotes`,
+    );
+  return [word.slice(0, at), word.slice(at + 1)];
+}
+
+function appTable(all: readonly App[], context: Context): string {
+  const columns = [
+    { title: "APP", yields: 0 },
+    { title: "ID", yields: 2 },
+    { title: "TYPE" },
+    { title: "VERSION", yields: 1 },
+  ];
+  const rows = all.map((app) => [app.installed ? app.name : `${app.name} (gone)`, app.id, app.type, app.version ?? ""]);
+  return table(columns, rows, context.width);
+}

@@ -1,5 +1,0 @@
-/** What fits no table of orders. */
-import { definesHere } from "../../support/own-network.ts";
-
-const title = "T27 T29 no stranger gets anything by what fits no table of orders";
-if (definesHere(import.meta.path, title)) await import("./beyond.cases.ts");
