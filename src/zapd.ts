@@ -114,7 +114,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
 
   const trust = new Trust({
-    ...{ registry, credentials, log },
+    ...{ registry, credentials, log, platforms },
     neighbours: options.neighbours ?? neighboursOf(),
     now: options.now ?? Date.now,
   });

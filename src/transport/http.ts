@@ -244,7 +244,7 @@ export class DeviceHttp {
     const { address, surroundings } = this.#options;
     if (surroundings.isOwnDoor(address)) {
       throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-        hint: "Remove it with zapd forget, and add it with its own address",
+        hint: "Remove it with zapd forget {device}, and add it with its own address",
       });
     }
     return HttpConnection.open(address, signal).catch((error: unknown) => {
@@ -297,7 +297,7 @@ function silent(ms: number, hint = asleepHint): DeviceError {
 }
 
 const asleepHint =
-  "It may be asleep or busy: try zapd key power-on, or give it more time with zapd config set devices.request_timeout_ms 10000";
+  "It may be asleep or busy: {wake}, or give it more time with zapd config set devices.request_timeout_ms 10000";
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;

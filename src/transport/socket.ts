@@ -190,7 +190,7 @@ function unreachable({ host, port }: Address, words: string, reason: DeviceReaso
   return new DeviceError("device_unreachable", `did not answer at ${host}:${port} (${words})`, {
     phase: "connect",
     reason,
-    hint: `It may be asleep: try zapd key power-on, or check that ${host} is still its address with zapd discover`,
+    hint: `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`,
     cause,
   });
 }

@@ -57,7 +57,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   const { address, surroundings } = options;
   if (surroundings.isOwnDoor(address)) {
     throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-      hint: "Remove it with zapd forget, and add it with its own address",
+      hint: "Remove it with zapd forget {device}, and add it with its own address",
     });
   }
   const late = AbortSignal.timeout(handshakeWithin);

@@ -47,7 +47,14 @@ beforeEach(async () => {
   const credentials = await Credentials.open({
     ...{ path: join(folder, "credentials.json"), damaged: () => {}, hide: () => {} },
   });
-  const trust = new Trust({ registry, credentials, log, neighbours: { macOf: () => null }, now: Date.now });
+  const trust = new Trust({
+    registry,
+    platforms: [platform],
+    credentials,
+    log,
+    neighbours: { macOf: () => null },
+    now: Date.now,
+  });
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   arrivals = new Arrivals({
     ...{ registry, trust, platforms: [platform], surroundings, config, log },

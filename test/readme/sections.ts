@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
-import { capabilities, type Facts, type Key, keys, type Platform } from "../../src/platforms/platform.ts";
+import { capabilities, type Facts, type Key, keys, type Platform, type Target } from "../../src/platforms/platform.ts";
 import { roku } from "../../src/platforms/roku/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
@@ -59,9 +59,9 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
   },
 ];
 
-function connectionOf(platform: Platform, facts: Partial<Facts>) {
+function targetOf(platform: Platform, facts: Partial<Facts>): Target {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, macs: [] };
-  const target = {
+  return {
     ...nothing,
     identity: "an example",
     host: "192.0.2.1",
@@ -72,7 +72,10 @@ function connectionOf(platform: Platform, facts: Partial<Facts>) {
     traits: {},
     ...facts,
   };
-  return platform.connect(target, surroundingsOf());
+}
+
+function connectionOf(platform: Platform, facts: Partial<Facts>) {
+  return platform.connect(targetOf(platform, facts), surroundingsOf());
 }
 
 export function table(rows: readonly (readonly string[])[]): string {
@@ -81,17 +84,11 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 function capabilitiesOf(platform: Platform, devices: readonly Example[]): string {
-  const connections = devices.map(({ facts }) => connectionOf(platform, facts));
-  const methodOf = { power_on: "powerOn" } as const;
+  const described = devices.map(({ facts }) => platform.describe(targetOf(platform, facts)));
   const rows = capabilities.map((one) => [
     `\`${one}\``,
-    ...connections.map((connection) => {
-      const method = one === "power_on" ? methodOf.power_on : one;
-      if (connection[method] === undefined) return "–";
-      return connection.withheld?.has(one) ? "withheld" : "yes";
-    }),
+    ...described.map(({ has, withheld }) => (has.has(one) ? (withheld.has(one) ? "withheld" : "yes") : "–")),
   ]);
-  for (const connection of connections) connection.close();
   return table([["", ...devices.map(({ title }) => title)], ...rows]);
 }
 

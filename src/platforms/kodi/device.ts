@@ -262,9 +262,8 @@ export class KodiDevice {
   }
 
   get #awakeHint(): string {
-    const { host, macs } = this.target;
-    const wake = macs.length > 0 ? "try zapd key power-on" : "turn it on by hand";
-    return `It may be asleep: ${wake}, or check that ${host} is still its address with zapd discover`;
+    const { host } = this.target;
+    return `It may be asleep: {wake}, or check that ${host} is still its address with zapd discover`;
   }
 
   /** What it is sent when it asks for a login. */

@@ -16,7 +16,7 @@ export interface RpcProblem {
 }
 
 export const passwordHint =
-  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair --user kodi";
+  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
 export class AsksLogin extends ZapdError {

@@ -4,7 +4,16 @@ import { ZapdError } from "../../api/errors.ts";
 import { Pulse } from "../../system/clock.ts";
 import { rest } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Capability, Connection, DeviceSurroundings, Key, Platform, PlatformState, Target } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  DeviceSurroundings,
+  Key,
+  Platform,
+  PlatformState,
+  Target,
+} from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
@@ -32,6 +41,7 @@ export const roku: Platform = {
       http.close();
     }
   },
+  describe: describeRoku,
   connect: connectRoku,
 };
 
@@ -41,14 +51,28 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
   disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on"],
 };
 
+/** The keys of this very model. */
+function keysOf({ traits, kind }: Target): Set<Key> {
+  const has = (trait: string | undefined) => trait === undefined || traits[trait] === "yes" || kind === "unknown";
+  return new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(rokuKeys[key]?.needs)));
+}
+
+function hasDeveloper({ traits }: Target): boolean {
+  return traits["developer"] !== "no";
+}
+
+function describeRoku(target: Target): Description {
+  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
+  if (keysOf(target).has("power-on")) has.add("power_on");
+  if (hasDeveloper(target)) has.add("dev");
+  return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
+}
+
 function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
-  const needed = (key: Key) => rokuKeys[key]?.needs;
-  const has = (trait: string | undefined) =>
-    trait === undefined || target.traits[trait] === "yes" || target.kind === "unknown";
-  const ecp = new Ecp(target, surroundings, has(needed("power-on")));
+  const names = keysOf(target);
+  const ecp = new Ecp(target, surroundings, names.has("power-on"));
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const names = new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(needed(key))));
-  const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, ecp, apps, surroundings);
+  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),
@@ -59,7 +83,6 @@ function connectRoku(target: Target, surroundings: DeviceSurroundings): Connecti
       msPerCharacter: characterEvery + surroundings.requestTimeout(),
       type: (text, signal) => type(ecp, text, signal),
     },
-    withheld: new Set(withheldIn[target.access ?? "full"] ?? []),
     close() {
       ecp.http.close();
       developer?.close();

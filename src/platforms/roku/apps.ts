@@ -52,7 +52,7 @@ export class RokuApps {
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
         hint: this.#ecp.listsApps
-          ? "See what is installed: zapd refresh, then zapd apps"
+          ? "See what is installed: zapd refresh -d {device}, then zapd apps -d {device}"
           : `It says what is installed once this is set. ${accessHint}`,
       });
     }
@@ -78,7 +78,7 @@ export class RokuApps {
     const dev = (await this.list(signal)).find((app) => app.type === "dev");
     if (!dev) {
       throw new ZapdError("dev_package_missing", "has no sideloaded package", {
-        hint: "Install one: zapd install ./my-app",
+        hint: "Install one: zapd install ./my-app -d {device}",
       });
     }
     this.#ecp.mustBeOn();
@@ -91,7 +91,7 @@ export class RokuApps {
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
-        hint: "It may have crashed at its start: see zapd logs",
+        hint: "It may have crashed at its start: see zapd logs -d {device}",
       });
     }
     return dev;

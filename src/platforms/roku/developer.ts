@@ -12,7 +12,7 @@ export const developerPorts = { installer: 80, console: 8085 } as const;
 
 /** Smaller archives are refused as corrupt by every set (roku-deploy#312). */
 const smallestArchive = 512;
-const logHint = "The whole log: zapd logs";
+const logHint = "The whole log: zapd logs -d {device}";
 /** The console writes a moment behind the page. */
 const consoleLag = 100;
 /** What a compiler says, as it stands on the console (2.2). */

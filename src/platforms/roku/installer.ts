@@ -122,7 +122,7 @@ function checkRealm({ realm, qop }: Challenge, known: string | undefined): void 
       );
     throw notGiven(
       `for the realm ${said}, and has accepted it as ${JSON.stringify(known)} before`,
-      `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget, then zapd add`,
+      `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget {device}, then zapd add {address}`,
     );
   }
   if (qop !== "auth") throw notGiven("in the old way, without qop", oldWayHint);

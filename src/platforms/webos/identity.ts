@@ -4,23 +4,42 @@ import { text } from "../../transport/json.ts";
 import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
 import { endpointsOf, type Hello, nameOf, openFirst, standIn } from "./endpoints.ts";
 import { readInputs, readMacs, uris } from "./protocol.ts";
-import type { WebosSession } from "./session.ts";
+import type { Endpoint, WebosSession } from "./session.ts";
 
 export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
-  const { session, hello } = await openFirst(endpointsOf(lead, {}), surroundings, signal);
+  const endpoints = endpointsOf(lead, {});
+  const { session, hello } = await openFirst(endpoints, surroundings, signal);
   try {
-    const [told, described] = await Promise.all([modelOf(session, signal), description(lead, surroundings, signal)]);
+    const [told, described, certificate] = await Promise.all([
+      modelOf(session, signal),
+      description(lead, surroundings, signal),
+      session.fingerprint ?? certificateAt(endpoints, hello, surroundings, signal),
+    ]);
     const { name } = described;
     const model = told ?? described.model;
     return {
       ...factsOf(hello, standIn(lead), { model, name, macs: [], endpoint: nameOf(session.endpoint) }),
       ...(hello.uuid === null && { provisional: true as const }),
+      certificate,
       // The port that is remembered is the one a search or a person gave; by which endpoint it answered is a trait.
       needsPairing: true,
     };
   } finally {
     session.close();
   }
+}
+
+/** What the secure port of a set shows whose plain one was faster; `null` where nobody of its uuid answers there. */
+async function certificateAt(
+  endpoints: readonly Endpoint[],
+  { uuid }: Hello,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const secure = endpoints.filter(({ tls }) => tls);
+  const entered = await openFirst(secure, surroundings, signal, { known: uuid !== null }).catch(() => null);
+  entered?.session.destroy();
+  return entered && entered.hello.uuid === uuid ? entered.session.fingerprint : null;
 }
 
 /** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. */
