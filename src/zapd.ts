@@ -24,7 +24,6 @@ import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
 import { version } from "./system/version.ts";
 
-export { type Daemon, type DaemonOptions, startDaemon } from "./daemon.ts";
 export { type AppDependencies, createApp } from "./server/app.ts";
 
 /** Where a daemon listens, as its status says. */

@@ -3,6 +3,7 @@
  * the certificate is seen before anything is said, no redirect is followed, nothing is compressed, and a message, its
  * fragments and the handshake are bounded (SECURITY.md T10).
  */
+import { createHash } from "node:crypto";
 import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
@@ -138,7 +139,6 @@ function problemOf(head: string, key: string): string | null {
       .find((line) => line.toLowerCase().startsWith(`${name}:`))
       ?.slice(name.length + 1)
       .trim();
-  const { createHash } = process.getBuiltinModule("node:crypto");
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   if (header("upgrade")?.toLowerCase() !== "websocket" || header("sec-websocket-accept") !== accept)
     return "answered an upgrade that it was not asked for";
@@ -232,6 +232,5 @@ function fingerprintOf(socket: net.Socket): string | null {
   if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
   const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
   if (!raw) return null;
-  const { createHash } = process.getBuiltinModule("node:crypto");
   return createHash("sha256").update(raw).digest("hex");
 }

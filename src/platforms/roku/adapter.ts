@@ -20,6 +20,7 @@ import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
+import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
 
@@ -122,7 +123,6 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       return null;
     });
   if (text === null) return null;
-  const { readPlayback } = await import("./protocol.ts");
   return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
 }
 
@@ -159,7 +159,6 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
     document(paths.mediaPlayer, "say what plays"),
     target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
-  const { readActiveApp, readPlayback, readVolume } = await import("./protocol.ts");
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
     throw info.reason;

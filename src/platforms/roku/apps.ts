@@ -5,6 +5,7 @@ import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
 import { accessHint, paths } from "./paths.ts";
+import { readActiveApp, readApps } from "./protocol.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -32,7 +33,6 @@ export class RokuApps {
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
     const text = await this.#ecp.document(paths.apps, "list its apps", signal);
     if (text === null) throw new ZapdError("device_error", "has no list of apps");
-    const { readApps } = await import("./protocol.ts");
     return readApps(text);
   }
 
@@ -40,7 +40,6 @@ export class RokuApps {
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
     if (text === null) return undefined;
-    const { readActiveApp } = await import("./protocol.ts");
     return readActiveApp(text).app;
   }
 

@@ -6,6 +6,8 @@ import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
+import { upload } from "./installer.ts";
+import { readPackage } from "./package.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
 export const developerPorts = { installer: 80, console: 8085 } as const;
@@ -38,7 +40,6 @@ export function connectDeveloper(
     console: feed,
     reload: (signal) => apps.reload(signal),
     async install(archive, password, signal) {
-      const [{ upload }, { readPackage }] = await Promise.all([import("./installer.ts"), import("./package.ts")]);
       const described = await readPackage(archive);
       const present = await apps.list(signal).then(
         (list) => list.some((app) => app.type === "dev"),
