@@ -33,7 +33,7 @@ const whole = [
     "embedding/deno-serve",
     "security/console-flood",
   ],
-  ...["security/dripping", "security/kodi-login", "security/rogue/orders-kodi"],
+  ...["security/dripping", "security/kodi-login", "security/oracles", "security/rogue/orders-kodi"],
   ...["security/rogue/orders-roku", "security/rogue/orders-webos", "security/trust-registry", "security/webos-pin"],
   ...["security/xml-cost", "server/limits", "transport/websocket-upgrade"],
 ].map((name) => `test/${name}.test.ts`);
