@@ -6,17 +6,19 @@ import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
 import { rest } from "../system/sleep.ts";
 import type { Answer } from "./http-answer.ts";
-import { type Exchange, Wire } from "./socket.ts";
+import { type Exchange, HttpConnection } from "./socket.ts";
 
 export type { Answer } from "./http-answer.ts";
 export { bodyText } from "./http-answer.ts";
 
 /** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
 const provenFor = 2_000;
-/** A connection that has rested this long and is still open shows that the device keeps them. */
+/**
+ * Some devices hang up after each answer without saying so, within some milliseconds: a command written meanwhile is lost,
+ * and must not be sent again, for nobody knows whether it was read. So no command goes over a connection before this device
+ * has left one open for so long.
+ */
 const keepsAfter = 30;
-/** One that the device closes sooner than this after its answer shows that it does not, whatever its headers say. */
-const closesWithin = 1_000;
 const keptFor = 4_000;
 const keptAtMost = 4;
 const retryAfter = 250;
@@ -59,7 +61,7 @@ export interface DeviceHttpOptions {
 
 export class DeviceHttp {
   readonly #options: DeviceHttpOptions;
-  #idle: Wire[] = [];
+  #idle: HttpConnection[] = [];
   #sweeper: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
   /** Whether the device has been seen to keep connections. Until then no command goes over one that it may be closing. */
@@ -71,7 +73,7 @@ export class DeviceHttp {
 
   /** Whether a connection is kept on which the device has let us in. */
   get isLetIn(): boolean {
-    return this.#idle.some((wire) => wire.usable && wire.login !== undefined);
+    return this.#idle.some((connection) => connection.usable && connection.login !== undefined);
   }
 
   /** GET; tried once more when the first try failed without a word. */
@@ -83,16 +85,16 @@ export class DeviceHttp {
     const exchange = readOf(path, options);
     let kept = false;
     try {
-      const wire = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
-      kept = wire.used;
-      this.#check(wire, options);
-      return await this.#carry(wire, exchange, within);
+      const connection = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
+      kept = connection.used;
+      this.#check(connection, options);
+      return await this.#carry(connection, exchange, within);
     } catch (error) {
       if (within.aborted || !failedBy(error, "closed")) throw error;
       if (!kept) await rest(retryAfter, within);
-      const wire = await (options.proven ? this.#proven(within) : this.#open(within));
-      this.#check(wire, options);
-      return this.#carry(wire, exchange, within);
+      const connection = await (options.proven ? this.#proven(within) : this.#open(within));
+      this.#check(connection, options);
+      return this.#carry(connection, exchange, within);
     }
   }
 
@@ -103,44 +105,44 @@ export class DeviceHttp {
         ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
     return this.#inTime(signal, async (within) => {
-      const wire = await this.#proven(within);
-      this.#check(wire, sent);
-      return this.#carry(wire, exchange, within);
+      const connection = await this.#proven(within);
+      this.#check(connection, sent);
+      return this.#carry(connection, exchange, within);
     });
   }
 
   /** Has the device prove anew who it is before the next command. */
   mistrust(): void {
-    for (const wire of this.#idle) wire.proven = false;
+    for (const connection of this.#idle) connection.proven = false;
   }
 
-  #check(wire: Wire, { check }: Sent): void {
+  #check(connection: HttpConnection, { check }: Sent): void {
     try {
       check?.();
     } catch (error) {
-      this.#keep(wire);
+      this.#keep(connection);
       throw error;
     }
   }
 
   /** Any exchange on a connection of its own, with no deadline but the signal's. */
   async alone(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
-    const wire = await this.#open(signal);
+    const connection = await this.#open(signal);
     try {
-      return await wire.exchange({ ...exchange, headers: { ...exchange.headers, Connection: "close" } }, signal);
+      return await connection.exchange({ ...exchange, headers: { ...exchange.headers, Connection: "close" } }, signal);
     } finally {
-      wire.close();
+      connection.close();
     }
   }
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#sweeper);
-    for (const wire of this.#idle) wire.close();
+    for (const connection of this.#idle) connection.close();
     this.#idle = [];
   }
 
-  async #proven(signal: AbortSignal): Promise<Wire> {
+  async #proven(signal: AbortSignal): Promise<HttpConnection> {
     const { prove } = this.#options;
     const kept = this.#take();
     if (!prove) return kept ?? this.#open(signal);
@@ -148,16 +150,16 @@ export class DeviceHttp {
     const { holdsFor = Number.POSITIVE_INFINITY } = this.#options;
     if (kept?.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor)
       return kept;
-    let wire = kept ?? (await this.#open(signal));
+    let connection = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
         // A device that hangs up after each answer is asked the next over a connection of its own.
-        if (!wire.usable && wire !== kept) wire = await this.#open(signal);
-        const wasUsed = wire.used;
+        if (!connection.usable && connection !== kept) connection = await this.#open(signal);
+        const wasUsed = connection.used;
         const exchange = readOf(path, options);
         const ask = async () => {
-          const said = await this.#exchange(wire, exchange, signal);
-          wire = said.wire;
+          const said = await this.#exchange(connection, exchange, signal);
+          connection = said.connection;
           return said.answer;
         };
         try {
@@ -165,39 +167,43 @@ export class DeviceHttp {
         } catch (error) {
           // One that has carried an answer, and that the device had closed already, says nothing of the device.
           if (!wasUsed || signal.aborted || !failedBy(error, "closed")) throw error;
-          wire = await this.#open(signal);
+          connection = await this.#open(signal);
           return ask();
         }
       });
     } catch (error) {
-      wire.close();
+      connection.close();
       throw error;
     }
-    wire.proven = true;
-    wire.provenAt = performance.now();
+    connection.proven = true;
+    connection.provenAt = performance.now();
     // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
-    if (!this.#keepsThem) this.#keepsThem = await staysOpen(wire, keepsAfter);
-    return wire.usable ? wire : this.#open(signal);
+    if (!this.#keepsThem) this.#keepsThem = await staysOpen(connection, keepsAfter);
+    return connection.usable ? connection : this.#open(signal);
   }
 
-  async #carry(on: Wire, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
-    const { answer, wire } = await this.#exchange(on, exchange, signal);
-    this.#keep(wire);
+  async #carry(on: HttpConnection, exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const { answer, connection } = await this.#exchange(on, exchange, signal);
+    this.#keep(connection);
     return answer;
   }
 
   /** One exchange, and on which connection it was answered: one that asks for a login is hung up on. */
-  async #exchange(wire: Wire, exchange: Exchange, signal: AbortSignal): Promise<{ answer: Answer; wire: Wire }> {
+  async #exchange(
+    connection: HttpConnection,
+    exchange: Exchange,
+    signal: AbortSignal,
+  ): Promise<{ answer: Answer; connection: HttpConnection }> {
     const { login } = this.#options;
-    const answer = await wire.exchange(withHeaders(exchange, wire.login), signal);
+    const answer = await connection.exchange(withHeaders(exchange, connection.login), signal);
     // Who has proven who it is without a login is not sent one in the midst of a command.
-    if (answer.status !== 401 || !login || wire.login || wire.proven) return { answer, wire };
-    wire.close();
+    if (answer.status !== 401 || !login || connection.login || connection.proven) return { answer, connection };
+    connection.close();
     const headers = login(answer);
     const next = await this.#open(signal);
     next.login = headers;
     try {
-      return { answer: await next.exchange(withHeaders(exchange, headers), signal), wire: next };
+      return { answer: await next.exchange(withHeaders(exchange, headers), signal), connection: next };
     } catch (error) {
       next.close();
       throw error;
@@ -205,43 +211,43 @@ export class DeviceHttp {
   }
 
   /** A kept connection, the one proven last first. */
-  #take(): Wire | undefined {
+  #take(): HttpConnection | undefined {
     const now = performance.now();
-    for (const wire of this.#idle) {
-      if (wire.usable && now - wire.idleSince > keepsAfter) this.#keepsThem = true;
-      if (!wire.usable && wire.rested < closesWithin) this.#keepsThem = false;
+    for (const connection of this.#idle) {
+      if (connection.usable && now - connection.idleSince > keepsAfter) this.#keepsThem = true;
+      else if (!connection.usable) this.#keepsThem = false;
     }
-    this.#idle = this.#idle.filter((wire) => wire.usable);
-    const at = this.#idle.findLastIndex((wire) => wire.proven);
+    this.#idle = this.#idle.filter((connection) => connection.usable);
+    const at = this.#idle.findLastIndex((connection) => connection.proven);
     return this.#idle.splice(at === -1 ? this.#idle.length - 1 : at, 1)[0];
   }
 
-  #keep(wire: Wire): void {
-    if (!wire.usable) return;
-    if (this.#closed || this.#idle.length >= keptAtMost) return wire.close();
-    this.#idle.push(wire);
+  #keep(connection: HttpConnection): void {
+    if (!connection.usable) return;
+    if (this.#closed || this.#idle.length >= keptAtMost) return connection.close();
+    this.#idle.push(connection);
     this.#sweeper ??= setTimeout(() => this.#sweep(), keptFor);
   }
 
   #sweep(): void {
     this.#sweeper = undefined;
     const oldest = performance.now() - keptFor;
-    this.#idle = this.#idle.filter((wire) => {
-      if (wire.usable && wire.idleSince > oldest) return true;
-      wire.close();
+    this.#idle = this.#idle.filter((connection) => {
+      if (connection.usable && connection.idleSince > oldest) return true;
+      connection.close();
       return false;
     });
     if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#sweep(), keptFor);
   }
 
-  async #open(signal: AbortSignal): Promise<Wire> {
+  async #open(signal: AbortSignal): Promise<HttpConnection> {
     const { address, surroundings } = this.#options;
     if (surroundings.isOwnDoor(address)) {
       throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
         hint: "Remove it with zapd forget, and add it with its own address",
       });
     }
-    return Wire.open(address, signal).catch((error: unknown) => {
+    return HttpConnection.open(address, signal).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
       throw error.reworded(error.message, { hint: silentHint });
@@ -271,9 +277,10 @@ export class DeviceHttp {
 }
 
 /** Whether a connection is still open after a moment; known at once when it is closed. */
-async function staysOpen(wire: Wire, ms: number): Promise<boolean> {
-  for (let waited = 0; wire.usable && waited < ms; waited += 5) await new Promise((resolve) => setTimeout(resolve, 5));
-  return wire.usable;
+async function staysOpen(connection: HttpConnection, ms: number): Promise<boolean> {
+  for (let waited = 0; connection.usable && waited < ms; waited += 5)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  return connection.usable;
 }
 
 /** A signal that ends with the caller's, or after `ms` with `device_timeout`. */

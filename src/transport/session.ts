@@ -20,7 +20,7 @@ export interface Ending {
   readonly again: boolean;
 }
 
-export interface LinkOptions<S extends Session> {
+export interface ReconnectingOptions<S extends Session> {
   /**
    * Opens a session. `unasked` is true when nobody waits for it: it must not make the device show anything. `ended` is
    * called once when the session ends by itself.
@@ -52,8 +52,8 @@ interface Opening<S> {
   waiting: number;
 }
 
-export class Link<S extends Session> {
-  readonly #options: LinkOptions<S>;
+export class ReconnectingSession<S extends Session> {
+  readonly #options: ReconnectingOptions<S>;
   #session: S | undefined;
   #opening: Opening<S> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
@@ -64,7 +64,7 @@ export class Link<S extends Session> {
   #idle: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  constructor(options: LinkOptions<S>) {
+  constructor(options: ReconnectingOptions<S>) {
     this.#options = options;
   }
 

@@ -25,7 +25,7 @@ export interface Exchange {
   readonly maxBytes: number;
 }
 
-export class Wire {
+export class HttpConnection {
   /** Whether what answers here has been proven to be the device that is meant. */
   proven = false;
   /** What the device wanted with every exchange on this connection before it let us in. */
@@ -38,8 +38,6 @@ export class Wire {
   used = false;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
-  /** Milliseconds from then until the device closed the connection. */
-  rested = Number.POSITIVE_INFINITY;
 
   readonly #socket: net.Socket;
   readonly #address: Address;
@@ -56,11 +54,11 @@ export class Wire {
   }
 
   /** Connects; fails with `device_unreachable`. */
-  static async open(address: Address, signal: AbortSignal): Promise<Wire> {
-    return new Wire(await connectSocket(address, false, signal), address);
+  static async open(address: Address, signal: AbortSignal): Promise<HttpConnection> {
+    return new HttpConnection(await connectSocket(address, false, signal), address);
   }
 
-  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the wire then. */
+  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
   exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
     const head = headOf(exchange, this.#address);
     const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
@@ -107,7 +105,7 @@ export class Wire {
 
   #received(bytes: Uint8Array): void {
     const reader = this.#reader;
-    // Bytes that nobody asked for: what they belong to cannot be known, so the wire is not used again.
+    // Bytes that nobody asked for: what they belong to cannot be known, so the connection is not used again.
     if (!reader) return this.close();
     try {
       reader.push(bytes);
@@ -118,7 +116,6 @@ export class Wire {
   }
 
   #ended(cause?: Error): void {
-    if (this.usable && !this.#reader) this.rested = performance.now() - this.idleSince;
     this.usable = false;
     const reader = this.#reader;
     if (!reader) return;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { type Ending, Link, type Session } from "../../src/transport/session.ts";
+import { type Ending, ReconnectingSession, type Session } from "../../src/transport/session.ts";
 import { until } from "../support/http-device.ts";
 
 const never = new AbortController().signal;
@@ -22,7 +22,7 @@ class FakeSession implements Session {
   }
 }
 
-let links: Link<FakeSession>[] = [];
+let links: ReconnectingSession<FakeSession>[] = [];
 afterEach(() => {
   for (const link of links) link.close();
   links = [];
@@ -33,7 +33,7 @@ function house(options: { idleMs?: number; takes?: number } = {}) {
   const unasked: boolean[] = [];
   const sessions: FakeSession[] = [];
   const device = { failure: undefined as ZapdError | undefined };
-  const link = new Link<FakeSession>({
+  const link = new ReconnectingSession<FakeSession>({
     async open(signal, alone, ended) {
       at.push(performance.now());
       unasked.push(alone);

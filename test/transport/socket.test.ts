@@ -3,7 +3,7 @@ import net from "node:net";
 import { networkInterfaces } from "node:os";
 import fc from "fast-check";
 import type { ZapdError } from "../../src/api/errors.ts";
-import { type Exchange, marker, Wire } from "../../src/transport/socket.ts";
+import { type Exchange, HttpConnection, marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
 import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
@@ -43,11 +43,11 @@ async function echo(): Promise<HttpDevice> {
 describe("a request", () => {
   test("is one request line and our own headers, the host an IP literal, marked as ours", async () => {
     const device = await echo();
-    const wire = await Wire.open(device.address, never);
+    const connection = await HttpConnection.open(device.address, never);
     const host = `Host: 127.0.0.1:${device.address.port}`;
-    await wire.exchange(get("/query/apps?a=b"), never);
-    await wire.exchange(post("/keypress/Home", { "X-Own": "yes" }), never);
-    wire.close();
+    await connection.exchange(get("/query/apps?a=b"), never);
+    await connection.exchange(post("/keypress/Home", { "X-Own": "yes" }), never);
+    connection.close();
     expect(device.heard.map((one) => one.head.split("\r\n"))).toEqual([
       ["GET /query/apps?a=b HTTP/1.1", host, `${marker}: 1`],
       ["POST /keypress/Home HTTP/1.1", host, `${marker}: 1`, "X-Own: yes", "Content-Length: 0"],
@@ -64,9 +64,9 @@ describe("a request", () => {
     );
     await new Promise<void>((resolve) => server.listen(0, "::1", resolve));
     const { port } = server.address() as net.AddressInfo;
-    const wire = await Wire.open({ host: "::1", port }, never);
-    await wire.exchange(get("/"), never);
-    wire.close();
+    const connection = await HttpConnection.open({ host: "::1", port }, never);
+    await connection.exchange(get("/"), never);
+    connection.close();
     server.close();
     expect(heads[0]).toContain(`\r\nHost: [::1]:${port}\r\n`);
   });
@@ -75,7 +75,7 @@ describe("a request", () => {
     "T11 with a hostile path or header is either sent as one clean request, or not at all",
     async () => {
       const device = await echo();
-      let wire = await Wire.open(device.address, never);
+      let connection = await HttpConnection.open(device.address, never);
       const nasty = fc.constantFrom(
         "\r\n",
         "\n",
@@ -100,10 +100,10 @@ describe("a request", () => {
       let refused = 0;
       await fc.assert(
         fc.asyncProperty(text, text, async (path, value) => {
-          if (!wire.usable) wire = await Wire.open(device.address, never);
+          if (!connection.usable) connection = await HttpConnection.open(device.address, never);
           const before = device.heard.length;
           const outcome = await Promise.resolve()
-            .then(() => wire.exchange(post(`/${path}`, { "X-Own": value }), never))
+            .then(() => connection.exchange(post(`/${path}`, { "X-Own": value }), never))
             .catch((error: ZapdError) => error.code);
           const heard = device.heard.slice(before);
           if (outcome === "internal_error") {
@@ -129,7 +129,7 @@ describe("a request", () => {
         "generated paths and headers",
         `${numRuns - refused} sent as one clean request, ${refused} not at all`,
       );
-      wire.close();
+      connection.close();
       expect(refused).toBeGreaterThan(500);
     },
     within(5_000),
@@ -137,11 +137,11 @@ describe("a request", () => {
 
   test("carries its body with its length, as fast as it is taken", async () => {
     const device = await echo();
-    const wire = await Wire.open(device.address, never);
+    const connection = await HttpConnection.open(device.address, never);
     const chunk = Buffer.alloc(100_000, "x");
     const body = { bytes: chunk.length * 30, chunks: () => repeat(chunk, 30) };
-    await wire.exchange({ ...post("/upload"), body }, never);
-    wire.close();
+    await connection.exchange({ ...post("/upload"), body }, never);
+    connection.close();
     expect(device.heard[0]?.head).toContain(`\r\nContent-Length: ${body.bytes}`);
     expect(device.heard[0]?.body.length).toBe(body.bytes);
   });
@@ -156,7 +156,7 @@ describe("a request", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as net.AddressInfo;
-    const wire = await Wire.open({ host: "127.0.0.1", port }, never);
+    const connection = await HttpConnection.open({ host: "127.0.0.1", port }, never);
     let sent = 0;
     let released = false;
     const chunks = async function* () {
@@ -169,8 +169,8 @@ describe("a request", () => {
         released = true;
       }
     };
-    const answered = await wire.exchange({ ...post("/upload"), body: { bytes: 200_000_000, chunks } }, never);
-    wire.close();
+    const answered = await connection.exchange({ ...post("/upload"), body: { bytes: 200_000_000, chunks } }, never);
+    connection.close();
     server.close();
     expect(answered.status).toBe(401);
     await until("the file is let go", () => released);
@@ -179,21 +179,21 @@ describe("a request", () => {
 
   test("whose body cannot be read fails with that, and closes the connection", async () => {
     const device = await echo();
-    const wire = await Wire.open(device.address, never);
+    const connection = await HttpConnection.open(device.address, never);
     const chunks = async function* () {
       yield Buffer.from("half");
       throw new Error("the disk is gone");
     };
-    const outcome = wire.exchange({ ...post("/upload"), body: { bytes: 100, chunks } }, never);
+    const outcome = connection.exchange({ ...post("/upload"), body: { bytes: 100, chunks } }, never);
     expect(await outcome.catch((error: Error) => error.message)).toBe("the disk is gone");
-    expect(wire.usable).toBe(false);
+    expect(connection.usable).toBe(false);
   });
 });
 
 describe("a connection", () => {
   test("that is refused is device_unreachable, with where and why", async () => {
     const port = await freePort();
-    expect(await failure(Wire.open({ host: "127.0.0.1", port }, never))).toBe(
+    expect(await failure(HttpConnection.open({ host: "127.0.0.1", port }, never))).toBe(
       `device_unreachable: did not answer at 127.0.0.1:${port} (the connection was refused)`,
     );
   });
@@ -201,9 +201,11 @@ describe("a connection", () => {
   test("ends with its caller, before and while it is opened", async () => {
     const device = await echo();
     const gone = AbortSignal.abort(new Error("gone"));
-    expect(await failure(Wire.open(device.address, gone))).toStartWith("device_unreachable: did not answer in time");
-    const wire = await Wire.open(device.address, never);
-    expect(await failure(wire.exchange(get("/"), gone))).toStartWith("device_timeout: did not answer in time");
+    expect(await failure(HttpConnection.open(device.address, gone))).toStartWith(
+      "device_unreachable: did not answer in time",
+    );
+    const connection = await HttpConnection.open(device.address, never);
+    expect(await failure(connection.exchange(get("/"), gone))).toStartWith("device_timeout: did not answer in time");
     expect(device.heard).toEqual([]);
     await until("it is closed", () => device.open === 0);
   });
@@ -211,29 +213,29 @@ describe("a connection", () => {
   test("on which something comes that nobody asked for is not used again", async () => {
     const device = await startHttpDevice(() => `${answer(200)}HTTP/1.1 200 OK\r\n\r\n`);
     devices.push(device);
-    const wire = await Wire.open(device.address, never);
-    expect((await wire.exchange(get("/"), never)).status).toBe(200);
-    expect(wire.usable).toBe(false);
+    const connection = await HttpConnection.open(device.address, never);
+    expect((await connection.exchange(get("/"), never)).status).toBe(200);
+    expect(connection.usable).toBe(false);
     await until("it is closed", () => device.open === 0);
-    expect(await failure(wire.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
+    expect(await failure(connection.exchange(get("/"), never))).toStartWith("device_error: closed the connection");
   });
 
   test("on which something comes while nobody asks is closed", async () => {
     const device = await startHttpDevice(() => ({ answer: answer(200), later: "HTTP/1.1 200 OK\r\n\r\n" }));
     devices.push(device);
-    const wire = await Wire.open(device.address, never);
-    await wire.exchange(get("/"), never);
-    expect(wire.usable).toBe(true);
-    await until("that has been seen", () => !wire.usable);
+    const connection = await HttpConnection.open(device.address, never);
+    await connection.exchange(get("/"), never);
+    expect(connection.usable).toBe(true);
+    await until("that has been seen", () => !connection.usable);
     await until("it is closed", () => device.open === 0);
   });
 
   test("that the device closed while it rested is not usable", async () => {
     const device = await echo();
-    const wire = await Wire.open(device.address, never);
-    await wire.exchange(get("/"), never);
+    const connection = await HttpConnection.open(device.address, never);
+    await connection.exchange(get("/"), never);
     device.hangUp();
-    await until("that has been seen", () => !wire.usable);
+    await until("that has been seen", () => !connection.usable);
   });
 });
 

@@ -3,7 +3,7 @@ import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
-import { Link } from "../../transport/session.ts";
+import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
@@ -44,7 +44,7 @@ export class KodiDevice {
   /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
   asleep = false;
   readonly #http: HttpRpc | null;
-  readonly #link: Link<KodiSession>;
+  readonly #link: ReconnectingSession<KodiSession>;
   /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
   readonly #socket: number | null;
   /** The session that was open when it was last seen who announces itself here. */
@@ -70,7 +70,7 @@ export class KodiDevice {
     this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
     const announced = Number(traits["socket"]);
     this.#socket = overHttp ? (ports["websocket"] ?? (announced > 0 ? announced : null)) : port;
-    this.#link = new Link<KodiSession>({
+    this.#link = new ReconnectingSession<KodiSession>({
       debug: (message) => surroundings.debug(`${host}: ${message}`),
       onEnd: () => {
         this.pushed.forget();

@@ -1,17 +1,17 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
 import { ZapdError } from "../../api/errors.ts";
-import type { Link } from "../../transport/session.ts";
+import type { ReconnectingSession } from "../../transport/session.ts";
 import type { Capability, Connection, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
-import { linkTo, type Ready } from "./connection.ts";
-import { plainPort, readSearchAnswer, securePort } from "./doors.ts";
+import { type RegisteredSession, sessionWith } from "./connection.ts";
+import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { SetFailure } from "./failures.ts";
 import { identifyWebos, knownFacts } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { askToPair } from "./pairing.ts";
 import { powerOff, powerOn } from "./power.ts";
 import { Prompted } from "./prompted.ts";
-import { enterToPair, isProven, pairedTraits, pinOf } from "./proof.ts";
+import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform = {
@@ -28,39 +28,43 @@ export const webos: Platform = {
 const pairedOnly: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
 
 function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
-  const link = linkTo(target, surroundings);
+  const reconnecting = sessionWith(target, surroundings);
   const canWake = target.macs.length > 0;
   const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
   const names = keysOf(inputs, canWake);
-  const command = <T>(signal: AbortSignal, work: (ready: Ready) => Promise<T>) => awake(link, target, signal, work);
+  const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
+    awake(reconnecting, target, signal, work);
   const connection: Connection = {
     async state(signal) {
-      const ready = await link.use(signal);
-      await ready.state.refresh(signal);
-      const { app } = ready.state;
-      if (app !== null) await ready.learnTitle(app, signal);
-      return ready.state.describe((id) => ready.title(id));
+      const registered = await reconnecting.use(signal);
+      await registered.state.refresh(signal);
+      const { app } = registered.state;
+      if (app !== null) await registered.learnTitle(app, signal);
+      return registered.state.describe((id) => registered.title(id));
     },
-    apps: async (signal) => (await link.use(signal)).apps(signal),
-    launch: (id, params, signal) => command(signal, (ready) => launchApp(ready, id, params, signal)),
-    stop: (signal) => command(signal, (ready) => stopApp(ready, signal)),
+    apps: async (signal) => (await reconnecting.use(signal)).apps(signal),
+    launch: (id, params, signal) => command(signal, (registered) => launchApp(registered, id, params, signal)),
+    stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
     keys: {
       names,
       press: (key, signal) =>
         (key === "power-off" || key === "power"
-          ? press(link, target, surroundings, key, signal)
-          : command(signal, (ready) => pressOn(ready, key, signal))
+          ? press(reconnecting, target, surroundings, key, signal)
+          : command(signal, (registered) => pressOn(registered, key, signal))
         ).catch((error: unknown) => {
           throw lacking(key, error);
         }),
     },
-    text: { msPerCharacter: 50, type: (text, signal) => command(signal, (ready) => type(ready, text, signal)) },
+    text: {
+      msPerCharacter: 50,
+      type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
+    },
     async pair({ fresh = false }, signal) {
       const { credentials } = surroundings;
-      const entered = await enterToPair(target, surroundings, signal);
-      const { session, hello } = entered;
+      const greeted = await openToPair(target, surroundings, signal);
+      const { session, hello } = greeted;
       // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
-      const isKnown = !fresh && isProven(entered, target, pinOf(surroundings));
+      const isKnown = !fresh && isProven(greeted, target, pinOf(surroundings));
       try {
         await askToPair(session, credentials, isKnown ? (credentials.read()?.["key"] ?? null) : null, signal);
       } catch (error) {
@@ -68,29 +72,29 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
         throw error;
       }
       // What was open before knows the key of before.
-      link.drop();
+      reconnecting.drop();
       const facts = await knownFacts(session, hello, target, signal);
-      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(entered, target) };
+      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
       surroundings.learned({ ...facts, traits });
       session.close();
     },
     withheld: new Set(target.access === "full" ? [] : pairedOnly),
-    close: () => link.close(),
+    close: () => reconnecting.close(),
   };
-  if (canWake) connection.powerOn = (signal, waking) => powerOn(link, target, surroundings, signal, waking);
+  if (canWake) connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, signal, waking);
   return connection;
 }
 
 /** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
 async function awake<T>(
-  link: Link<Ready>,
+  reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
   signal: AbortSignal,
-  work: (ready: Ready) => Promise<T>,
+  work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
-  const ready = await link.use(signal, { eager: true });
-  await ready.proveAlive(signal);
-  const { power } = ready.state;
+  const registered = await reconnecting.use(signal, { eager: true });
+  await registered.proveAlive(signal);
+  const { power } = registered.state;
   if (power === "standby" || power === "off") {
     if (target.macs.length === 0)
       throw new ZapdError(
@@ -102,7 +106,7 @@ async function awake<T>(
       );
     throw new ZapdError("device_unreachable", "is in standby");
   }
-  return ready.busy(() => work(ready));
+  return registered.busy(() => work(registered));
 }
 
 /** A key that the set has no function for is one that it lacks. */
@@ -112,58 +116,58 @@ function lacking(key: Key, error: unknown): unknown {
 }
 
 async function press(
-  link: Link<Ready>,
+  reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
   surroundings: DeviceSurroundings,
   key: "power" | "power-off",
   signal: AbortSignal,
 ): Promise<void> {
-  const ready = await link.use(signal, { eager: true });
-  await ready.proveAlive(signal);
-  await ready.state.refresh(signal, ["power", "app"]);
-  const isOff = ready.state.power === "standby" || ready.state.power === "off";
+  const registered = await reconnecting.use(signal, { eager: true });
+  await registered.proveAlive(signal);
+  await registered.state.refresh(signal, ["power", "app"]);
+  const isOff = registered.state.power === "standby" || registered.state.power === "off";
   // Told to turn off, a set in standby turns on (2.5).
   if (key === "power-off" && isOff) return;
-  if (!isOff) return powerOff(link, ready, surroundings, signal);
-  if (target.macs.length === 0) return ready.pointer.press("POWER", signal);
-  return powerOn(link, target, surroundings, signal, { silent: false, withinMs: 30_000 });
+  if (!isOff) return powerOff(reconnecting, registered, surroundings, signal);
+  if (target.macs.length === 0) return registered.pointer.press("POWER", signal);
+  return powerOn(reconnecting, target, surroundings, signal, { silent: false, withinMs: 30_000 });
 }
 
-async function pressOn(ready: Ready, key: Key, signal: AbortSignal): Promise<void> {
-  const { state } = ready;
+async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
+  const { state } = registered;
   if (key === "power-on") return;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
-    return void (await ready.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
+    return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));
   }
   if (key === "play" || key === "pause" || key === "play-pause") {
     await state.refresh(signal, ["media"]);
     const status = state.playback?.status;
     // A set that does not say what it plays gets one after the other.
-    const plays = status === undefined ? ready.lastMedia === "play" : status === "playing";
+    const plays = status === undefined ? registered.lastMedia === "play" : status === "playing";
     const wanted = key === "play-pause" ? (plays ? "pause" : "play") : key;
-    ready.lastMedia = wanted;
+    registered.lastMedia = wanted;
     // Where the set says what it plays, a key for what it does already is not sent.
     if (status === (wanted === "play" ? "playing" : "paused")) return;
-    return void (await ready.request(`ssap://media.controls/${wanted}`, {}, signal));
+    return void (await registered.request(`ssap://media.controls/${wanted}`, {}, signal));
   }
   if (key.startsWith("input-") && key !== "input-tuner") {
-    const inputId = inputIdOf(key, readInputs(await ready.session.request(uris.inputs, {}, signal)));
+    const inputId = inputIdOf(key, readInputs(await registered.session.request(uris.inputs, {}, signal)));
     if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
-    return void (await ready.request(uris.switchInput, { inputId }, signal));
+    return void (await registered.request(uris.switchInput, { inputId }, signal));
   }
   const sent = webosKeys[key];
   if (!sent) throw new ZapdError("unsupported_key", `has no ${key} key`);
   state.commanded();
-  if ("button" in sent) return ready.pointer.press(sent.button, signal).finally(() => state.commanded());
-  await ready.request(sent.uri, sent.payload ?? {}, signal);
+  if ("button" in sent) return registered.pointer.press(sent.button, signal).finally(() => state.commanded());
+  await registered.request(sent.uri, sent.payload ?? {}, signal);
 }
 
-async function type(ready: Ready, text: string, signal: AbortSignal): Promise<void> {
-  if (ready.focus === false) {
+async function type(registered: RegisteredSession, text: string, signal: AbortSignal): Promise<void> {
+  if (registered.focus === false) {
     throw new ZapdError("device_refused", "shows no field that takes text", {
       hint: "Open one on the TV first, such as the search of an app, then try again",
     });
   }
-  await ready.request(uris.insertText, { text, replace: 0 }, signal);
+  await registered.request(uris.insertText, { text, replace: 0 }, signal);
 }

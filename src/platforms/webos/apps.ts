@@ -1,7 +1,7 @@
 /** Apps of a set: launched with their deep link and seen, and closed (smart-tvs.md 2.4). */
 import { ZapdError } from "../../api/errors.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
-import type { Ready } from "./connection.ts";
+import type { RegisteredSession } from "./connection.ts";
 import { SetFailure } from "./failures.ts";
 import { appOf, inputOf, linkOf, uris } from "./protocol.ts";
 
@@ -11,14 +11,14 @@ const seenWithin = 5_000;
 const goneWithin = 3_000;
 
 export async function launchApp(
-  ready: Ready,
+  registered: RegisteredSession,
   id: string,
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  const { state } = ready;
+  const { state } = registered;
   const begun = performance.now();
-  await ready.request(uris.launch, linkOf(id, params), signal).catch((error: unknown) => {
+  await registered.request(uris.launch, linkOf(id, params), signal).catch((error: unknown) => {
     if (!(error instanceof SetFailure) || error.statusSaid === 401 || error.statusSaid === 403) throw error;
     if (error.errorCode === unknownApp || /not found|unsupported application|no such app/i.test(error.words))
       throw new ZapdError("app_not_found", `has no app "${id}" installed: it says "${error.words}"`, {
@@ -33,23 +33,23 @@ export async function launchApp(
 }
 
 /** Leaves the app that is shown: closes it, and goes home where that cannot be, as from an input. */
-export async function stopApp(ready: Ready, signal: AbortSignal): Promise<PlatformApp | null> {
+export async function stopApp(registered: RegisteredSession, signal: AbortSignal): Promise<PlatformApp | null> {
   // What is on its way to us was not pushed yet.
-  ready.state.commanded();
-  await ready.state.refresh(signal, ["app"]);
-  const { app: id } = ready.state;
+  registered.state.commanded();
+  await registered.state.refresh(signal, ["app"]);
+  const { app: id } = registered.state;
   // Where it does not tell what it shows, home is where nothing runs.
-  if (ready.state.shown === null) await ready.pointer.press("HOME", signal);
+  if (registered.state.shown === null) await registered.pointer.press("HOME", signal);
   if (id === null) return null;
-  await ready.learnTitle(id, signal);
+  await registered.learnTitle(id, signal);
   const isInput = inputOf(id) !== null;
   const begun = performance.now();
-  const isGone = () => ready.state.saidSince("app", begun) && ready.state.app !== id;
-  if (!isInput) await ready.request(uris.close, { id }, signal).catch(() => {});
-  if (isInput || !(await ready.state.until("app", isGone, goneWithin, signal))) {
-    await ready.pointer.press("HOME", signal);
-    if (!(await ready.state.until("app", isGone, goneWithin, signal)))
+  const isGone = () => registered.state.saidSince("app", begun) && registered.state.app !== id;
+  if (!isInput) await registered.request(uris.close, { id }, signal).catch(() => {});
+  if (isInput || !(await registered.state.until("app", isGone, goneWithin, signal))) {
+    await registered.pointer.press("HOME", signal);
+    if (!(await registered.state.until("app", isGone, goneWithin, signal)))
       throw new ZapdError("device_error", "took the command, but still shows the app");
   }
-  return appOf(id, ready.title(id));
+  return appOf(id, registered.title(id));
 }

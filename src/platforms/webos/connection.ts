@@ -2,14 +2,14 @@
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { isJson } from "../../transport/json.ts";
-import { Link, type Session } from "../../transport/session.ts";
+import { ReconnectingSession, type Session } from "../../transport/session.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { hungUp } from "./failures.ts";
 import { knownFacts } from "./identity.ts";
 import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
 import { Prompted } from "./prompted.ts";
-import { enterProven } from "./proof.ts";
+import { openProven } from "./proof.ts";
 import { type Payload, readLaunchPoints, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 import { WebosState } from "./state.ts";
@@ -20,8 +20,8 @@ const provenWithin = 1_500;
 /** Text goes where the focus is; whether there is one is only told to those who subscribe (2.4). */
 export type Focus = boolean | null;
 
-/** A session, ready for commands. */
-export class Ready implements Session {
+/** A session, registered for commands. */
+export class RegisteredSession implements Session {
   readonly session: WebosSession;
   readonly state: WebosState;
   readonly pointer: Pointer;
@@ -106,15 +106,15 @@ export class Ready implements Session {
   }
 }
 
-/** The link to one set; opening it never makes the set show anything. */
-export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<Ready> {
+/** The session with one set; opening it never makes the set show anything. */
+export function sessionWith(target: Target, surroundings: DeviceSurroundings): ReconnectingSession<RegisteredSession> {
   const prompted = new Prompted(target);
   const canWake = target.macs.length > 0;
   const unpaired = (error: ZapdError): ZapdError => {
     surroundings.learned({ access: "unpaired" });
     return error;
   };
-  const link: Link<Ready> = new Link<Ready>({
+  const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
     debug: (message) => surroundings.debug(`${target.host}: ${message}`),
     onEnd: () => surroundings.fellSilent(),
     async open(signal, _unasked, ended) {
@@ -122,10 +122,10 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
       if (!credentials.read()?.["key"])
         throw unpaired(pairingRequired("takes no commands: it is not paired with zapd"));
       if (prompted.holds) throw unpaired(new AskedAgain());
-      const entered = await enterProven(target, surroundings, signal).catch((error: unknown) => {
+      const greeted = await openProven(target, surroundings, signal).catch((error: unknown) => {
         throw canWake ? error : withoutWaking(error);
       });
-      const { session, hello } = entered;
+      const { session, hello } = greeted;
       try {
         await admit(session, credentials, signal);
       } catch (error) {
@@ -133,12 +133,12 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
         if (error instanceof AskedAgain) surroundings.learned({ traits: prompted.again() });
         throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
       }
-      let ready: Ready | undefined;
+      let registered: RegisteredSession | undefined;
       session.onEnd(({ again, why }) => {
         surroundings.debug(
           `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
         );
-        ready?.pointer.close();
+        registered?.pointer.close();
         ended({ again });
       });
       // As sets do on their way off, and while they start (2.5): nothing has been asked of it that it could have done.
@@ -151,26 +151,26 @@ export function linkTo(target: Target, surroundings: DeviceSurroundings): Link<R
           power(power, leaving) {
             // The first answers come with the session; what comes later was said by itself.
             if (power !== null) surroundings.heard(power);
-            if (!ready || !(leaving || power === "off")) return;
+            if (!registered || !(leaving || power === "off")) return;
             session.leaving = true;
             // It leaves its socket open and silent: nothing more is to be heard there.
-            link.drop();
+            reconnecting.drop();
           },
         },
         signal,
       );
       const pointer = new Pointer(session, target, surroundings);
-      ready = new Ready(session, state, pointer, canWake);
-      const made = ready;
+      registered = new RegisteredSession(session, state, pointer, canWake);
+      const made = registered;
       stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
       const facts = await knownFacts(session, hello, target, signal);
       surroundings.learned({ ...facts, traits: { ...facts.traits, ...prompted.over() } });
       stillThere();
-      return ready;
+      return registered;
     },
   });
-  return link;
+  return reconnecting;
 }
 
 /** What nobody can wake is not to be told to be woken. */
@@ -182,8 +182,8 @@ function withoutWaking(error: unknown): unknown {
   });
 }
 
-function followFocus(ready: Ready, said: Payload): void {
+function followFocus(registered: RegisteredSession, said: Payload): void {
   const widget = said["currentWidget"];
   const focus = isJson(widget) ? widget["focus"] : undefined;
-  if (typeof focus === "boolean") ready.focus = focus;
+  if (typeof focus === "boolean") registered.focus = focus;
 }

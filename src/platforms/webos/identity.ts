@@ -2,20 +2,20 @@
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
-import { doorsOf, enter, type Hello, standIn, wordOf } from "./doors.ts";
+import { endpointsOf, type Hello, nameOf, openFirst, standIn } from "./endpoints.ts";
 import { readInputs, readMacs, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
-  const { session, hello } = await enter(doorsOf(lead, {}), surroundings, signal);
+  const { session, hello } = await openFirst(endpointsOf(lead, {}), surroundings, signal);
   try {
     const [told, described] = await Promise.all([modelOf(session, signal), description(lead, surroundings, signal)]);
     const { name } = described;
     const model = told ?? described.model;
     return {
-      ...factsOf(hello, standIn(lead), { model, name, macs: [], door: wordOf(session.door) }),
+      ...factsOf(hello, standIn(lead), { model, name, macs: [], endpoint: nameOf(session.endpoint) }),
       ...(hello.uuid === null && { provisional: true as const }),
-      // The port that is remembered is the one a search or a person gave; by which door the set was entered is a trait.
+      // The port that is remembered is the one a search or a person gave; by which endpoint it answered is a trait.
       needsPairing: true,
     };
   } finally {
@@ -36,18 +36,18 @@ export async function knownFacts(
     // Older firmware tells it to those it knows.
     target.model ?? modelOf(session, signal),
   ]);
-  const facts = factsOf(hello, target.identity, { model, name: null, macs, door: wordOf(session.door) });
+  const facts = factsOf(hello, target.identity, { model, name: null, macs, endpoint: nameOf(session.endpoint) });
   return { ...facts, traits: { ...facts.traits, inputs: inputs.join(" ") }, access: "full" };
 }
 
 function factsOf(
   { uuid, software }: Hello,
   otherwise: string,
-  { model, name, macs, door }: { model: string | null; name: string | null; macs: string[]; door: string },
+  { model, name, macs, endpoint }: { model: string | null; name: string | null; macs: string[]; endpoint: string },
 ): Facts {
   return {
     ...{ identity: uuid ?? otherwise, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
-    ...{ softwareVersion: software, access: null, traits: { door } },
+    ...{ softwareVersion: software, access: null, traits: { door: endpoint } },
   };
 }
 

@@ -1,10 +1,10 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
 import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
-import type { Link } from "../../transport/session.ts";
+import type { ReconnectingSession } from "../../transport/session.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
-import type { Ready } from "./connection.ts";
+import type { RegisteredSession } from "./connection.ts";
 import { isStranger, SetFailure } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";
 
@@ -28,12 +28,12 @@ const sleepHint =
  * and with `device_error` when it goes on saying that it is on.
  */
 export async function powerOff(
-  link: Link<Ready>,
-  ready: Ready,
+  reconnecting: ReconnectingSession<RegisteredSession>,
+  registered: RegisteredSession,
   surroundings: DeviceSurroundings,
   signal: AbortSignal,
 ): Promise<void> {
-  const { session, state } = ready;
+  const { session, state } = registered;
   session.leaving = true;
   state.commanded();
   const begun = performance.now();
@@ -43,8 +43,8 @@ export async function powerOff(
   });
   const topic = state.tells("power") ? "power" : "app";
   const isOff = () => state.saidSince(topic, begun) && (state.power === "off" || state.power === "standby");
-  await state.until(topic, () => refusal !== undefined || !ready.alive || isOff(), leavesWithin, signal);
-  if (ready.alive && !isOff()) {
+  await state.until(topic, () => refusal !== undefined || !registered.alive || isOff(), leavesWithin, signal);
+  if (registered.alive && !isOff()) {
     // It was asked time and again: who says nothing to it any more is off.
     const talks = session.quiet < silentAfter;
     if (refusal || (talks && state.power === "on")) {
@@ -52,20 +52,20 @@ export async function powerOff(
       throw refusal ?? new ZapdError("device_error", "took the power-off key but still says that it is on");
     }
   }
-  if (ready.alive && state.power === "standby") return;
+  if (registered.alive && state.power === "standby") return;
   surroundings.heard("off");
   // A socket that stays open and silent must not take the next command.
-  link.drop();
+  reconnecting.drop();
 }
 
 export async function powerOn(
-  link: Link<Ready>,
+  reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
   surroundings: DeviceSurroundings,
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {
-  const up = new Attempts(link);
+  const up = new PowerOnAttempts(reconnecting);
   if (silent || !(await up.isOn(2_500, signal))) {
     const answers = (ms: number) => up.isOn(ms, signal);
     await callUntilAwake(
@@ -75,25 +75,25 @@ export async function powerOn(
       throw !signal.aborted && up.stranger ? up.stranger : error;
     });
   }
-  const ready = await link.use(signal, { eager: true });
+  const registered = await reconnecting.use(signal, { eager: true });
   surroundings.heard("on");
-  if (!ready.state.isScreenOn) await turnScreenOn(ready, signal);
+  if (!registered.state.isScreenOn) await turnScreenOn(registered, signal);
 }
 
 /**
- * Attempts to enter that go on while nobody waits for them: on a set that wakes, one may take longer than a call. A set
+ * PowerOnAttempts to enter that go on while nobody waits for them: on a set that wakes, one may take longer than a call. A set
  * that answers, and is not on, is not asked again at once.
  */
-class Attempts {
-  readonly #link: Link<Ready>;
+class PowerOnAttempts {
+  readonly #reconnecting: ReconnectingSession<RegisteredSession>;
   #trying: Promise<boolean> | undefined;
   #pause = shortestPause;
   #notBefore = Number.NEGATIVE_INFINITY;
   /** What was found at its address the last time, where that does not prove to be the set. */
   stranger: DeviceError | undefined;
 
-  constructor(link: Link<Ready>) {
-    this.#link = link;
+  constructor(reconnecting: ReconnectingSession<RegisteredSession>) {
+    this.#reconnecting = reconnecting;
   }
 
   /** Whether the set is on, found out within `ms`. A set that lets nobody in is on, too. */
@@ -113,7 +113,7 @@ class Attempts {
 
   /** Waits for the set to say that it is on, by itself. */
   async #listen(ms: number, signal: AbortSignal): Promise<boolean> {
-    const { current } = this.#link;
+    const { current } = this.#reconnecting;
     if (current) return current.state.hears(() => current.state.power === "on", ms, signal);
     await rest(ms, signal);
     return false;
@@ -122,11 +122,11 @@ class Attempts {
   async #ask(signal: AbortSignal): Promise<boolean> {
     this.stranger = undefined;
     try {
-      const ready = await this.#link.use(signal, { eager: true });
-      await ready.proveAlive(signal);
-      ready.state.commanded();
-      await ready.state.refresh(signal, ready.state.tells("power") ? ["power"] : ["app"]);
-      const { power } = ready.state;
+      const registered = await this.#reconnecting.use(signal, { eager: true });
+      await registered.proveAlive(signal);
+      registered.state.commanded();
+      await registered.state.refresh(signal, registered.state.tells("power") ? ["power"] : ["app"]);
+      const { power } = registered.state;
       if (power === "on" || power === "unknown") return true;
       this.#rest(standbyPause);
     } catch (error) {
@@ -151,9 +151,9 @@ class Attempts {
   }
 }
 
-async function turnScreenOn(ready: Ready, signal: AbortSignal): Promise<void> {
+async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
   for (const uri of screenOn) {
-    const done = await ready.request(uri, { standbyMode: "active" }, signal).then(
+    const done = await registered.request(uri, { standbyMode: "active" }, signal).then(
       () => true,
       () => false,
     );

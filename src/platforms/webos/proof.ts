@@ -5,7 +5,7 @@
 import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { rest } from "../../system/sleep.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
-import { doorsOf, type Entered, enter, isStandIn } from "./doors.ts";
+import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
 
 /** A set that starts may open its plain port first: the secure one is tried again this long. */
@@ -20,14 +20,14 @@ export function pinOf({ credentials }: DeviceSurroundings): string | null {
 }
 
 /** Whether a set says and shows all that it did when it was paired. */
-export function isProven({ session, hello }: Entered, target: Target, pin: string | null): boolean {
+export function isProven({ session, hello }: Greeted, target: Target, pin: string | null): boolean {
   return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayBeNameless(target));
 }
 
 const namelessTrait = "nameless";
 
 /** The trait to remember a pairing by: one that was accepted by a set which does not say who it is holds for such a set. */
-export function pairedTraits({ hello }: Entered, { identity, traits }: Target): Readonly<Record<string, string>> {
+export function pairedTraits({ hello }: Greeted, { identity, traits }: Target): Readonly<Record<string, string>> {
   if (hello.uuid === null && !isStandIn(identity)) return { [namelessTrait]: "yes" };
   return traits[namelessTrait] ? { [namelessTrait]: "" } : {};
 }
@@ -41,29 +41,29 @@ function mayBeNameless({ identity, traits }: Target): boolean {
  * Enters a set that is to be told its key. Fails with `wrong_device` when another set answers, with `device_unproven` when
  * what answers does not prove to be the one, and with `device_unreachable` when nobody does.
  */
-export async function enterProven(
+export async function openProven(
   target: Target,
   surroundings: DeviceSurroundings,
   signal: AbortSignal,
-): Promise<Entered> {
+): Promise<Greeted> {
   const pin = pinOf(surroundings);
-  const doors = doorsOf(target, target.ports, target.traits["door"]);
-  const prove = (entered: Entered) => {
-    notAnother(entered, target);
-    const { session, hello } = entered;
+  const endpoints = endpointsOf(target, target.ports, target.traits["door"]);
+  const prove = (greeted: Greeted) => {
+    notAnother(greeted, target);
+    const { session, hello } = greeted;
     if (pin !== null && session.fingerprint !== pin)
       throw unproven(session.fingerprint === null ? "plain" : "certificate");
     if (hello.uuid === null && !mayBeNameless(target)) throw unproven("nameless");
   };
   const known = !mayBeNameless(target);
-  if (pin === null) return enter(doors, surroundings, signal, { known, prove });
-  const [secure, plain] = [doors.filter(({ tls }) => tls), doors.filter(({ tls }) => !tls)];
+  if (pin === null) return openFirst(endpoints, surroundings, signal, { known, prove });
+  const [secure, plain] = [endpoints.filter(({ tls }) => tls), endpoints.filter(({ tls }) => !tls)];
   const until = performance.now() + Math.min(startsWithin, surroundings.requestTimeout() / 2);
   for (;;) {
     const over = new AbortController();
     const look = lookAt(plain, AbortSignal.any([signal, over.signal]));
     try {
-      return await enter(secure, surroundings, signal, { known, prove });
+      return await openFirst(secure, surroundings, signal, { known, prove });
     } catch (error) {
       if (signal.aborted || isStranger(error)) throw error;
       look.now();
@@ -84,7 +84,7 @@ export async function enterProven(
     const look = async () => {
       await Promise.race([promise, later]);
       try {
-        const { session } = await enter(at, surroundings, within, { known, prove });
+        const { session } = await openFirst(at, surroundings, within, { known, prove });
         session.destroy();
         return null;
       } catch (error) {
@@ -96,21 +96,21 @@ export async function enterProven(
 }
 
 /** Enters a set that is to be paired: over the secure port where there was one, and else by whichever opens. */
-export async function enterToPair(
+export async function openToPair(
   target: Target,
   surroundings: DeviceSurroundings,
   signal: AbortSignal,
-): Promise<Entered> {
-  const doors = doorsOf(target, target.ports, target.traits["door"]);
-  const options = { known: !isStandIn(target.identity), prove: (entered: Entered) => notAnother(entered, target) };
-  if (pinOf(surroundings) === null) return enter(doors, surroundings, signal, options);
-  const secure = doors.filter(({ tls }) => tls);
+): Promise<Greeted> {
+  const endpoints = endpointsOf(target, target.ports, target.traits["door"]);
+  const options = { known: !isStandIn(target.identity), prove: (greeted: Greeted) => notAnother(greeted, target) };
+  if (pinOf(surroundings) === null) return openFirst(endpoints, surroundings, signal, options);
+  const secure = endpoints.filter(({ tls }) => tls);
   try {
-    return await enter(secure, surroundings, signal, options);
+    return await openFirst(secure, surroundings, signal, options);
   } catch (error) {
     if (signal.aborted || isAnother(error)) throw error;
-    const plain = doors.filter(({ tls }) => !tls);
-    return enter(plain, surroundings, signal, options).catch((other: unknown) => {
+    const plain = endpoints.filter(({ tls }) => !tls);
+    return openFirst(plain, surroundings, signal, options).catch((other: unknown) => {
       throw isAnother(other) ? other : error;
     });
   }
@@ -121,6 +121,6 @@ function isAnother(error: unknown): boolean {
   return failedBy(error, "wrong_device") && error.code === "device_unreachable";
 }
 
-function notAnother({ hello }: Entered, { identity, host }: Target): void {
+function notAnother({ hello }: Greeted, { identity, host }: Target): void {
   if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw wrongDevice(host);
 }

@@ -18,7 +18,7 @@ const silentAfter = 10_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /** Where a set is reached, and how. */
-export interface Door extends Address {
+export interface Endpoint extends Address {
   readonly tls: boolean;
 }
 
@@ -29,7 +29,7 @@ const helloId = "hello";
 const registerId = "register_0";
 
 export class WebosSession implements Session {
-  readonly door: Door;
+  readonly endpoint: Endpoint;
   readonly #line: WebSocketLine;
   readonly #questions: Questions<Payload>;
   readonly #subscribers = new Map<string, (payload: Payload) => void>();
@@ -42,8 +42,8 @@ export class WebosSession implements Session {
   /** The set said that it goes off: its silence is no accident. */
   leaving = false;
 
-  private constructor(door: Door, line: WebSocketLine, surroundings: Pick<Surroundings, "requestTimeout">) {
-    this.door = door;
+  private constructor(endpoint: Endpoint, line: WebSocketLine, surroundings: Pick<Surroundings, "requestTimeout">) {
+    this.endpoint = endpoint;
     this.#line = line;
     this.#questions = new Questions(line);
     this.#surroundings = surroundings;
@@ -55,20 +55,20 @@ export class WebosSession implements Session {
   }
 
   static async open(
-    door: Door,
+    endpoint: Endpoint,
     surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
     signal: AbortSignal,
   ): Promise<WebosSession> {
     let session: WebosSession | undefined;
     const line = await openWebSocket(
       {
-        ...{ address: door, path: "/", tls: door.tls, surroundings, maxBytes },
+        ...{ address: endpoint, path: "/", tls: endpoint.tls, surroundings, maxBytes },
         onText: (message) => session?.received(message),
         onEnd: (why) => session?.ended(why),
       },
       signal,
     );
-    session = new WebosSession(door, line, surroundings);
+    session = new WebosSession(endpoint, line, surroundings);
     return session;
   }
 
@@ -86,7 +86,7 @@ export class WebosSession implements Session {
   }
 
   /** Milliseconds that it has for one answer. */
-  get patience(): number {
+  get timeoutMs(): number {
     return this.#surroundings.requestTimeout();
   }
 

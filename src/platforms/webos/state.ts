@@ -256,7 +256,7 @@ export class WebosState {
   }
 
   get #grace(): number {
-    return Math.min(longestGrace, this.#session.patience / 4);
+    return Math.min(longestGrace, this.#session.timeoutMs / 4);
   }
 
   #take(topic: Topic, payload: Payload | null): void {

@@ -9,7 +9,7 @@ import { saidNothing } from "../../transport/websocket.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
 import { hungUp, isStranger } from "./failures.ts";
 import { type Payload, uris } from "./protocol.ts";
-import { type Door, WebosSession } from "./session.ts";
+import { type Endpoint, WebosSession } from "./session.ts";
 
 export const securePort = 3_001;
 export const plainPort = 3_000;
@@ -17,7 +17,7 @@ export const plainPort = 3_000;
 /** The hello is optional (2.3): a set that has not answered it after this is asked something else. */
 const helloWithin = 400;
 
-/** A door that has not opened after this does not keep the next one from being tried beside it. */
+/** An endpoint that has not opened after this does not keep the next one from being tried beside it. */
 const headStart = 600;
 
 /** What a set says in its hello (2.3). */
@@ -27,96 +27,101 @@ export interface Hello {
   readonly software: string | null;
 }
 
-/** The doors of a set, the likeliest first. `remembered` is what the traits of a device hold. */
-export function doorsOf({ host, port }: Address, ports: Ports, remembered?: string): Door[] {
+/** The endpoints of a set, the likeliest first. `remembered` is what the traits of a device hold. */
+export function endpointsOf({ host, port }: Address, ports: Ports, remembered?: string): Endpoint[] {
   const plain = ports["plain"] ?? plainPort;
-  const door = (at: number, tls: boolean): Door => ({ host, port: at, tls });
-  const usual = port === plain ? [door(port, false), door(securePort, true)] : [door(port, true), door(plain, false)];
+  const endpoint = (at: number, tls: boolean): Endpoint => ({ host, port: at, tls });
+  const usual =
+    port === plain
+      ? [endpoint(port, false), endpoint(securePort, true)]
+      : [endpoint(port, true), endpoint(plain, false)];
   // A port that somebody gave may be of either kind.
-  const given = port === securePort || port === plainPort ? [] : [door(port, !usual[0]?.tls)];
+  const given = port === securePort || port === plainPort ? [] : [endpoint(port, !usual[0]?.tls)];
   const all = [...usual, ...given];
-  const known = all.filter((one) => wordOf(one) === remembered);
+  const known = all.filter((one) => nameOf(one) === remembered);
   return [...known, ...all.filter((one) => !known.includes(one))];
 }
 
-/** A door in the word that the traits of a device keep. */
-export function wordOf({ port, tls }: Door): string {
+/** An endpoint in the word that the traits of a device keep. */
+export function nameOf({ port, tls }: Endpoint): string {
   return `${tls ? "wss" : "ws"}:${port}`;
 }
 
-/** A set that has been entered, and has said who it is. */
-export interface Entered {
+/** A set that has answered, and has said who it is. */
+export interface Greeted {
   readonly session: WebosSession;
   readonly hello: Hello;
 }
 
-export interface EnterOptions {
+export interface GreetOptions {
   /** It is known to say who it is: its word is waited for longer. */
   readonly known?: boolean;
-  /** Fails for whoever is not the one that is wanted: the next door is tried then. */
-  prove?(entered: Entered): void;
+  /** Fails for whoever is not the one that is wanted: the next endpoint is tried then. */
+  prove?(greeted: Greeted): void;
 }
 
-type EnterSurroundings = Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">;
+type GreetSurroundings = Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">;
 
 /**
- * Opens a session by whichever door lets us in, and has the set say who it is; nothing secret is said. Fails with
- * `device_unreachable` when no door opens, and as `prove` does when it does so for all that opened.
+ * Opens a session at the first endpoint that opens, and has the set say who it is; nothing secret is said. Fails with
+ * `device_unreachable` when none opens, and as `prove` does where it fails for all that opened.
  */
-export async function enter(
-  doors: readonly Door[],
-  surroundings: EnterSurroundings,
+export async function openFirst(
+  endpoints: readonly Endpoint[],
+  surroundings: GreetSurroundings,
   signal: AbortSignal,
-  options: EnterOptions = {},
-): Promise<Entered> {
+  options: GreetOptions = {},
+): Promise<Greeted> {
   const won = new AbortController();
   const within = AbortSignal.any([signal, won.signal]);
   const failures: unknown[] = [];
   let before: Promise<unknown> = Promise.resolve();
-  const tries = doors.map(async (door, at) => {
+  const tries = endpoints.map(async (endpoint, at) => {
     const failed = before;
     const turn = at === 0 ? Promise.resolve() : Promise.race([failed, rest(headStart * at, within).catch(() => {})]);
-    const mine = turn.then(() => greet(door, surroundings, within, options));
+    const mine = turn.then(() => greet(endpoint, surroundings, within, options));
     before = mine.catch(() => {});
     try {
       return await mine;
     } catch (error) {
       failures.push(error);
-      surroundings.debug(`${wordOf(door)} at ${door.host}: ${error instanceof Error ? error.message : String(error)}`);
+      surroundings.debug(
+        `${nameOf(endpoint)} at ${endpoint.host}: ${error instanceof Error ? error.message : String(error)}`,
+      );
       throw error;
     }
   });
   try {
-    const entered = await Promise.any(tries);
+    const greeted = await Promise.any(tries);
     for (const one of tries)
       void one.then(
-        ({ session }) => session !== entered.session && session.destroy(),
+        ({ session }) => session !== greeted.session && session.destroy(),
         () => {},
       );
-    return entered;
+    return greeted;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw error instanceof AggregateError ? tellingMost(failures) : error;
   } finally {
-    won.abort(new ZapdError("device_error", "was reached by another door"));
+    won.abort(new ZapdError("device_error", "was reached by another endpoint"));
   }
 }
 
 async function greet(
-  door: Door,
-  surroundings: EnterSurroundings,
+  endpoint: Endpoint,
+  surroundings: GreetSurroundings,
   signal: AbortSignal,
-  { known = false, prove }: EnterOptions,
-): Promise<Entered> {
+  { known = false, prove }: GreetOptions,
+): Promise<Greeted> {
   const late = AbortSignal.timeout(surroundings.requestTimeout());
   const within = AbortSignal.any([signal, late]);
   let session: WebosSession | undefined;
   try {
-    session = await WebosSession.open(door, surroundings, within);
-    const patience = known ? Math.max(helloWithin, surroundings.requestTimeout() / 2) : helloWithin;
-    const entered = { session, hello: await helloOf(session, patience, within) };
-    prove?.(entered);
-    return entered;
+    session = await WebosSession.open(endpoint, surroundings, within);
+    const timeoutMs = known ? Math.max(helloWithin, surroundings.requestTimeout() / 2) : helloWithin;
+    const greeted = { session, hello: await helloOf(session, timeoutMs, within) };
+    prove?.(greeted);
+    return greeted;
   } catch (error) {
     const isOver = session?.alive === false;
     session?.destroy();
@@ -127,8 +132,8 @@ async function greet(
   }
 }
 
-async function helloOf(session: WebosSession, patience: number, signal: AbortSignal): Promise<Hello> {
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(patience)]);
+async function helloOf(session: WebosSession, timeoutMs: number, signal: AbortSignal): Promise<Hello> {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const said = await session.hello(soon).catch((error: unknown) => {
     if (signal.aborted || !session.alive) throw error;
     return null;
@@ -158,7 +163,7 @@ export function isStandIn(identity: string): boolean {
   return identity.includes(":");
 }
 
-/** Of the failures of all doors, one that found a set says more than one that found nothing. */
+/** Of the failures of all endpoints, one that found a set says more than one that found nothing. */
 function tellingMost(failures: readonly unknown[]): unknown {
   const stranger = failures.find(isStranger);
   const spoke = failures.find((one) => one instanceof ZapdError && one.code !== "device_unreachable");
