@@ -5,7 +5,7 @@ import { add, ask, refuse, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { measured } from "../support/evidence.ts";
-import { sampleOf } from "../support/whole.ts";
+import { sampleOf, slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
 const filled = (part: string, head = "<apps>", tail = "</apps>") =>
@@ -107,7 +107,7 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
   measured("T34", "a document of 1 MiB", `${worst.ms} ms of processor time, ${worst.mebibytes.toFixed(1)} MiB at most`);
 }, 120_000);
 
-test("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
+slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
   const bad = await Promise.all(
     Array.from({ length: 16 }, async () => {
       const fake = await FakeRoku.start();

@@ -158,7 +158,7 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
       fc.asyncProperty(fc.array(body, { minLength: length, maxLength: length }), async (all) => {
         await Promise.all(all.map(check));
       }),
-      { numRuns: Math.ceil(runs(300, 10_000) / length), seed },
+      { numRuns: Math.ceil(runs(1_000, 10_000) / length), seed },
     );
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
     expect(answers.get(400)).toBeGreaterThan(100);
