@@ -105,7 +105,7 @@ export const codes = {
     when: "The device refused the package; the message holds its compile errors",
     message:
       "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",
-    hint: "The whole log: zapd logs",
+    hint: "The whole log: zapd logs -d Workbench",
   },
   dev_password_missing: {
     status: 400,
@@ -134,7 +134,7 @@ export const codes = {
   device_elsewhere: {
     status: 400,
     exit: exits.refused,
-    when: "The device that answers at the given address is known at another, and still answers there or has secrets: adding by an address never moves it",
+    when: "The device that answers at the given address is known at another, and still answers there, has secrets, or was paired under another certificate than is shown at the new one: adding by an address never moves it. Or, to pair with it at an address, another device answers there",
     message: "Den is known at 192.168.1.52 and answers there; 192.168.1.66 says that it is the same device",
     hint: "If it really moved: zapd pair Den --host 192.168.1.66, which begins without the old key, or zapd forget Den and add it anew",
   },
@@ -177,7 +177,7 @@ export const codes = {
     ...missing,
     when: "No package is sideloaded on the device",
     message: "Workbench has no sideloaded package",
-    hint: "Install one: zapd install ./my-app",
+    hint: "Install one: zapd install ./my-app -d Workbench",
   },
   not_found: {
     ...missing,
@@ -202,13 +202,13 @@ export const codes = {
     ...unreachable,
     when: "Nothing answers at the device's address, or another device does",
     message: "Bedroom did not answer at 192.168.1.41:8060 (nothing answers there) while pressing home",
-    hint: "It may be asleep: try zapd key power-on, or check that 192.168.1.41 is still its address with zapd discover",
+    hint: "It may be asleep: try zapd key power-on -d Bedroom, or check that 192.168.1.41 is still its address with zapd discover",
   },
   device_timeout: {
     ...unreachable,
     when: "The device answered too late, or did not finish in time",
     message: "Bedroom did not answer within 5 s while reading its state",
-    hint: "It may be asleep or busy: try zapd key power-on, or give it more time with zapd config set devices.request_timeout_ms 10000",
+    hint: "It may be asleep or busy: try zapd key power-on -d Bedroom, or give it more time with zapd config set devices.request_timeout_ms 10000",
   },
   device_refused: {
     ...refused,
@@ -229,21 +229,22 @@ export const codes = {
   },
   device_unproven: {
     ...refused,
-    when: "The device is on probation, because it has moved and has secrets, or because two answer for it: it gets no secret and no typed text until somebody says that it is the one",
-    message: "Den is not proven: it was known at 192.168.1.52 and answers at 192.168.1.66 since",
-    hint: "If it is yours: zapd trust Den, or pair with it anew: zapd pair Den --host 192.168.1.66",
+    when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",
+    message:
+      "Den moved from 192.168.1.52:3001 to 192.168.1.66:3001, and what answers there may be another: it gets no key, no password and no typed text",
+    hint: "If what is at 192.168.1.66:3001 is it: zapd trust Den; if it is the one at 192.168.1.52:3001: zapd pair Den --host 192.168.1.52:3001. To begin anew, without the old key: zapd pair Den --host 192.168.1.66:3001",
   },
   pairing_required: {
     ...refused,
     when: "The device takes commands only from those that it is paired with",
     message: "Kitchen takes no commands: it is not paired with zapd",
-    hint: "Run zapd pair, and accept the request that the set shows",
+    hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
   pairing_failed: {
     ...refused,
     when: "The device refused the pairing, or nobody accepted it on the set",
     message: "Kitchen was denied: somebody refused the request on the set",
-    hint: "Run zapd pair again, and accept the request that the set shows",
+    hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
   dev_auth_failed: {
     ...refused,
@@ -373,8 +374,7 @@ export function notUnderstood(message: string, cause?: unknown): DeviceError {
 }
 
 /** The `error` object of the envelope (SPEC.md 2). */
-export function errorBody(error: ZapdError): { code: ErrorCode; message: string; hint?: string } {
-  const { code, message, hint } = error;
+export function errorBody({ code, message, hint }: ZapdError): { code: ErrorCode; message: string; hint?: string } {
   return hint === undefined ? { code, message } : { code, message, hint };
 }
 

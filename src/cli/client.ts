@@ -9,7 +9,7 @@ import { CommandError, type Failure, UsageError } from "./failure.ts";
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends EndpointName> = Answer<Result<Name>>;
 
-export interface CallOptions {
+interface CallOptions {
   /** Nothing is told while it takes its time. */
   readonly quiet?: boolean;
 }
@@ -45,7 +45,7 @@ async function callOnce<Name extends EndpointName>(
   name: Name,
   given: Arguments<Name>,
 ): Promise<Called<Name>> {
-  const { id, signal: own } = given as Given;
+  const { signal: own } = given as Given;
   const deadline = context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
   const send = createCall({
@@ -56,7 +56,7 @@ async function callOnce<Name extends EndpointName>(
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(await addressed(error, id), error.text.trim());
+    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
     if (error instanceof CommandError) throw error;
     if (deadline?.signal.aborted) throw late(name, deadline.ms);
     if (signal?.aborted) throw error;
@@ -91,17 +91,6 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
       (await telling)?.(done);
     },
   };
-}
-
-/** The commands that a hint advises are for the device that was meant: pressed on another, they would surprise. */
-async function addressed({ code, message, hint }: Failure, id: string | undefined): Promise<Failure> {
-  if (id === undefined || id === "default" || hint === undefined) return { code, message, hint };
-  const name = (await import("./print.ts")).shellWord(id);
-  const told = hint
-    .replace(/\bNAME\b/g, () => name)
-    .replace(/\bzapd (key [\w-]+|apps|refresh|logs|install \.\/[\w-]+)(?! -d)/g, `$& -d ${name}`)
-    .replace(/\bzapd pair\b(?! ["'A-Z])/g, `$& ${name}`);
-  return { code, message, hint: told };
 }
 
 /** A document that the daemon serves as it is, outside the envelope. */

@@ -127,7 +127,7 @@ function placeFirst(_all: string, what: string, place: string): string {
   return `${place}: ${what.replace(/\. \(/, " (")}`;
 }
 
-export interface PackageFile {
+interface PackageFile {
   /** Its name in the package, with slashes. */
   readonly name: string;
   readonly path: string;
@@ -139,7 +139,7 @@ const manifest = "manifest";
 const leftOut = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
 const mostFiles = 10_000;
 
-export interface FolderContent {
+interface FolderContent {
   readonly files: readonly PackageFile[];
   /** Names of links that lead out of the folder; nothing behind them is taken. */
   readonly links: readonly string[];
@@ -192,7 +192,7 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
 }
 
 /** The failure for a package that is not sent at all. */
-export function packageError(message: string, hint?: string): CommandError {
+function packageError(message: string, hint?: string): CommandError {
   return CommandError.of({ code: "invalid_archive", message, hint });
 }
 

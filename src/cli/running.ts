@@ -20,7 +20,7 @@ import { homely, shellWord } from "./print.ts";
 export type Kind = "serve" | "demo";
 
 /** A daemon, as it has noted itself. */
-export interface Noted {
+interface Noted {
   readonly pid: number;
   readonly kind: Kind;
   readonly socket: string;
@@ -176,7 +176,7 @@ export async function placesOf(context: Context): Promise<Places> {
 }
 
 /** The config of `--config`, of the environment, or of the usual place. */
-export function ownConfig(context: Context): string {
+function ownConfig(context: Context): string {
   return resolve(configPath(process.env, context.option("config")));
 }
 

@@ -16,7 +16,7 @@ export interface Ran {
 
 export type Run = (program: string, words: readonly string[]) => Promise<Ran>;
 
-export interface ServiceState {
+interface ServiceState {
   readonly installed: boolean;
   /** Whether it is started at login. */
   readonly enabled: boolean;
@@ -57,7 +57,7 @@ export const runProgram: Run = (program, words) =>
   });
 
 /** Runs a program that must succeed. */
-export async function mustRun(run: Run, program: string, words: readonly string[]): Promise<string> {
+async function mustRun(run: Run, program: string, words: readonly string[]): Promise<string> {
   const { status, out, err } = await run(program, words);
   if (status === 0) return out;
   const said = err.trim().split("\n")[0] || `it ended with ${status}`;

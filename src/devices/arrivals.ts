@@ -9,12 +9,12 @@ import type { Seats } from "../discovery/seats.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Entry } from "./entry.ts";
-import { isPredicate } from "./failures.ts";
+import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { Merged, Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
 import { isSameAddress, type Place } from "./standing.ts";
-import { shown, type Trust } from "./trust.ts";
+import type { Trust } from "./trust.ts";
 
 export interface ArrivalsDependencies {
   readonly registry: Registry;
@@ -90,6 +90,11 @@ export class Arrivals {
     return this.#inTurn(finding, async () => {
       const { registry, trust, log } = this.#deps;
       const before = registry.find(finding.platform, finding.facts, finding.address);
+      const stranger = before && this.#strangerTo(before, finding);
+      if (stranger) {
+        log.recurring(`${before.name} ${stranger}: it is not taken for it`);
+        throw new ZapdError("device_error", stranger);
+      }
       if (before) registry.meet(before.id);
       if (before) return (await this.#follow(before, finding, await this.#meet(before, finding, oldAddressMs))).entry;
       const seat = seats?.take(finding.address.host);
@@ -126,6 +131,11 @@ export class Arrivals {
         this.#heard(merged.entry, finding.facts);
         return merged.entry;
       }
+      const stranger = this.#strangerTo(before, finding);
+      if (stranger)
+        throw new ZapdError("device_elsewhere", `${before.name} ${stranger}`, {
+          hint: `It is driven where it is known, at ${shown(before)}; if it was really replaced, or shows another since: ${this.#anewAt(before, finding.address)}`,
+        });
       const met = await this.#meet(before, finding, this.#patience());
       await this.#checkElsewhere(before, finding, met);
       const { entry } = await this.#follow(before, finding, met, given);
@@ -196,17 +206,20 @@ export class Arrivals {
   }
 
   /** Finds out where a known device is that was met at an address: whoever else may be it is asked, too. */
-  async #meet(before: Entry, { facts, address }: Finding, withinMs: number): Promise<Met> {
+  async #meet(before: Entry, finding: Finding, withinMs: number): Promise<Met> {
+    const { facts, address } = finding;
     const { trust } = this.#deps;
     const here = { host: before.host, port: before.port };
     const former = trust.formerOf(before);
     // What does not say who it is tells nothing of where the device is.
-    const isIt = provesToBe(facts, before);
+    const isIt = provesToBe(facts, before) && !this.#strangerTo(before, finding);
     const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
     const asked = await Promise.all(
       others.map(async (at) => ({ at, facts: await this.#identityAt(before, at, withinMs) })),
     );
-    const answers = asked.flatMap(({ at, facts: told }) => (told ? [{ at, facts: told }] : []));
+    const answers = asked.flatMap(({ at, facts: told }) =>
+      told && !this.#strangerTo(before, { ...finding, facts: told, address: at }) ? [{ at, facts: told }] : [],
+    );
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
     // One device, by another of its own ports.
     const isOtherDoor =
@@ -255,7 +268,7 @@ export class Arrivals {
     const now = registry.get(before.id) ?? before;
     const [name, at, new_] = [inCommand(now.name), shown(now), shown(address)];
     const isThere = answering.some((one) => isSameAddress(one, now));
-    const anew = `if it has moved to ${new_} for good: zapd pair ${name} --host ${new_}, which begins without the old key, or zapd forget ${name}, then zapd add ${new_}`;
+    const anew = `if it has moved to ${new_} for good: ${this.#anewAt(now, address)}`;
     throw isThere
       ? new ZapdError(
           "device_elsewhere",
@@ -271,6 +284,27 @@ export class Arrivals {
             hint: `Turn on the one at ${at} if it is there; ${anew}`,
           },
         );
+  }
+
+  /**
+   * Why what answers at an address is not a device that it says to be: what is known of it was shown under a certificate, and
+   * here there is another or none (SECURITY.md 2.4). At its own address its platform judges that, with every connection.
+   */
+  #strangerTo(before: Entry, { facts, address }: Finding): string | null {
+    const { certificate = null } = facts;
+    const kept = this.#deps.trust.certificateOf(before);
+    if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
+    if (this.#isOtherDoor(before, address)) return null;
+    const shows = certificate === null ? "no certificate" : "another certificate";
+    return `is known at ${shown(before)}, and what says at ${shown(address)} that it is the same device shows ${shows}`;
+  }
+
+  /** How a known device is taken to be at an address from now on. */
+  #anewAt(entry: Entry, address: Address): string {
+    const [name, at] = [inCommand(entry.name), shown(address)];
+    const forget = `zapd forget ${name}, then zapd add ${at}`;
+    if (!this.#deps.trust.canPair(entry)) return forget;
+    return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
   async #followDefault(before: Entry, after: Entry): Promise<void> {

@@ -67,7 +67,8 @@ export class Attempts {
       // A caller who hung up says nothing of the device.
       if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(entry, error);
       // What a device says may hold a secret; what the caller said is the caller's.
-      throw named(error instanceof ZapdError ? redacted(error, this.#deps.log, task.given) : error, entry, task.doing);
+      const told = error instanceof ZapdError ? redacted(error, this.#deps.log, task.given) : error;
+      throw named(told, this.#links.subject(entry), task.doing);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", leave);

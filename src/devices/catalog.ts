@@ -213,7 +213,7 @@ export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
     apps.flatMap((app) => [app.name, app.id]),
   );
   return new ZapdError("app_not_found", `has no app called ${JSON.stringify(wanted.slice(0, 128))}`, {
-    hint: meant ? `Did you mean ${meant}?` : "See its apps with zapd apps",
+    hint: meant ? `Did you mean ${meant}?` : "See its apps with zapd apps -d {device}",
   });
 }
 

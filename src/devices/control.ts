@@ -60,6 +60,7 @@ export class Control {
     this.#waker = new Waker({
       ...{ registry: deps.registry, attempts: this.#attempts },
       connection: (entry) => this.connection(entry),
+      canWake: (entry) => this.#links.capabilities(entry).includes("power_on"),
       patience: () => this.timeout,
       seek: (entry, withinMs, signal) => deps.seek(entry, "command", withinMs, signal),
     });
@@ -192,6 +193,8 @@ export class Control {
     const until = AbortSignal.any([signal, forgotten.signal]);
     try {
       const { registry, trust } = this.#deps;
+      // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
+      if (!at && wordsOf(given).length > 0) this.checkTrusted(entry, "pairing");
       if (at || trust.doubt(entry)) await this.#using(entry, this.#pairAnew(entry, given, until, at));
       else {
         const work: Task<void>["work"] = (connection, within) => method(connection.pair, "pair")(given, within);

@@ -1,6 +1,8 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
-import type { Entry } from "./entry.ts";
+import type { Address, Platform } from "../platforms/platform.ts";
+import { type Entry, targetOf } from "./entry.ts";
+import { inCommand } from "./names.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
 
@@ -13,11 +15,37 @@ export function method<M>(present: M | undefined, capability: string): M {
   return present;
 }
 
-/** Puts the device's name before an adapter's predicate, and what was attempted behind it. */
-export function named(error: unknown, entry: Entry, doing: string): unknown {
+/** What is told of a device in a failure: its record, and whether it can be turned on from here. */
+export type Subject = Pick<Entry, "name" | "host" | "port"> & { readonly canWake?: boolean };
+
+/** A device as its failures tell of it. */
+export function subjectOf(entry: Entry, platform: Platform | undefined): Subject {
+  const { has, withheld } = platform?.describe(targetOf(entry)) ?? {};
+  return { ...entry, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
+}
+
+/** An address as the command line takes it. */
+export function shown({ host, port }: Address): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
+function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
+  const word = inCommand(name);
+  const words: Readonly<Record<string, string>> = {
+    device: word,
+    address: shown({ host, port }),
+    wake: canWake ? `try zapd key power-on -d ${word}` : "turn it on by hand",
+  };
+  return hint?.replace(/\{(device|address|wake)\}/g, (whole, what: string) => words[what] ?? whole);
+}
+
+/** Puts the device's name before an adapter's predicate and into its hint, and what was attempted behind it. */
+export function named(error: unknown, subject: Subject, doing: string): unknown {
   if (!isPredicate(error)) return error;
   const attempted = attemptedCodes.has(error.code) ? ` while ${doing}` : "";
-  return error.reworded(`${entry.name} ${error.message}${attempted}`, { named: true });
+  const hint = filled(error.hint, subject);
+  return error.reworded(`${subject.name} ${error.message}${attempted}`, { named: true, hint });
 }
 
 /** Whether a failure is a device's that is not named yet; of the others, a request or this machine is the subject. */

@@ -4,12 +4,14 @@ import {
   type Capability,
   type Connection,
   capabilities,
+  type Description,
   type DeviceSurroundings,
   type Platform,
   type Surroundings,
 } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import { type Entry, targetOf } from "./entry.ts";
+import { type Subject, subjectOf } from "./failures.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 
@@ -27,7 +29,6 @@ interface Linked {
   /** What the connection was made from. */
   readonly key: string;
   readonly connection: Connection;
-  readonly capabilities: readonly Capability[];
 }
 
 export class Links {
@@ -39,7 +40,7 @@ export class Links {
   }
 
   platform(entry: Entry): Platform {
-    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    const platform = this.#find(entry);
     if (platform) return platform;
     const problem = `${entry.name} is on a platform that this zapd does not know, "${entry.platform}"`;
     throw new ZapdError("unsupported_operation", problem, { named: true });
@@ -51,7 +52,21 @@ export class Links {
 
   /** What works on a device now; nothing where its platform is not known. */
   capabilities(entry: Entry): readonly Capability[] {
-    return this.#deps.platforms.some((one) => one.name === entry.platform) ? this.#linked(entry).capabilities : [];
+    const { has, withheld } = this.#described(entry);
+    return capabilities.filter((one) => has.has(one) && !withheld.has(one));
+  }
+
+  /** A device as its failures tell of it. */
+  subject(entry: Entry): Subject {
+    return subjectOf(entry, this.#find(entry));
+  }
+
+  #described(entry: Entry): Description {
+    return this.#find(entry)?.describe(targetOf(entry)) ?? { has: new Set(), withheld: new Set() };
+  }
+
+  #find({ platform }: Entry): Platform | undefined {
+    return this.#deps.platforms.find((one) => one.name === platform);
   }
 
   forget(id: string): void {
@@ -75,7 +90,7 @@ export class Links {
     }
     linked?.connection.close();
     const connection = this.platform(now).connect(targetOf(now), this.surroundingsOf(now));
-    const made = { entry: now, key, connection, capabilities: capabilitiesOf(connection) };
+    const made = { entry: now, key, connection };
     this.#links.set(entry.id, made);
     return made;
   }
@@ -106,9 +121,4 @@ export class Links {
 function keyOf({ identity, kind, macs, access, traits, host, port, ports }: Entry): string {
   const { dev_realm: _kept, ...had } = traits;
   return JSON.stringify([identity, kind, macs, access, had, host, port, ports]);
-}
-
-function capabilitiesOf(connection: Connection): readonly Capability[] {
-  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
-  return capabilities.filter((one) => methods[one] !== undefined && !connection.withheld?.has(one));
 }

@@ -1,10 +1,11 @@
 /** How far what answers as a device is believed to be it, and what is withheld from it meanwhile (SECURITY.md 2.4). */
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { Address, CredentialKeeper } from "../platforms/platform.ts";
+import type { Address, CredentialKeeper, Platform } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
 import type { Credentials } from "./credentials.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, targetOf } from "./entry.ts";
+import { shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import {
@@ -26,6 +27,7 @@ export interface TrustDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly neighbours: Neighbours;
+  readonly platforms: readonly Platform[];
   readonly log: Log;
   /** Milliseconds since 1970. */
   now(): number;
@@ -49,7 +51,7 @@ export class Trust {
       "device_unproven",
       `${predicateOf(now, probation)}: it gets no key, no password and no typed text`,
       {
-        hint: wayOut(now),
+        hint: this.#wayOut(now),
       },
     );
   }
@@ -129,12 +131,27 @@ export class Trust {
       const probation = this.#probation(entry);
       return probation
         ? [
-            `${entry.name} ${predicateOf(entry, probation)}: it gets no key, no password and no typed text. ${wayOut(entry)}`,
+            `${entry.name} ${predicateOf(entry, probation)}: it gets no key, no password and no typed text. ${this.#wayOut(entry)}`,
           ]
         : [];
     });
     const more = all.length - mostWarnings;
     return more > 0 ? [...all.slice(0, mostWarnings), `${more} more devices are on probation`] : all;
+  }
+
+  /** Whether a device's platform pairs at all. */
+  canPair(entry: Entry): boolean {
+    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    return platform?.describe(targetOf(entry)).has.has("pair") ?? false;
+  }
+
+  /** The certificate that a device showed when it was paired; `null` where none was kept. */
+  certificateOf(entry: Entry): string | null {
+    return this.#deps.credentials.keeper(entry.id).readAnyway()?.["certificate"] ?? null;
+  }
+
+  #wayOut(entry: Entry): string {
+    return wayOut(entry, this.canPair(entry));
   }
 
   #probation(entry: Entry): Probation | undefined {
@@ -153,11 +170,6 @@ export class Trust {
   }
 }
 
-/** An address as the command line takes it. */
-export function shown({ host, port }: Address): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
 function predicateOf(entry: Entry, { reason, mac }: Probation): string {
   const { former, rivals = [] } = entry.standing ?? firstMet;
   const here = shown(entry);
@@ -169,11 +181,13 @@ function predicateOf(entry: Entry, { reason, mac }: Probation): string {
   return `is at ${here}, and what answers there may be another`;
 }
 
-function wayOut(entry: Entry): string {
+function wayOut(entry: Entry, canPair: boolean): string {
   const name = inCommand(entry.name);
-  const { rivals = [] } = entry.standing ?? firstMet;
-  const others = rivals
-    .map((one) => `; if it is the one at ${shown(one)}: zapd pair ${name} --host ${shown(one)}`)
-    .join("");
-  return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}. To begin anew, without the old key: zapd pair ${name} --host ${shown(entry)}`;
+  const { former, rivals } = entry.standing ?? firstMet;
+  const elsewhere = [...(former ? [former] : []), ...rivals];
+  const at = (one: Address) =>
+    canPair ? `zapd pair ${name} --host ${shown(one)}` : `zapd forget ${name}, then zapd add ${shown(one)}`;
+  const others = elsewhere.map((one) => `; if it is the one at ${shown(one)}: ${at(one)}`).join("");
+  const anew = canPair ? `. To begin anew, without the old key: ${at(entry)}` : "";
+  return `If what is at ${shown(entry)} is it: zapd trust ${name}${others}${anew}`;
 }

@@ -15,6 +15,8 @@ export interface WakerDependencies {
   readonly registry: Registry;
   readonly attempts: Attempts;
   connection(entry: Entry): Connection;
+  /** Whether its settings let it be turned on from here. */
+  canWake(entry: Entry): boolean;
   /** Milliseconds that one answer of a device may take. */
   patience(): number;
   /** Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. */
@@ -34,8 +36,8 @@ export class Waker {
     const start = performance.now();
     try {
       const result = await attempts.make(entry, task, signal);
-      // It took a command: its word that it is off is an old one.
-      if (this.#isOff(entry)) this.#said(entry, null);
+      // It took a command that only one which is on takes: its word that it is off is an old one.
+      if (this.#isOff(entry) && task.whenOff?.wake !== false) this.#said(entry, null);
       return result;
     } catch (error) {
       if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
@@ -84,8 +86,8 @@ export class Waker {
   async #wake(entry: Entry, error: ZapdError, withinMs: number, signal: AbortSignal): Promise<void> {
     const { attempts, connection } = this.#deps;
     const isOff = this.#isOff(entry);
-    const { powerOn, withheld } = connection(entry);
-    if (!powerOn || withheld?.has("power_on") || withinMs <= 0) throw error;
+    const { powerOn } = connection(entry);
+    if (!powerOn || !this.#deps.canWake(entry) || withinMs <= 0) throw error;
     const task: Task<void> = {
       ...{ doing: "waking it", within: withinMs + onWithin },
       work: (_connection, within) => powerOn(within, { silent: true, withinMs }),

@@ -72,6 +72,11 @@ export interface Identified extends Facts {
   readonly power?: Power;
   /** It lets nobody in before it is paired with; whether it is, its own platform finds out with the first call. */
   readonly needsPairing?: true;
+  /**
+   * SHA-256 of the certificate that it showed, in lower-case hex; `null` where it showed none. Compared with the
+   * `certificate` of its credentials: a device that kept one is not believed to be elsewhere without it.
+   */
+  readonly certificate?: string | null;
 }
 
 /** A device as a platform sees it: the facts, and where it answers. */
@@ -167,7 +172,8 @@ export type Confirmed = boolean | null;
 /**
  * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
  * them between calls. A method that is absent is a capability this very device lacks. Every failure is a ZapdError whose
- * message is a predicate. `device_unreachable` means that nothing of what was asked has reached the device, so that it may
+ * message is a predicate. A hint may hold `{device}`, `{address}` and `{wake}`: the device's name as a word of a command, its
+ * address, and how it is turned on. `device_unreachable` means that nothing of what was asked has reached the device, so that it may
  * be woken and asked again; `pairing_required`, that it lets nobody in before `pair`.
  */
 export interface Connection {
@@ -191,8 +197,6 @@ export interface Connection {
    */
   pair?(given: PairingAnswer, signal: AbortSignal): Promise<void>;
   dev?: Developer;
-  /** Capabilities that the device has but its settings withhold now. */
-  withheld?: ReadonlySet<Capability>;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
 }
@@ -202,7 +206,7 @@ export interface Surroundings {
   /** Milliseconds a device has for one answer (`devices.request_timeout_ms`). */
   requestTimeout(): number;
   /** Whether an address is the daemon's own door, which no device call may ever reach. */
-  isOwnDoor(address: Address): boolean;
+  isOwnListener(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
   /**
@@ -243,6 +247,13 @@ export interface DeviceSurroundings extends Surroundings {
   fellSilent(): void;
 }
 
+/** What a device can do. */
+export interface Description {
+  readonly has: ReadonlySet<Capability>;
+  /** What it has but its settings withhold now, or its pairing. */
+  readonly withheld: ReadonlySet<Capability>;
+}
+
 /** One brand or family of devices. */
 export interface Platform {
   readonly name: string;
@@ -256,5 +267,7 @@ export interface Platform {
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */
   identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
+  /** What a device can do, told from what is known of it: a list of devices makes no connection. */
+  describe(target: Target): Description;
   connect(target: Target, surroundings: DeviceSurroundings): Connection;
 }

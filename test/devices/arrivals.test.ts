@@ -37,7 +37,7 @@ beforeEach(async () => {
       return factsOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
     },
   });
-  const surroundings = { ...surroundingsOf(), isOwnDoor: ({ port }: Address) => port === 7_272 };
+  const surroundings = { ...surroundingsOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
   const discovery = new Discovery<Entry>({
     ...{ platforms: [platform], surroundings, config: () => config.running.discovery },
     found: (finding) => arrivals.found(finding),
@@ -47,7 +47,14 @@ beforeEach(async () => {
   const credentials = await Credentials.open({
     ...{ path: join(folder, "credentials.json"), damaged: () => {}, hide: () => {} },
   });
-  const trust = new Trust({ registry, credentials, log, neighbours: { macOf: () => null }, now: Date.now });
+  const trust = new Trust({
+    registry,
+    platforms: [platform],
+    credentials,
+    log,
+    neighbours: { macOf: () => null },
+    now: Date.now,
+  });
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   arrivals = new Arrivals({
     ...{ registry, trust, platforms: [platform], surroundings, config, log },

@@ -34,11 +34,7 @@ describe("capabilities", () => {
 
   test("are the methods that are there, less what the set withholds now", async () => {
     expect(house.control.describe(tv).capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
-    const limited = await openHouse((set) => ({
-      ...set.connection(),
-      powerOn: async () => {},
-      withheld: new Set(["apps", "power_on"] as const),
-    }));
+    const limited = await openHouse((set) => ({ ...set.connection(), powerOn: async () => {} }), ["apps", "power_on"]);
     const entry = await limited.add("1");
     expect(limited.control.describe(entry).capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
     await limited.actions.refresh(entry, false, never);

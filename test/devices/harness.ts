@@ -10,9 +10,16 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust } from "../../src/devices/trust.ts";
-import type { Connection, DeviceSurroundings, Facts, Platform, Target } from "../../src/platforms/platform.ts";
+import type {
+  Capability,
+  Connection,
+  DeviceSurroundings,
+  Facts,
+  Platform,
+  Target,
+} from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
-import { FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { descriptionOf, FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
 export const never = new AbortController().signal;
@@ -43,6 +50,7 @@ export function defaultConfig(): Config {
 
 export async function openHouse(
   connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
+  withheld: readonly Capability[] = [],
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const damaged = (problem: string) => {
@@ -56,6 +64,7 @@ export async function openHouse(
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
+    describe: (target) => descriptionOf(connect(set, target), withheld),
     connect: (target, surroundings) => {
       connected.push({ target, surroundings });
       return connect(set, target);
@@ -63,7 +72,14 @@ export async function openHouse(
   });
   const lost: string[] = [];
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-  const trust = new Trust({ registry, credentials, log, neighbours: { macOf: () => null }, now: Date.now });
+  const trust = new Trust({
+    registry,
+    platforms: [platform],
+    credentials,
+    log,
+    neighbours: { macOf: () => null },
+    now: Date.now,
+  });
   const control = new Control({
     ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings: surroundingsOf(), log },
     config: () => house.config,

@@ -3,7 +3,9 @@
 import { ZapdError } from "../../src/api/errors.ts";
 import type {
   Address,
+  Capability,
   Connection,
+  Description,
   DeviceSurroundings,
   Facts,
   Finder,
@@ -13,6 +15,7 @@ import type {
   PlatformState,
   Target,
 } from "../../src/platforms/platform.ts";
+import { capabilities } from "../../src/platforms/platform.ts";
 
 export function factsOf(identity: string, more: Partial<Facts> = {}): Facts {
   const nothing = { manufacturer: null, model: null, softwareVersion: null, access: null, macs: [], traits: {} };
@@ -29,6 +32,13 @@ export interface FakeOptions {
   readonly defaultPort?: number;
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
   connect?(target: Target, surroundings: DeviceSurroundings): Connection;
+  describe?(target: Target): Description;
+}
+
+/** What a connection has, by its methods. */
+export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
+  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
+  return { has: new Set(capabilities.filter((one) => methods[one] !== undefined)), withheld: new Set(withheld) };
 }
 
 export function fakePlatform(options: FakeOptions = {}): Platform {
@@ -42,6 +52,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
       if (options.identify) return options.identify(address, signal);
       throw new ZapdError("device_error", "is nobody");
     },
+    describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings) => options.connect?.(target, surroundings) ?? { close: () => {} },
   };
 }

@@ -229,7 +229,7 @@ export interface Probe {
 }
 
 /** Asks on each interface at the same time; one second. */
-export function probeMulticast(interfaces: readonly Interface[], ms = listensFor): Promise<Probe[]> {
+function probeMulticast(interfaces: readonly Interface[], ms = listensFor): Promise<Probe[]> {
   return Promise.all(interfaces.map((one) => probeOn(one, ms)));
 }
 

@@ -169,8 +169,8 @@ const places: Readonly<Record<string, readonly [row: number, column: number]>> =
 const inner = 45;
 const rows = 8;
 
-export const drawingWidth = inner + 2;
-export const drawingHeight = rows + 2;
+const drawingWidth = inner + 2;
+const drawingHeight = rows + 2;
 
 /** The remote in its frame. */
 export function drawing(model: Model): Line[] {
@@ -252,7 +252,7 @@ function styleOf(model: Model, { key }: Binding): Style {
 
 export type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";
 
-export interface Piece {
+interface Piece {
   readonly text: string;
   readonly style: Style;
 }
@@ -271,12 +271,12 @@ export function piece(text: string, style: Style = "plain"): Piece {
   return { text: printable(text), style };
 }
 
-export function widthOf(line: Line): number {
+function widthOf(line: Line): number {
   return line.reduce((sum, one) => sum + columnsOf(one.text), 0);
 }
 
 /** The line, its end replaced by an ellipsis where it is wider than that. */
-export function cutLine(line: Line, width: number): Line {
+function cutLine(line: Line, width: number): Line {
   if (widthOf(line) <= width) return line;
   const kept: Piece[] = [];
   let left = width;
@@ -303,14 +303,12 @@ export function spread(left: Line, right: Line, width: number): Line {
 const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
 const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
 
-const ascii: Readonly<Record<string, string>> = {
-  ...{ "↑": "^", "↓": "v", "←": "<", "→": ">", "·": "-", "…": "~", "─": "-", "│": "|" },
-  ...{ "╭": "+", "╮": "+", "╰": "+", "╯": "+", "▸": ">" },
-};
+const drawn = [..."↑↓←→·…─│╭╮╰╯▸"];
+const ascii = "^v<>-~-|++++>";
 
 /** As wide as the character is: what is aligned stays so. */
 function inAscii(character: string): string {
-  return ascii[character] ?? "?".repeat(columnsOf(character));
+  return ascii[drawn.indexOf(character)] ?? "?".repeat(columnsOf(character));
 }
 
 /** The line as it is written, of at most that width. */

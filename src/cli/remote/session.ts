@@ -65,7 +65,7 @@ export function showsUnicode(env: Readonly<Record<string, string | undefined>>, 
 }
 
 /** Where the model is shown. */
-export interface Display {
+interface Display {
   show(model: Model): void;
   /** Draws everything anew, whatever is on the screen. */
   redraw(): void;
@@ -252,7 +252,7 @@ const repeatsWithin = 100;
 const maxWaiting = 8;
 const maxAge = 3_000;
 
-export interface PressesDependencies {
+interface PressesDependencies {
   /** Presses a key; answers with what went wrong. */
   send(id: string, key: string): Promise<Failure | null>;
   done(id: string, key: string): void;

@@ -184,7 +184,7 @@ function writeNow(text: string, to = 1): void {
 /** A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a text that was pasted. */
 export type Input = { readonly key: string } | { readonly paste: string };
 
-export interface Decoded {
+interface Decoded {
   readonly inputs: readonly Input[];
   /** What may be the beginning of a sequence: given again with what comes next. */
   readonly pending: string;
@@ -198,13 +198,34 @@ const maxPending = 64 * 1024;
 
 /** The last letter of a sequence and its number, as xterm and its kin send them. */
 const sequences: Readonly<Record<string, string>> = {
-  ...{ A: "up", B: "down", C: "right", D: "left", H: "home", F: "end", Z: "shift-tab", M: "enter" },
-  ...{ "1~": "home", "4~": "end", "7~": "home", "8~": "end", "3~": "delete", "5~": "page-up", "6~": "page-down" },
+  A: "up",
+  B: "down",
+  C: "right",
+  D: "left",
+  H: "home",
+  F: "end",
+  Z: "shift-tab",
+  M: "enter",
+  "1~": "home",
+  "3~": "delete",
+  "4~": "end",
+  "5~": "page-up",
+  "6~": "page-down",
+  "7~": "home",
+  "8~": "end",
 };
 
 const controls: Readonly<Record<string, string>> = {
-  ...{ "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\b": "backspace" },
-  ...{ "\x03": "ctrl-c", "\x1a": "ctrl-z", "\x0c": "ctrl-l", "\x15": "ctrl-u", "\x17": "ctrl-w" },
+  "\r": "enter",
+  "\n": "enter",
+  "\t": "tab",
+  "\b": "backspace",
+  "\x7f": "backspace",
+  "\x03": "ctrl-c",
+  "\x0c": "ctrl-l",
+  "\x15": "ctrl-u",
+  "\x17": "ctrl-w",
+  "\x1a": "ctrl-z",
 };
 
 /** Reads what came, after what was pending. */

@@ -4,6 +4,7 @@ import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type {
   Capability,
   Connection,
+  Description,
   DeviceSurroundings,
   Key,
   PairingAnswer,
@@ -27,10 +28,18 @@ export const kodi: Platform = {
   finders: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
   isAppId: isKodiAppId,
   identify: identifyKodi,
+  describe: describeKodi,
   connect: connectKodi,
 };
 
-const withPassword: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
+
+function describeKodi({ macs, access }: Target): Description {
+  const has = new Set<Capability>([...withPassword, "pair"]);
+  if (macs.length > 0) has.add("power_on");
+  return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
+}
+
 const sleepHint =
   "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
 
@@ -55,7 +64,6 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
     pair: (given, signal) => pair(device, surroundings, given, signal),
-    withheld: new Set(target.access === "unpaired" ? withPassword : []),
     close: () => device.close(),
   };
   if (canWake) connection.powerOn = (signal, waking) => powerOn(device, surroundings, signal, waking);

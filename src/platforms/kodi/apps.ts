@@ -180,5 +180,7 @@ export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<v
 }
 
 function notInstalled(what: string): ZapdError {
-  return new ZapdError("app_not_found", `has no ${what}`, { hint: "See what it has: zapd refresh, then zapd apps" });
+  return new ZapdError("app_not_found", `has no ${what}`, {
+    hint: "See what it has: zapd refresh -d {device}, then zapd apps -d {device}",
+  });
 }

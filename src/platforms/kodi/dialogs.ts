@@ -31,7 +31,7 @@ export function dialogOpen({ id, label }: Window): ZapdError {
   if (id === busyWindow)
     return new ZapdError("device_busy", "is busy, and takes nothing", { hint: "Try again in a moment" });
   return new ZapdError("device_refused", `has a dialog open (${label || id}), which takes all that is sent`, {
-    hint: "Answer it with zapd key select, or close it with zapd key back",
+    hint: "Answer it with zapd key select -d {device}, or close it with zapd key back -d {device}",
   });
 }
 

@@ -29,7 +29,7 @@ const toPlayer =
     const [playerid] = await device.players(signal);
     if (playerid === undefined)
       throw new ZapdError("device_refused", "plays nothing", {
-        hint: "Play something first, such as with zapd launch",
+        hint: "Play something first, such as with zapd launch APP -d {device}",
       });
     return device.command(method, { playerid, ...params }, signal);
   };
@@ -53,7 +53,9 @@ const changeChannel =
   async (device, signal) => {
     if ((await readPlayer(device, signal))?.live !== true) {
       await refuseWithoutTuner(device, signal);
-      throw new ZapdError("device_refused", "shows no channel", { hint: "Open one first: zapd key input-tuner" });
+      throw new ZapdError("device_refused", "shows no channel", {
+        hint: "Open one first: zapd key input-tuner -d {device}",
+      });
     }
     return device.command("Input.ExecuteAction", { action }, signal);
   };
@@ -90,7 +92,7 @@ const turnOff: Press = async (device, signal) => {
     });
   await device.command(way[1], {}, signal).catch((error: unknown) => {
     // It may be gone before it has answered.
-    if (!failedBy(error, "closed")) throw error;
+    if (!failedBy(error, "closed") || error.phase === "connect") throw error;
   });
   device.leave(true);
 };

@@ -16,7 +16,7 @@ export interface RpcProblem {
 }
 
 export const passwordHint =
-  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair --user kodi";
+  "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
 export class AsksLogin extends ZapdError {
@@ -34,7 +34,7 @@ export class NotKodi extends ZapdError {
 
 export interface HttpRpcOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnListener">;
   /**
    * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
    * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.

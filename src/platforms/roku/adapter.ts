@@ -2,15 +2,25 @@
 
 import { ZapdError } from "../../api/errors.ts";
 import { Pulse } from "../../system/clock.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Capability, Connection, DeviceSurroundings, Key, Platform, PlatformState, Target } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  DeviceSurroundings,
+  Key,
+  Platform,
+  PlatformState,
+  Target,
+} from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
+import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
 
@@ -32,6 +42,7 @@ export const roku: Platform = {
       http.close();
     }
   },
+  describe: describeRoku,
   connect: connectRoku,
 };
 
@@ -41,14 +52,28 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
   disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on"],
 };
 
+/** The keys of this very model. */
+function keysOf({ traits, kind }: Target): Set<Key> {
+  const has = (trait: string | undefined) => trait === undefined || traits[trait] === "yes" || kind === "unknown";
+  return new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(rokuKeys[key]?.needs)));
+}
+
+function hasDeveloper({ traits }: Target): boolean {
+  return traits["developer"] !== "no";
+}
+
+function describeRoku(target: Target): Description {
+  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
+  if (keysOf(target).has("power-on")) has.add("power_on");
+  if (hasDeveloper(target)) has.add("dev");
+  return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
+}
+
 function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
-  const needed = (key: Key) => rokuKeys[key]?.needs;
-  const has = (trait: string | undefined) =>
-    trait === undefined || target.traits[trait] === "yes" || target.kind === "unknown";
-  const ecp = new Ecp(target, surroundings, has(needed("power-on")));
+  const names = keysOf(target);
+  const ecp = new Ecp(target, surroundings, names.has("power-on"));
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const names = new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(needed(key))));
-  const developer = target.traits["developer"] === "no" ? undefined : connectDeveloper(target, ecp, apps, surroundings);
+  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),
@@ -59,7 +84,6 @@ function connectRoku(target: Target, surroundings: DeviceSurroundings): Connecti
       msPerCharacter: characterEvery + surroundings.requestTimeout(),
       type: (text, signal) => type(ecp, text, signal),
     },
-    withheld: new Set(withheldIn[target.access ?? "full"] ?? []),
     close() {
       ecp.http.close();
       developer?.close();
@@ -99,7 +123,6 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       return null;
     });
   if (text === null) return null;
-  const { readPlayback } = await import("./protocol.ts");
   return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
 }
 
@@ -108,7 +131,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   let sent = 0;
   try {
     for (const character of text) {
-      if (sent > 0) await rest(characterEvery, signal);
+      if (sent > 0) await sleep(characterEvery, signal);
       if (pulse.missed)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
@@ -136,7 +159,6 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
     document(paths.mediaPlayer, "say what plays"),
     target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
-  const { readActiveApp, readPlayback, readVolume } = await import("./protocol.ts");
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
     throw info.reason;

@@ -1,10 +1,11 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
 import { accessHint, paths } from "./paths.ts";
+import { readActiveApp, readApps } from "./protocol.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -32,7 +33,6 @@ export class RokuApps {
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
     const text = await this.#ecp.document(paths.apps, "list its apps", signal);
     if (text === null) throw new ZapdError("device_error", "has no list of apps");
-    const { readApps } = await import("./protocol.ts");
     return readApps(text);
   }
 
@@ -40,7 +40,6 @@ export class RokuApps {
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
     if (text === null) return undefined;
-    const { readActiveApp } = await import("./protocol.ts");
     return readActiveApp(text).app;
   }
 
@@ -52,7 +51,7 @@ export class RokuApps {
     if (status === 404 || status === 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
         hint: this.#ecp.listsApps
-          ? "See what is installed: zapd refresh, then zapd apps"
+          ? "See what is installed: zapd refresh -d {device}, then zapd apps -d {device}"
           : `It says what is installed once this is set. ${accessHint}`,
       });
     }
@@ -78,7 +77,7 @@ export class RokuApps {
     const dev = (await this.list(signal)).find((app) => app.type === "dev");
     if (!dev) {
       throw new ZapdError("dev_package_missing", "has no sideloaded package", {
-        hint: "Install one: zapd install ./my-app",
+        hint: "Install one: zapd install ./my-app -d {device}",
       });
     }
     this.#ecp.mustBeOn();
@@ -87,11 +86,11 @@ export class RokuApps {
       await this.#home(signal);
     }
     await this.start(dev.platformId, signal);
-    await rest(settleAfterLaunch, signal);
+    await sleep(settleAfterLaunch, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
-        hint: "It may have crashed at its start: see zapd logs",
+        hint: "It may have crashed at its start: see zapd logs -d {device}",
       });
     }
     return dev;
@@ -136,7 +135,7 @@ export class RokuApps {
         const app = await this.active(within);
         if (app === undefined) return null;
         if (wanted(app)) return true;
-        await rest(pollEvery, within);
+        await sleep(pollEvery, within);
       }
     } catch (error) {
       if (signal.aborted) throw error;

@@ -90,7 +90,7 @@ async function explainBreak(
   error: unknown,
   signal: AbortSignal,
 ): Promise<never> {
-  if (signal.aborted || !failedBy(error, "closed")) throw error;
+  if (signal.aborted || !failedBy(error, "closed") || error.phase === "connect") throw error;
   const challenge = await askChallenge(http, signal);
   if (!challenge) throw error;
   checkRealm(challenge, realm);
@@ -122,7 +122,7 @@ function checkRealm({ realm, qop }: Challenge, known: string | undefined): void 
       );
     throw notGiven(
       `for the realm ${said}, and has accepted it as ${JSON.stringify(known)} before`,
-      `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget, then zapd add`,
+      `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget {device}, then zapd add {address}`,
     );
   }
   if (qop !== "auth") throw notGiven("in the old way, without qop", oldWayHint);

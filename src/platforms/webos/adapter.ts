@@ -1,7 +1,7 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
 import { ZapdError } from "../../api/errors.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
+import type { Capability, Connection, Description, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
@@ -21,11 +21,18 @@ export const webos: Platform = {
   finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
   isAppId: isWebosAppId,
   identify: identifyWebos,
+  describe: describeWebos,
   connect: connectWebos,
 };
 
 /** What works once the set lets us in; waking it needs nobody's leave. */
-const pairedOnly: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
+
+function describeWebos({ macs, access }: Target): Description {
+  const has = new Set<Capability>([...pairedOnly, "pair"]);
+  if (macs.length > 0) has.add("power_on");
+  return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
+}
 
 function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
   const reconnecting = sessionWith(target, surroundings);
@@ -78,7 +85,6 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       surroundings.learned({ ...facts, traits });
       session.close();
     },
-    withheld: new Set(target.access === "full" ? [] : pairedOnly),
     close: () => reconnecting.close(),
   };
   if (canWake) connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, signal, waking);

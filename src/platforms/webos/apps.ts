@@ -22,7 +22,7 @@ export async function launchApp(
     if (!(error instanceof SetFailure) || error.statusSaid === 401 || error.statusSaid === 403) throw error;
     if (error.errorCode === unknownApp || /not found|unsupported application|no such app/i.test(error.words))
       throw new ZapdError("app_not_found", `has no app "${id}" installed: it says "${error.words}"`, {
-        hint: "See what is installed: zapd refresh -d NAME, then zapd apps -d NAME",
+        hint: "See what is installed: zapd refresh -d {device}, then zapd apps -d {device}",
       });
     throw error;
   });

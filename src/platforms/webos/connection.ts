@@ -95,7 +95,7 @@ export class RegisteredSession implements Session {
       phase: "connect",
       reason: "timeout",
       hint: this.#canWake
-        ? "It may be asleep: try zapd key power-on -d NAME"
+        ? "It may be asleep: try zapd key power-on -d {device}"
         : "It may be asleep: turn it on with its own remote",
     });
   }

@@ -7,7 +7,8 @@ import type { Payload } from "./protocol.ts";
 const longest = 160;
 
 /** The set keeps to a key what was granted to it (2.3): with the old one nobody would be asked. */
-const againHint = "Pair with it anew, without the old key, and accept all that it asks: zapd pair NAME --host ADDRESS";
+const againHint =
+  "Pair with it anew, without the old key, and accept all that it asks: zapd pair {device} --host {address}";
 
 /** A set answered, and with a failure. Its own words are in the message; what is decided by is in the fields. */
 export class SetFailure extends ZapdError {
@@ -79,7 +80,7 @@ const found: Readonly<Record<Stranger, string>> = {
 /** Whoever answers does not prove to be the set that was paired: it is told no key and no text. */
 export function unproven(stranger: Stranger): DeviceError {
   const soon = stranger === "plain" ? "If it was just turned on, try again in a moment. " : "";
-  const hint = `${soon}If the set was really replaced or reset: zapd pair NAME, which begins without the old key`;
+  const hint = `${soon}If the set was really replaced or reset: zapd pair {device}, which begins without the old key`;
   const reason = stranger === "plain" ? "protocol" : "wrong_device";
   return new DeviceError("device_unproven", found[stranger], { phase: "connect", reason, hint });
 }

@@ -10,7 +10,7 @@ const answeredWithin = 60_000;
 /** Some firmware shows its prompt and then lets the known key in by itself, within a second. */
 const letsInWithin = 1_200;
 
-const pairHint = "Run zapd pair NAME, and accept the request that the TV shows";
+const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 export function pairingRequired(problem: string): ZapdError {
   return new ZapdError("pairing_required", problem, { hint: pairHint });
@@ -81,7 +81,7 @@ export async function askToPair(
     if (signal.aborted) throw signal.reason;
     if (late.aborted) {
       const problem = `was not answered: nobody accepted the request on it within ${answeredWithin / 1_000} s`;
-      throw new ZapdError("pairing_failed", problem, { hint: "Run zapd pair NAME again, and look at the TV" });
+      throw new ZapdError("pairing_failed", problem, { hint: "Run zapd pair {device} again, and look at the TV" });
     }
     throw pairingFailure(error);
   }
@@ -133,7 +133,7 @@ function pairingFailure(error: unknown): unknown {
   }
   if (isBusy(error)) {
     return new ZapdError("pairing_failed", `is busy: it shows the request of another already ("${words}")`, {
-      hint: "Answer what it shows, then run zapd pair NAME again",
+      hint: "Answer what it shows, then run zapd pair {device} again",
     });
   }
   if (!isRefusal(error)) return error;
@@ -145,7 +145,7 @@ function pairingFailure(error: unknown): unknown {
 function hungUpOnUs(error: unknown): unknown {
   if (!failedBy(error, "closed") || error.phase !== "sent") return error;
   return new ZapdError("pairing_failed", "hung up while it was asked", {
-    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair NAME again",
+    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,
   });
 }

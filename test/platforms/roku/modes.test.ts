@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Facts, Key } from "../../../src/platforms/platform.ts";
+import type { Capability, Connection, Facts, Key } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { plugIn } from "../../simulators/roku-harness.ts";
@@ -17,6 +17,7 @@ interface Driven {
   readonly facts: Facts;
   readonly learned: Partial<Facts>[];
   readonly connection: Connection;
+  readonly withheld: ReadonlySet<Capability>;
 }
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
@@ -24,9 +25,10 @@ async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const learned: Partial<Facts>[] = [];
   const surroundings = surroundingsOf({ timeout: 1_500, learned: (facts) => learned.push(facts) });
   const facts = await roku.identify(set, surroundings, never);
-  const connection = roku.connect({ ...facts, host: set.host, port: set.port, ports: {} }, surroundings);
+  const target = { ...facts, host: set.host, port: set.port, ports: {} };
+  const connection = roku.connect(target, surroundings);
   open.push(connection);
-  return { set, facts, learned, connection };
+  return { set, facts, learned, connection, withheld: roku.describe(target).withheld };
 }
 
 const refusal = (work: Promise<unknown> | undefined) =>
@@ -38,9 +40,9 @@ const enabled = expect.stringContaining("Control by mobile apps > Network access
 
 describe("a set in limited mode", () => {
   test("is known, says what it is doing, and withholds the rest by name", async () => {
-    const { facts, connection } = await drive({ access: "limited" });
+    const { facts, withheld, connection } = await drive({ access: "limited" });
     expect(facts).toMatchObject({ access: "limited", kind: "tv", name: "Test Room" });
-    expect([...(connection.withheld ?? [])].sort()).toEqual(["apps", "keys", "power_on", "stop", "text"]);
+    expect([...withheld].sort()).toEqual(["apps", "keys", "power_on", "stop", "text"]);
     const state = await connection.state?.(never);
     expect(state).toMatchObject({ power: "on", app: null, playback: null, volume: null, screensaver: false });
   });

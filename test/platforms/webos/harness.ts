@@ -49,6 +49,8 @@ export interface Line {
   readonly silences: number[];
   kept(): Credentials | null;
   connection: Connection;
+  /** What it was made for. */
+  target: Target;
   /** As the daemon does when it learned something. */
   renew(more?: Partial<Target>): Connection;
 }
@@ -75,16 +77,17 @@ export async function line(
     const known = learned.findLast(({ access }) => access === "full") ?? facts;
     const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
     const traits = { ...facts.traits, ...known.traits };
-    const connection = webos.connect({ ...facts, ...known, ...lead, ports, traits, ...more }, surroundings);
+    const target: Target = { ...facts, ...known, ...lead, ports, traits, ...more };
+    const connection = webos.connect(target, surroundings);
     cleanups.push(() => connection.close());
-    return connection;
+    return { connection, target };
   };
   const made: Line = {
-    ...{ set, facts, learned, heard, silences, connection: connect() },
+    ...{ set, facts, learned, heard, silences, ...connect() },
     kept: () => surroundings.credentials.read(),
     renew(more) {
       made.connection.close();
-      made.connection = connect(more);
+      Object.assign(made, connect(more));
       return made.connection;
     },
   };
