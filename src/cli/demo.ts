@@ -8,6 +8,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits } from "../api/errors.ts";
+import type { Daemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
@@ -15,7 +16,6 @@ import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/ro
 import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog, printable } from "../system/log.ts";
 import { version } from "../system/version.ts";
-import type { Daemon } from "../zapd.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { shellWord } from "./print.ts";
