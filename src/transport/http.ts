@@ -45,7 +45,7 @@ export interface ReadOptions extends Sent {
 
 export interface DeviceHttpOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnAddress">;
   /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
   prove?(read: Read): Promise<void>;
   /**
@@ -242,7 +242,7 @@ export class DeviceHttp {
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
     const { address, surroundings } = this.#options;
-    if (surroundings.isOwnDoor(address)) {
+    if (surroundings.isOwnAddress(address)) {
       throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
         hint: "Remove it with zapd forget {device}, and add it with its own address",
       });

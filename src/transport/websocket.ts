@@ -28,7 +28,7 @@ export interface WebSocketOptions {
   readonly address: Address;
   readonly path: string;
   readonly tls: boolean;
-  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "isOwnAddress">;
   readonly maxBytes?: number;
   readonly maxFragments?: number;
   onText(text: string): void;
@@ -56,7 +56,7 @@ export interface WebSocketLine {
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketLine> {
   const { address, surroundings } = options;
-  if (surroundings.isOwnDoor(address)) {
+  if (surroundings.isOwnAddress(address)) {
     throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
       hint: "Remove it with zapd forget {device}, and add it with its own address",
     });

@@ -60,7 +60,7 @@ export interface GreetOptions {
   prove?(greeted: Greeted): void;
 }
 
-type GreetSurroundings = Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">;
+type GreetSurroundings = Pick<Surroundings, "isOwnAddress" | "requestTimeout" | "debug">;
 
 /**
  * Opens a session at the first endpoint that opens, and has the set say who it is; nothing secret is said. Fails with

@@ -56,7 +56,7 @@ export class WebosSession implements Session {
 
   static async open(
     endpoint: Endpoint,
-    surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
+    surroundings: Pick<Surroundings, "isOwnAddress" | "requestTimeout">,
     signal: AbortSignal,
   ): Promise<WebosSession> {
     let session: WebosSession | undefined;
