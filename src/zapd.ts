@@ -132,7 +132,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
-    isOwnAddress: ({ host, port }) =>
+    isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),

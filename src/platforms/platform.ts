@@ -205,8 +205,8 @@ export interface Connection {
 export interface Surroundings {
   /** Milliseconds a device has for one answer (`devices.request_timeout_ms`). */
   requestTimeout(): number;
-  /** Whether an address is one that the daemon itself listens on, which no device call may ever reach. */
-  isOwnAddress(address: Address): boolean;
+  /** Whether an address is the daemon's own door, which no device call may ever reach. */
+  isOwnListener(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
   /**
