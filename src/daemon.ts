@@ -1,7 +1,6 @@
 /**
- * zapd as a daemon: behind its two doors, the loopback port and the control socket. It opens them before the rest of the
- * program is loaded; who knocks meanwhile waits. The runtime clears its memory whenever it begins to listen, which takes
- * the less time the less is in it.
+ * zapd as a daemon: behind its two listeners, the loopback port and the control socket. They are bound before the state is
+ * opened; who calls meanwhile waits.
  */
 
 import { textOf } from "./api/errors.ts";
@@ -14,6 +13,9 @@ import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
 import { checkAbove } from "./system/owners.ts";
 import { examineState } from "./system/state-folder.ts";
+import { createZapd } from "./zapd.ts";
+
+export * from "./zapd.ts";
 
 export interface DaemonOptions {
   readonly config: string;
@@ -67,7 +69,6 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     unwritable = `${textOf(error)}: nothing can be remembered, and there is no control socket`;
   }
   const socket = unwritable === undefined ? wanted : null;
-  const { createZapd } = await import("./zapd.ts");
   const zapd = await createZapd({
     ...{ config, state, log, unwritable, examined, doors: { socket: socket ?? "", http_host, http_port } },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.

@@ -23,7 +23,6 @@ import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { examineState, sweepState, uploadsIn } from "./system/state-folder.ts";
 import { version } from "./system/version.ts";
 
-export { type Daemon, type DaemonOptions, startDaemon } from "./daemon.ts";
 export { type AppDependencies, createApp } from "./server/app.ts";
 
 /** Where a daemon listens, as its status says. */
@@ -127,7 +126,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
-    isOwnDoor: ({ host, port }) =>
+    isOwnListener: ({ host, port }) =>
       port === doors.http_port && (options.doors ? isDoor(host, doors) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),

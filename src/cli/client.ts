@@ -9,7 +9,7 @@ import { CommandError, type Failure, UsageError } from "./failure.ts";
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends EndpointName> = Answer<Result<Name>>;
 
-export interface CallOptions {
+interface CallOptions {
   /** Nothing is told while it takes its time. */
   readonly quiet?: boolean;
 }

@@ -29,7 +29,7 @@ interface Asked {
 /** Who waits for a list behind the Tab key does not wait long. */
 const timeoutMs = 1_000;
 /** Tells the shell's script to complete files. */
-export const filesWord = ":files";
+const filesWord = ":files";
 
 const files: Source = () => [{ word: filesWord }];
 const words =
@@ -71,15 +71,19 @@ const configWords: Source = (asked) => {
 
 /** What stands behind a command. */
 const behind: Readonly<Record<string, Source>> = {
-  ...{ device: first(devices), state: first(devices), forget: first(devices), default: first(devices) },
-  ...{
-    rename: first(devices),
-    pair: first(devices),
-    trust: first(devices),
-    remote: first(devices),
-    launch: first(apps),
-  },
-  ...{ key: first(words(...keys)), keys: words(...keys), config: configWords, install: first(files) },
+  device: first(devices),
+  state: first(devices),
+  forget: first(devices),
+  default: first(devices),
+  rename: first(devices),
+  pair: first(devices),
+  trust: first(devices),
+  remote: first(devices),
+  launch: first(apps),
+  key: first(words(...keys)),
+  keys: words(...keys),
+  config: configWords,
+  install: first(files),
   completion: first(words("bash", "zsh", "fish")),
   service: first(words("install", "uninstall", "status")),
   help: first((asked) => [...commandWords(asked), { word: "exit", about: "the exit statuses" }]),

@@ -1,6 +1,5 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { printable, unseen } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
@@ -149,11 +148,14 @@ interface Parsed {
 
 /** Fails with UsageError for an option that there is not, or one with too much or too little. */
 function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
+  if (!given.some((word) => word.startsWith("-"))) return { values: {}, positionals: given };
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];
   const config = Object.fromEntries(
     Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
   );
+  // Not an import: loading it takes a tenth of the time of a key press, which mostly has no option.
+  const { parseArgs } = process.getBuiltinModule("node:util");
   const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind === "positional") positionals.push(token.value);
@@ -196,7 +198,7 @@ export function durationText(ms: number): string {
 }
 
 /** The few colours there are, for what one looks for first. */
-export interface Paint {
+interface Paint {
   good(text: string): string;
   warn(text: string): string;
   bad(text: string): string;

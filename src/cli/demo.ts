@@ -8,6 +8,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits } from "../api/errors.ts";
+import type { Daemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
@@ -15,7 +16,6 @@ import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/ro
 import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog, printable } from "../system/log.ts";
 import { version } from "../system/version.ts";
-import type { Daemon } from "../zapd.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { shellWord } from "./print.ts";
@@ -150,7 +150,7 @@ Ctrl-C ends the demo. What is done to its sets is told here:
 export const password = "rokudev";
 
 /** A simulated set that runs. */
-export interface DemoSet {
+interface DemoSet {
   readonly name: string;
   /** What the table says of it. */
   readonly model: string;
@@ -182,7 +182,11 @@ const kodi: Starter = async (own, tell) => {
   const { host, port } = await placeAt(own, 8080);
   const tcp = await placeAt(own, 9090);
   const simulator = createKodiSimulator({
-    ...{ name, host, port, tcpPort: tcp.host === host ? tcp.port : 0, mdns: true },
+    name,
+    host,
+    port,
+    tcpPort: tcp.host === host ? tcp.port : 0,
+    mdns: true,
     onEvent: ({ text }) => tell(name, text),
   });
   await simulator.start();
@@ -195,7 +199,11 @@ const webos: Starter = async (own, tell) => {
   const { host, port } = await placeAt(own, 3001);
   const plain = await placeAt(own, 3000);
   const simulator = createWebosSimulator({
-    ...{ name, host, securePort: port, plainPort: plain.host === host ? plain.port : 0, promptMs: 2_000 },
+    name,
+    host,
+    securePort: port,
+    plainPort: plain.host === host ? plain.port : 0,
+    promptMs: 2_000,
     onEvent: ({ text }) => tell(name, text),
   });
   await simulator.start();
@@ -204,7 +212,7 @@ const webos: Starter = async (own, tell) => {
   return { name, model: "LG TV", access, identity: simulator.uuid, ports, stop: () => simulator.stop() };
 };
 
-export const starters: readonly Starter[] = [
+const starters: readonly Starter[] = [
   roku({ name: "Living Room", kind: "tv", screenSize: "43" }, 'Roku TV, 43"', "full access"),
   roku(
     { name: "Bedroom", kind: "stick", access: "limited" },

@@ -15,15 +15,25 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Words of other tools, for those who come from them. */
-const elsewhere: Readonly<Record<string, string>> = {
-  ...{ list: "devices", ls: "devices", scan: "discover", find: "discover" },
-  ...{ remove: "forget", delete: "forget", rm: "forget", press: "key", send: "key", type: "text", open: "launch" },
-  ...{ start: "serve", run: "serve", daemon: "serve", log: "logs", sideload: "install", use: "default" },
-  ...{ ok: "select", enter: "select", wake: "on", "volume-mute": "mute", forward: "fast-forward" },
+const otherWords: Readonly<Record<string, readonly string[]>> = {
+  devices: ["list", "ls"],
+  discover: ["scan", "find"],
+  forget: ["remove", "delete", "rm"],
+  key: ["press", "send"],
+  text: ["type"],
+  launch: ["open"],
+  serve: ["start", "run", "daemon"],
+  logs: ["log"],
+  install: ["sideload"],
+  default: ["use"],
+  select: ["ok", "enter"],
+  on: ["wake"],
+  mute: ["volume-mute"],
+  "fast-forward": ["forward"],
 };
 
 /** The keys that are commands of their own. */
-export interface Pressable {
+interface Pressable {
   readonly words: readonly string[];
   commandOf(word: string): Command | undefined;
 }
@@ -65,7 +75,7 @@ function keyRows(words: readonly string[]): string {
 /** That there is no such command, and what may have been meant. */
 export function unknownCommand(word: string, keys: readonly string[]): UsageError {
   const names = [...listed().map(([name]) => name), ...keys];
-  const known = Object.hasOwn(elsewhere, word) ? elsewhere[word] : undefined;
+  const known = Object.keys(otherWords).find((meant) => otherWords[meant]?.includes(word));
   const meant = known ?? nearest(word, names);
   const instead = meant ? `Did you mean ${meant}?` : "See: zapd help";
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);

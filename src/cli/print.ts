@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { printable } from "../system/log.ts";
 import type { Failure } from "./failure.ts";
 
-export interface Column {
+interface Column {
   readonly title: string;
   /** Shortened first when the terminal is narrow; the highest number goes first. Without one a column is never shortened. */
   readonly yields?: number;
@@ -15,7 +15,7 @@ export interface Column {
 }
 
 /** A cell, with the colour it is shown in. */
-export interface Painted {
+interface Painted {
   readonly text: string;
   paint(shown: string): string;
 }

@@ -20,7 +20,7 @@ import { homely, shellWord } from "./print.ts";
 export type Kind = "serve" | "demo";
 
 /** A daemon, as it has noted itself. */
-export interface Noted {
+interface Noted {
   readonly pid: number;
   readonly kind: Kind;
   readonly socket: string;
@@ -176,12 +176,12 @@ export async function placesOf(context: Context): Promise<Places> {
 }
 
 /** The config of `--config`, of the environment, or of the usual place. */
-export function ownConfig(context: Context): string {
+function ownConfig(context: Context): string {
   return resolve(configPath(process.env, context.option("config")));
 }
 
 /** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
-export function elsewhere(context: Context, { running, configFile }: Places): string | null {
+export function otherConfig(context: Context, { running, configFile }: Places): string | null {
   const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;
   return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;

@@ -51,7 +51,7 @@ export async function start(config: string, state: string, log: Log): Promise<Da
 }
 
 /** Text on a terminal, JSON lines otherwise. */
-export function terminalLog(): Log {
+function terminalLog(): Log {
   // Asked when the first line is written: making the stream takes longer than binding the port.
   const terminal = () => logStream().isTTY === true;
   return createLog({

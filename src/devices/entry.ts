@@ -1,4 +1,5 @@
 /** One device as the registry keeps it: its shape on disk, its id, and how what it says is merged into what is known. */
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import {
@@ -219,7 +220,6 @@ const namespace = "8c0d4f4e5b0a4b0f9d3c7a1f2e6b9c55";
 /** The id of a device: UUID v5 of its platform and its hardware's identity, the same on every machine and after every loss. */
 export function idOf(platform: string, identity: string): string {
   // Not a static import: loading it would take a fifth of the time to the daemon's first answer.
-  const { createHash } = process.getBuiltinModule("node:crypto");
   const hash = createHash("sha1").update(namespace, "hex").update(`${platform}:${identity}`).digest().subarray(0, 16);
   hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
   hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);

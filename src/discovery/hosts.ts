@@ -1,6 +1,7 @@
 /** Addresses that users give: read, resolved once, and checked before anything is sent there (SECURITY.md T7). */
+import { lookup } from "node:dns/promises";
+import { isIP, isIPv4 } from "node:net";
 import { ZapdError } from "../api/errors.ts";
-import { isIP, isIPv4 } from "../system/ip.ts";
 import { interfacesNow } from "./interfaces.ts";
 
 /** Splits `host`, `host:port`, `[v6]` and `[v6]:port`; fails with `invalid_host`. */
@@ -18,7 +19,7 @@ export function splitHost(text: string): { host: string; port: number | null } {
 export async function resolveHost(text: string): Promise<string> {
   const found = isIP(text)
     ? text
-    : await (await import("node:dns/promises")).lookup(text).then(
+    : await lookup(text).then(
         (found) => found.address,
         () => null,
       );

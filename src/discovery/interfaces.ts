@@ -1,7 +1,5 @@
 /** The machine's own IPv4 addresses, and which of them discovery asks. */
-
-// Not an import: the daemon answers before it looks around.
-const networkInterfaces = () => process.getBuiltinModule("node:os").networkInterfaces();
+import { networkInterfaces } from "node:os";
 
 export interface Interface {
   readonly name: string;

@@ -1,4 +1,5 @@
 /** Browsing over mDNS (bonjour-service), on each interface, services told the moment they are complete. Knows no platform. */
+import { Bonjour } from "bonjour-service";
 import type { MdnsService } from "../platforms/platform.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
@@ -25,7 +26,6 @@ interface Found {
 /** Browses until the time is over. Without a type nothing is loaded and nothing is sent. */
 export async function browseMdns(browse: MdnsBrowse): Promise<void> {
   if (browse.types.length === 0 || browse.interfaces.length === 0) return;
-  const { Bonjour } = await import("bonjour-service");
   const browsers: { update(): void }[] = [];
   const instances = browse.interfaces.map((one) => {
     const trouble = (error: unknown) =>
@@ -75,7 +75,6 @@ export async function askMdns(
   signal: AbortSignal,
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
-  const { Bonjour } = await import("bonjour-service");
   const shared = interfaces.map((one) => new Bonjour(optionsFor(one), () => {}));
   const direct = interfaces.map((one) => new Bonjour({ ...optionsFor(one), bind: false } as BonjourOptions, () => {}));
   const timers: ReturnType<typeof setTimeout>[] = [];
@@ -108,7 +107,7 @@ export async function askMdns(
   }
 }
 
-type Instance = InstanceType<typeof import("bonjour-service").Bonjour>;
+type Instance = Bonjour;
 
 /**
  * Tells each answer of a type, as often as it comes. bonjour-service keeps one service for each name, whoever announces it:
@@ -122,7 +121,7 @@ function browserOf(bonjour: Instance, type: string, onService: (service: MdnsSer
   return browser;
 }
 
-type BonjourOptions = ConstructorParameters<typeof import("bonjour-service").Bonjour>[0];
+type BonjourOptions = ConstructorParameters<typeof Bonjour>[0];
 
 /**
  * On Linux multicast arrives only on a socket bound to any address. The options are those of multicast-dns, which

@@ -2,7 +2,7 @@
  * Searching over SSDP: one socket per interface, each search repeated, answers told the moment they come. Knows no
  * platform. What an answer means is for its finder to judge.
  */
-import type dgram from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import type { Interface } from "./interfaces.ts";
@@ -28,11 +28,10 @@ export interface SsdpSearch {
 /** Searches until the time is over. */
 export async function searchSsdp(search: SsdpSearch): Promise<void> {
   if (search.targets.length === 0) return;
-  const { createSocket } = await import("node:dgram");
   await Promise.all(search.interfaces.map((one) => searchOn(one, search, createSocket("udp4"))));
 }
 
-function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Promise<void> {
+function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<void> {
   const { window, targets } = search;
   return new Promise((resolve) => {
     const timers: ReturnType<typeof setTimeout>[] = [];
@@ -75,7 +74,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: dgram.Socket): Pro
 }
 
 /** A storm of answers must not push the one of the real set out. */
-function enlarge(socket: dgram.Socket): void {
+function enlarge(socket: Socket): void {
   try {
     socket.setRecvBufferSize(currentRuntime().stormBuffer);
   } catch {

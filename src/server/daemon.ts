@@ -10,7 +10,9 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const uptime_s = () => Math.floor((performance.now() - startedAt) / 1_000);
 
   route(app, "status", () => ({
-    ...{ pid: process.pid, version, uptime_s: uptime_s() },
+    pid: process.pid,
+    version,
+    uptime_s: uptime_s(),
     ...deps.doors(),
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.entries.length,

@@ -1,5 +1,5 @@
 /**
- * The door (SECURITY.md 2.2): who may call, decided before routing and before a byte of the body is read. A web page
+ * The guard (SECURITY.md 2.2): who may call, decided before routing and before a byte of the body is read. A web page
  * must not move anything in the house, nor ask a device, nor read, unless its exact origin is listed.
  */
 import type { Context, MiddlewareHandler } from "hono";

@@ -15,6 +15,7 @@ import {
   type Stats,
   statSync,
 } from "node:fs";
+import { link, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isStrange } from "./owners.ts";
@@ -46,7 +47,6 @@ export interface WriteOptions {
  */
 export async function writeWhole(path: string, text: string, { backup = false }: WriteOptions = {}): Promise<void> {
   const folder = dirname(path);
-  const { open, rename, rm } = await import("node:fs/promises");
   const temporary = temporaryFor(path);
   const before = temporaryFor(path);
   let undo = async () => {};
@@ -81,7 +81,6 @@ function temporaryFor(path: string): string {
 
 /** Gives a file a second name, so that it outlives the one that takes its place. Some disks know no second names. */
 async function keepAs(name: string, path: string): Promise<"kept" | "absent" | "unkept"> {
-  const { link } = await import("node:fs/promises");
   return link(path, name).then(
     () => "kept",
     (error: unknown) => (systemCode(error) === "ENOENT" ? "absent" : "unkept"),
@@ -91,7 +90,6 @@ async function keepAs(name: string, path: string): Promise<"kept" | "absent" | "
 async function syncFolder(folder: string): Promise<void> {
   // Windows cannot open folders; there a rename is durable by itself.
   if (process.platform === "win32") return;
-  const { open } = await import("node:fs/promises");
   const handle = await open(folder, "r");
   try {
     await handle.sync();
@@ -189,7 +187,6 @@ const asideAt = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
 /** Keeps a bad file aside as `<path>.corrupt-<time>`, three at most; gives its new name. */
 export async function setAside(path: string): Promise<string> {
-  const { rename } = await import("node:fs/promises");
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
   await rename(path, aside);
   const folder = dirname(path);

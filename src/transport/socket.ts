@@ -3,9 +3,10 @@
  * followed, a scheme cannot be swapped, a head or a body cannot grow past its cap, an upload is streamed with its length,
  * and the connection itself is known, so that an identity read over it holds for the command sent after it.
  */
-import type net from "node:net";
+import net from "node:net";
+import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
-import type { Address } from "../platforms/platform.ts";
+import type { Address, Surroundings } from "../platforms/platform.ts";
 import { type Answer, AnswerReader, hungUp, type Wanted } from "./http-answer.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
@@ -133,15 +134,13 @@ export class HttpConnection {
  * A TCP connection to a device, with TLS if wanted: whatever certificate it shows, for a device signs its own. Fails with
  * `device_unreachable`.
  */
-export async function connectSocket(address: Address, tls: boolean, signal: AbortSignal): Promise<net.Socket> {
-  // Loaded with the first call: the daemon listens before it needs sockets of its own.
-  const { connect } = await import("node:net");
+export async function connectSocket(address: Address, secure: boolean, signal: AbortSignal): Promise<net.Socket> {
   const place = { host: address.host, port: address.port };
-  const secure = tls ? (await import("node:tls")).connect : undefined;
   return new Promise((resolve, reject) => {
     // Sets of before 2018 speak nothing newer than TLS 1.0 or 1.1 (smart-tvs.md 1.3); what they show is compared, not trusted.
-    const socket: net.Socket =
-      secure?.({ ...place, rejectUnauthorized: false, minVersion: "TLSv1" }) ?? connect({ ...place, noDelay: true });
+    const socket: net.Socket = secure
+      ? tls.connect({ ...place, rejectUnauthorized: false, minVersion: "TLSv1" })
+      : net.connect({ ...place, noDelay: true });
     const done = (error?: ZapdError) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", aborted);
@@ -158,7 +157,7 @@ export async function connectSocket(address: Address, tls: boolean, signal: Abor
       done(tlsTrouble.test(code) ? strangeTls() : unreachable(address, ...(reasons[code] ?? unknownReason), error));
     });
     socket.once("close", () => done(unreachable(address, "it hung up", "closed")));
-    socket.once(tls ? "secureConnect" : "connect", () => done());
+    socket.once(secure ? "secureConnect" : "connect", () => done());
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
   });
@@ -203,10 +202,21 @@ export function tooLate(signal: AbortSignal, code: "device_unreachable" | "devic
   return new DeviceError(code, "did not answer in time", { phase, reason: "timeout", cause: reason });
 }
 
+/** The Host must be an IP literal, or some devices answer 403 (protocols/roku.md 1.2); an Address holds nothing else. */
+export function hostLine({ host, port }: Address): string {
+  return `Host: ${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** zapd itself is never called, whatever a device says of where it is. */
+export function refuseOwn(address: Address, { isOwnListener }: Pick<Surroundings, "isOwnListener">): void {
+  if (!isOwnListener(address)) return;
+  throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+    hint: "Remove it with zapd forget {device}, and add it with its own address",
+  });
+}
+
 function headOf(exchange: Exchange, address: Address): string {
-  // The Host must be an IP literal, or a Roku answers 403 (protocols/roku.md 1.2); an Address holds nothing else.
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, `Host: ${host}:${address.port}`, `${marker}: 1`];
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, hostLine(address), `${marker}: 1`];
   for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
   if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
   else if (exchange.method === "POST") lines.push("Content-Length: 0");

@@ -1,9 +1,9 @@
 /** Wake-on-LAN: the magic packet is six bytes of 0xff and sixteen times the hardware address, over UDP. */
-import type dgram from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
+import { isIPv4 } from "node:net";
 import { DeviceError } from "../api/errors.ts";
 import type { Surroundings, Target } from "../platforms/platform.ts";
-import { isIPv4 } from "../system/ip.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { text } from "./json.ts";
 
 const callEvery = 1_000;
@@ -41,7 +41,7 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
     const next = Math.min(until, performance.now() + callEvery);
     for (let wait = next - performance.now(); wait > 0; wait = next - performance.now()) {
       if (await call.answers(Math.max(1, wait))) return;
-      await rest(Math.max(0, Math.min(askEvery, next - performance.now())), signal);
+      await sleep(Math.max(0, Math.min(askEvery, next - performance.now())), signal);
     }
   }
   const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;
@@ -68,7 +68,6 @@ export async function sendMagicPackets(
   destinations: readonly string[],
   port: number,
 ): Promise<void> {
-  const { createSocket } = await import("node:dgram");
   const socket = createSocket("udp4");
   socket.on("error", () => {});
   try {
@@ -81,7 +80,7 @@ export async function sendMagicPackets(
   }
 }
 
-function send(socket: dgram.Socket, packet: Uint8Array, port: number, host: string): Promise<void> {
+function send(socket: Socket, packet: Uint8Array, port: number, host: string): Promise<void> {
   return new Promise((resolve) => {
     try {
       socket.send(packet, port, host, () => resolve());

@@ -70,7 +70,7 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
   const { http_enabled, http_host, http_port, pid } = met.status;
-  if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only way in")];
+  if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only door")];
   const place = `port ${http_port} on ${http_host}`;
   const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
   if (behind === pid) return [ok("port", place)];
@@ -258,12 +258,12 @@ async function notYet(folder: string): Promise<Finding> {
 }
 
 /** Who listens: another zapd, a program by name and pid, or somebody unknown. `null`: nobody. */
-export type Holder = { readonly zapd: string } | { readonly program: string; readonly pid: number } | "unknown" | null;
+type Holder = { readonly zapd: string } | { readonly program: string; readonly pid: number } | "unknown" | null;
 
 const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
-export async function holderOf(host: string, port: number, machine: Machine): Promise<Holder> {
+async function holderOf(host: string, port: number, machine: Machine): Promise<Holder> {
   if (!(await machine.listens(host, port))) return null;
   const version = await zapdVersion(host, port);
   if (version !== null) return { zapd: version };
@@ -271,13 +271,13 @@ export async function holderOf(host: string, port: number, machine: Machine): Pr
 }
 
 /** Words for a line of text. */
-export function holderText(holder: Exclude<Holder, null>): string {
+function holderText(holder: Exclude<Holder, null>): string {
   if (holder === "unknown") return "another program";
   return "zapd" in holder ? `another zapd (${holder.zapd})` : `${holder.program} (pid ${holder.pid})`;
 }
 
 /** What the API on a port answers, if it is one. Not `fetch`, which a proxy of the environment would take elsewhere. */
-export function readApi(host: string, port: number, path: string): Promise<Readonly<Record<string, unknown>> | null> {
+function readApi(host: string, port: number, path: string): Promise<Readonly<Record<string, unknown>> | null> {
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(answerTimeoutMs);
     // Not an import: the binary would hold bytecode of it, half a megabyte.

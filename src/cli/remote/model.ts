@@ -30,7 +30,7 @@ export type Mode =
   | { readonly name: "apps"; readonly filter: string; readonly at: number };
 
 /** The bottom line: calm while something is under way, loud when it failed. */
-export interface Notice {
+interface Notice {
   readonly text: string;
   readonly hint?: string;
   readonly loud: boolean;
@@ -65,10 +65,8 @@ export interface Step {
 }
 
 export function begin(devices: readonly Device[], current: string | null): Model {
-  return {
-    ...{ devices, current, seen: null, lost: false, mode: { name: "keys" }, notice: null, lit: null },
-    ...{ absent: {}, apps: {} },
-  };
+  const mode = { name: "keys" } as const;
+  return { devices, current, mode, seen: null, lost: false, notice: null, lit: null, absent: {}, apps: {} };
 }
 
 export function deviceOf(model: Model): Device | undefined {
@@ -146,7 +144,7 @@ export const bindings: readonly Binding[] = [
 /** Other inputs that mean the same. */
 const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace" };
 
-export function bindingOf(input: string): Binding | undefined {
+function bindingOf(input: string): Binding | undefined {
   const meant = synonyms[input] ?? input;
   return bindings.find((one) => one.input === meant);
 }
@@ -230,8 +228,8 @@ function withKey(keys: readonly string[] = [], key: string): readonly string[] {
 
 function noticeOf({ code, message, hint }: Failure): Model["notice"] {
   // The keys that it has are drawn already.
-  const said = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
-  return { text: printable(message), ...said, loud: true };
+  const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
+  return { text: printable(message), ...advice, loud: true };
 }
 
 function nameOf(model: Model, id: string): string {
@@ -241,7 +239,7 @@ function nameOf(model: Model, id: string): string {
 const maxText = 1_024;
 const pageRows = 8;
 
-export function updateInput(model: Model, input: Input): Step {
+function updateInput(model: Model, input: Input): Step {
   if ("paste" in input) return paste(model, input.paste);
   const { key } = input;
   if (key === "ctrl-c") return { model, effects: [{ name: "quit" }] };

@@ -77,8 +77,8 @@ function noticeLines({ notice }: Model, width: number, most: number): Line[] {
   const blank = Array.from({ length: most }, (): Line => []);
   if (!notice) return blank;
   const style = notice.loud ? "bad" : "faint";
-  const said = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
-  const lines = wrap(said, width);
+  const sentence = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
+  const lines = wrap(sentence, width);
   // What does not fit stands in the last line, which is cut.
   const shown = [...lines.slice(0, most - 1), lines.slice(most - 1).join(" ")].filter((line) => line !== "");
   return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
@@ -169,8 +169,8 @@ const places: Readonly<Record<string, readonly [row: number, column: number]>> =
 const inner = 45;
 const rows = 8;
 
-export const drawingWidth = inner + 2;
-export const drawingHeight = rows + 2;
+const drawingWidth = inner + 2;
+const drawingHeight = rows + 2;
 
 /** The remote in its frame. */
 export function drawing(model: Model): Line[] {
@@ -224,7 +224,7 @@ function items(model: Model): Line[] {
   ];
 }
 
-/** The keys that are there on this set: all but those that it has said it lacks. */
+/** The keys that are there on this set: all but those that it has sentence it lacks. */
 function present(model: Model): Binding[] {
   const absent = model.absent[model.current ?? ""] ?? [];
   const channels = deviceOf(model)?.kind === "tv";
@@ -252,7 +252,7 @@ function styleOf(model: Model, { key }: Binding): Style {
 
 export type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";
 
-export interface Piece {
+interface Piece {
   readonly text: string;
   readonly style: Style;
 }
@@ -271,12 +271,12 @@ export function piece(text: string, style: Style = "plain"): Piece {
   return { text: printable(text), style };
 }
 
-export function widthOf(line: Line): number {
+function widthOf(line: Line): number {
   return line.reduce((sum, one) => sum + columnsOf(one.text), 0);
 }
 
 /** The line, its end replaced by an ellipsis where it is wider than that. */
-export function cutLine(line: Line, width: number): Line {
+function cutLine(line: Line, width: number): Line {
   if (widthOf(line) <= width) return line;
   const kept: Piece[] = [];
   let left = width;
@@ -303,14 +303,12 @@ export function spread(left: Line, right: Line, width: number): Line {
 const attributes: Partial<Record<Style, string>> = { bold: "1", faint: "2", pressed: "7" };
 const colours: Partial<Record<Style, string>> = { bad: "31", warn: "33" };
 
-const ascii: Readonly<Record<string, string>> = {
-  ...{ "↑": "^", "↓": "v", "←": "<", "→": ">", "·": "-", "…": "~", "─": "-", "│": "|" },
-  ...{ "╭": "+", "╮": "+", "╰": "+", "╯": "+", "▸": ">" },
-};
+const drawn = [..."↑↓←→·…─│╭╮╰╯▸"];
+const ascii = "^v<>-~-|++++>";
 
 /** As wide as the character is: what is aligned stays so. */
 function inAscii(character: string): string {
-  return ascii[character] ?? "?".repeat(columnsOf(character));
+  return ascii[drawn.indexOf(character)] ?? "?".repeat(columnsOf(character));
 }
 
 /** The line as it is written, of at most that width. */

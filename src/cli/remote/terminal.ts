@@ -184,7 +184,7 @@ function writeNow(text: string, to = 1): void {
 /** A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a text that was pasted. */
 export type Input = { readonly key: string } | { readonly paste: string };
 
-export interface Decoded {
+interface Decoded {
   readonly inputs: readonly Input[];
   /** What may be the beginning of a sequence: given again with what comes next. */
   readonly pending: string;
@@ -198,13 +198,34 @@ const maxPending = 64 * 1024;
 
 /** The last letter of a sequence and its number, as xterm and its kin send them. */
 const sequences: Readonly<Record<string, string>> = {
-  ...{ A: "up", B: "down", C: "right", D: "left", H: "home", F: "end", Z: "shift-tab", M: "enter" },
-  ...{ "1~": "home", "4~": "end", "7~": "home", "8~": "end", "3~": "delete", "5~": "page-up", "6~": "page-down" },
+  A: "up",
+  B: "down",
+  C: "right",
+  D: "left",
+  H: "home",
+  F: "end",
+  Z: "shift-tab",
+  M: "enter",
+  "1~": "home",
+  "3~": "delete",
+  "4~": "end",
+  "5~": "page-up",
+  "6~": "page-down",
+  "7~": "home",
+  "8~": "end",
 };
 
 const controls: Readonly<Record<string, string>> = {
-  ...{ "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\b": "backspace" },
-  ...{ "\x03": "ctrl-c", "\x1a": "ctrl-z", "\x0c": "ctrl-l", "\x15": "ctrl-u", "\x17": "ctrl-w" },
+  "\r": "enter",
+  "\n": "enter",
+  "\t": "tab",
+  "\b": "backspace",
+  "\x7f": "backspace",
+  "\x03": "ctrl-c",
+  "\x0c": "ctrl-l",
+  "\x15": "ctrl-u",
+  "\x17": "ctrl-w",
+  "\x1a": "ctrl-z",
 };
 
 /** Reads what came, after what was pending. */
@@ -231,8 +252,8 @@ type Taken = { readonly input: Input | null; readonly length: number } | null;
 
 function takeCharacter(text: string): Taken {
   const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
-  const named = controls[character];
-  const input = named !== undefined ? { key: named } : character >= " " ? { key: character } : null;
+  const control = controls[character];
+  const input = control !== undefined ? { key: control } : character >= " " ? { key: character } : null;
   return { input, length: character.length };
 }
 
@@ -243,7 +264,7 @@ function takeSequence(text: string): Taken {
   // Twice Esc: the first was the key, or the second begins a sequence.
   if (second === esc) return { input: { key: "escape" }, length: 1 };
   if (second === "[") return takeCsi(text);
-  if (second === "O") return text.length < 3 ? null : { input: named(text[2] ?? ""), length: 3 };
+  if (second === "O") return text.length < 3 ? null : { input: sequenceKey(text[2] ?? ""), length: 3 };
   if (second === "]" || second === "P" || second === "_") return takeString(text);
   // Alt with a key: not ours.
   return { input: null, length: 1 + String.fromCodePoint(text.codePointAt(1) ?? 0).length };
@@ -255,7 +276,7 @@ function takeCsi(text: string): Taken {
   if (match) {
     const [whole, parameters = "", letter = ""] = match;
     const number = /^\d+/.exec(parameters)?.[0] ?? "";
-    return { input: named(letter === "~" ? `${number}~` : letter), length: whole.length };
+    return { input: sequenceKey(letter === "~" ? `${number}~` : letter), length: whole.length };
   }
   // Anything else in the middle ends it: what follows is read by itself.
   const broken = /^\x1b\[[\x20-\x3f]*[^\x20-\x7e]/.exec(text);
@@ -274,7 +295,7 @@ function takePaste(text: string): Taken {
   return { input: { paste: text.slice(pasteBegin.length, end) }, length: end + pasteEnd.length };
 }
 
-function named(sequence: string): Input | null {
+function sequenceKey(sequence: string): Input | null {
   const key = sequences[sequence];
   return key === undefined ? null : { key };
 }

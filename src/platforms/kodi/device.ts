@@ -24,6 +24,8 @@ const heardHolds = 1_000;
 const socketFirst = 30_000;
 const usualSocket = 9_090;
 const askedFor = 3_000;
+/** A session is open when its Kodi has proven who it is, for which it may be asked for its announcement. */
+const provenIn = 2_500;
 const typingMethod = "Input.SendText";
 const nameLabel = "System.FriendlyName";
 const macLabel = "Network.MacAddress";
@@ -169,7 +171,7 @@ export class KodiDevice {
 
   async #session(signal: AbortSignal, eager = false): Promise<KodiSession> {
     try {
-      return await this.#link.use(deadline(this.#surroundings.requestTimeout(), signal), { eager });
+      return await this.#link.use(deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal), { eager });
     } catch (error) {
       throw this.toldOf(error);
     }
@@ -348,7 +350,8 @@ export class KodiDevice {
       throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
-    const mac = readMac(said[macLabel]) ?? (target.macs.length > 0 ? await this.#macAgain(ask) : null);
+    const isWanted = target.macs.length > 0 || !this.#askedMac;
+    const mac = readMac(said[macLabel]) ?? (isWanted ? await this.#macAgain(ask) : null);
     const isOwnMac = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
     const isOwnName = name === target.name || target.name === null;
     // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
@@ -359,10 +362,11 @@ export class KodiDevice {
       if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
       if (isAnnounced !== true) throw wrongDevice(target.host);
     }
-    if (mac !== null && isOwnMac === false)
+    // From then on it is told from others of its name, whether it announces itself or not.
+    if (mac !== null && isOwnMac !== true)
       this.#surroundings.learned({ macs: [mac, ...target.macs].slice(0, mostMacs) });
     if (name !== null && name !== target.name) this.#surroundings.learned({ name });
-    if (target.macs.length > 0 || this.#askedMac) return;
+    if (mac !== null || target.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
   }

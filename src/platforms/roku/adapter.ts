@@ -2,7 +2,7 @@
 
 import { ZapdError } from "../../api/errors.ts";
 import { Pulse } from "../../system/clock.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type {
   Capability,
@@ -20,6 +20,7 @@ import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { powerOn } from "./power.ts";
+import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
 
@@ -122,7 +123,6 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       return null;
     });
   if (text === null) return null;
-  const { readPlayback } = await import("./protocol.ts");
   return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
 }
 
@@ -131,7 +131,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   let sent = 0;
   try {
     for (const character of text) {
-      if (sent > 0) await rest(characterEvery, signal);
+      if (sent > 0) await sleep(characterEvery, signal);
       if (pulse.missed)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
@@ -159,7 +159,6 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
     document(paths.mediaPlayer, "say what plays"),
     target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
-  const { readActiveApp, readPlayback, readVolume } = await import("./protocol.ts");
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
     throw info.reason;

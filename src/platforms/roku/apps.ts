@@ -1,10 +1,11 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
 import { accessHint, paths } from "./paths.ts";
+import { readActiveApp, readApps } from "./protocol.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
 const seenWithin = 3_000;
@@ -32,7 +33,6 @@ export class RokuApps {
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
     const text = await this.#ecp.document(paths.apps, "list its apps", signal);
     if (text === null) throw new ZapdError("device_error", "has no list of apps");
-    const { readApps } = await import("./protocol.ts");
     return readApps(text);
   }
 
@@ -40,7 +40,6 @@ export class RokuApps {
   async active(signal: AbortSignal): Promise<PlatformApp | null | undefined> {
     const text = await this.#ecp.document(paths.activeApp, "say which app is shown", signal);
     if (text === null) return undefined;
-    const { readActiveApp } = await import("./protocol.ts");
     return readActiveApp(text).app;
   }
 
@@ -87,7 +86,7 @@ export class RokuApps {
       await this.#home(signal);
     }
     await this.start(dev.platformId, signal);
-    await rest(settleAfterLaunch, signal);
+    await sleep(settleAfterLaunch, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
@@ -136,7 +135,7 @@ export class RokuApps {
         const app = await this.active(within);
         if (app === undefined) return null;
         if (wanted(app)) return true;
-        await rest(pollEvery, within);
+        await sleep(pollEvery, within);
       }
     } catch (error) {
       if (signal.aborted) throw error;

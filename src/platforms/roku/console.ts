@@ -3,7 +3,7 @@
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./paths.ts";
@@ -64,7 +64,7 @@ export class RokuConsole implements Console {
   /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
   async #something(seen: number, signal: AbortSignal): Promise<void> {
     for (let waited = 0; this.#ring.count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
-      await rest(pollEvery, signal);
+      await sleep(pollEvery, signal);
     }
   }
 
@@ -85,7 +85,7 @@ export class RokuConsole implements Console {
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
     while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost)
-      await rest(pollEvery, signal);
+      await sleep(pollEvery, signal);
     if (replay.newest(overlapping).some((line) => inUse.test(line))) {
       feed.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {

@@ -1,11 +1,13 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
+import { upload } from "./installer.ts";
+import { readPackage } from "./package.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
 export const developerPorts = { installer: 80, console: 8085 } as const;
@@ -38,7 +40,6 @@ export function connectDeveloper(
     console: feed,
     reload: (signal) => apps.reload(signal),
     async install(archive, password, signal) {
-      const [{ upload }, { readPackage }] = await Promise.all([import("./installer.ts"), import("./package.ts")]);
       const described = await readPackage(archive);
       const present = await apps.list(signal).then(
         (list) => list.some((app) => app.type === "dev"),
@@ -72,7 +73,7 @@ export function connectDeveloper(
 
 /** What the compiler wrote of the run that failed: the last marker bounds it (2.2). Nothing, when the console is taken. */
 async function compilerSays(feed: RokuConsole, signal: AbortSignal): Promise<string[]> {
-  await rest(consoleLag, signal);
+  await sleep(consoleLag, signal);
   const said = await feed.read(null, signal).catch(() => null);
   const lines = said?.lines ?? [];
   const start = lines.findLastIndex((line) => /^-+ compiling/i.test(line));

@@ -4,8 +4,9 @@
  */
 import { wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
+import { documentText } from "../../transport/xml.ts";
 import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
-import type { Said } from "./identity.ts";
+import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
 import { accessHint, paths, remoteHint } from "./paths.ts";
 
 const appListBytes = 1024 * 1024;
@@ -98,7 +99,6 @@ export class Ecp {
     const answer = await this.http.read(path, signal, { maxBytes: appListBytes, proven, ...(check && { check }) });
     if (answer.status === 404 || answer.status === 400) return null;
     await this.#accept(answer, what, signal);
-    const { documentText } = await import("../../transport/xml.ts");
     return documentText(answer);
   }
 
@@ -177,8 +177,6 @@ interface Who extends Said {
  * no serial number: in disabled mode nothing else answers, and on some sets it alone says one (1.3).
  */
 async function whoAnswers(read: Read): Promise<Who> {
-  const { readDescription, readDeviceInfo } = await import("./identity.ts");
-  const { documentText } = await import("../../transport/xml.ts");
   const asked = await attempt(async () => {
     const answer = await read(paths.deviceInfo);
     return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };

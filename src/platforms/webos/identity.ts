@@ -1,6 +1,7 @@
 /** Who an LG set says it is (smart-tvs.md 2.1, 2.3), without registering: nothing is shown on it. */
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
+import { child, childText, readXml } from "../../transport/xml.ts";
 import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
 import { endpointsOf, type Hello, nameOf, openFirst, standIn } from "./endpoints.ts";
 import { readInputs, readMacs, uris } from "./protocol.ts";
@@ -65,8 +66,16 @@ function factsOf(
   { model, name, macs, endpoint }: { model: string | null; name: string | null; macs: string[]; endpoint: string },
 ): Facts {
   return {
-    ...{ identity: uuid ?? otherwise, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
-    ...{ softwareVersion: software, access: null, traits: { door: endpoint } },
+    identity: uuid ?? otherwise,
+    name,
+    kind: "tv",
+    manufacturer: "LG",
+    model,
+    serial: null,
+    macs,
+    softwareVersion: software,
+    access: null,
+    traits: { door: endpoint },
   };
 }
 
@@ -93,8 +102,6 @@ async function description({ host, said }: Lead, surroundings: Surroundings, sig
   try {
     const answer = await http.read(path, signal);
     if (answer.status !== 200) return none;
-    // Not a static import: the parser is a fifth of what the daemon would load before it answers.
-    const { child, childText, readXml } = await import("../../transport/xml.ts");
     const device = child(readXml(bodyText(answer)), "device");
     return { name: childText(device, "friendlyName") ?? null, model: childText(device, "modelName") ?? null };
   } catch {
