@@ -3,6 +3,7 @@
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
+import { overlap } from "../../system/overlap.ts";
 import { sleep } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
@@ -187,19 +188,6 @@ function textOfLine(bytes: Uint8Array): string {
 
 /** So many of the last lines tell where a replay goes on. */
 const overlapping = 20;
-
-/**
- * How many lines at the start of a replay have been kept before. The set replays its buffer on each connection: what
- * stands there up to the last lines that we kept is not new.
- */
-export function overlap(kept: readonly string[], replay: readonly string[]): number {
-  const tail = kept.slice(-overlapping);
-  for (let end = replay.length; end > 0 && tail.length > 0; end--) {
-    const shared = Math.min(tail.length, end);
-    if (tail.slice(-shared).every((line, at) => line === replay[end - shared + at])) return end;
-  }
-  return 0;
-}
 
 /** One TCP connection, cut behind the last whole line that has come. */
 class Feed {
