@@ -123,6 +123,6 @@ describe("the default device", () => {
     }
     house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: "Kitchen" } };
     expect(thrown(() => house.devices.find("default"))).toBe("default_device_missing");
-    expect(house.registry.defaultEntry).toBeNull();
+    expect(house.registry.defaultEntry).toBeUndefined();
   });
 });
