@@ -350,15 +350,29 @@ export class KodiDevice {
       throw error instanceof NotKodi ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
-    const isWanted = target.macs.length > 0 || !this.#askedMac;
-    const mac = readMac(said[macLabel]) ?? (isWanted ? await this.#macAgain(ask) : null);
+    const told = readMac(said[macLabel]);
+    const isKnown = told !== null && target.macs.includes(told);
+    // It may take its time with either: one of them is enough.
+    const announcing =
+      isUuid(target.identity) && !isKnown
+        ? performance.now() - this.#heardAt < heardHolds
+          ? Promise.resolve(true)
+          : this.#announced(AbortSignal.timeout(askedFor))
+        : Promise.resolve(false);
+    let isHeard = false;
+    announcing.then(
+      (is) => {
+        isHeard = is === true;
+      },
+      () => {},
+    );
+    const isWanted = told === null && (target.macs.length > 0 || !this.#askedMac);
+    const mac = isWanted ? await this.#macAgain(ask, () => isHeard) : told;
     const isOwnMac = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
     const isOwnName = name === target.name || target.name === null;
     // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
     if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
-      const wasHeard = performance.now() - this.#heardAt < heardHolds;
-      const isAnnounced =
-        isUuid(target.identity) && (wasHeard || (await this.#announced(AbortSignal.timeout(askedFor))));
+      const isAnnounced = await announcing;
       if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
       if (isAnnounced !== true) throw wrongDevice(target.host);
     }
@@ -372,8 +386,8 @@ export class KodiDevice {
   }
 
   /** It is busy with finding its hardware's address out when it is asked for the first time (7.2). */
-  async #macAgain(ask: Ask): Promise<string | null> {
-    for (let round = 0; round < macAgainRounds; round++) {
+  async #macAgain(ask: Ask, isOver: () => boolean): Promise<string | null> {
+    for (let round = 0; round < macAgainRounds && !isOver(); round++) {
       await rest(macAgainEvery, this.#closed.signal);
       const mac = readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
       if (mac !== null) return mac;
