@@ -40,7 +40,7 @@ export interface Daemon {
 /** Requests under way have this long to end when the daemon stops. */
 const graceMs = 3_500;
 
-/** Starts zapd behind its two doors, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
+/** Starts zapd behind its two listeners, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
 export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
@@ -52,7 +52,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   const listening: Listening[] = [];
   const end = () => Promise.all(listening.map((one) => one.end()));
 
-  // The port first: it is what two daemons of one config would fight over. No state is touched before both doors are ours.
+  // The port first: it is what two daemons of one config would fight over. No state is touched before both listeners are ours.
   if (http_enabled) {
     const place = { hostname: http_host, port: http_port };
     listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler)));
@@ -70,7 +70,12 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   }
   const socket = unwritable === undefined ? wanted : null;
   const zapd = await createZapd({
-    ...{ config, state, log, unwritable, examined, doors: { socket: socket ?? "", http_host, http_port } },
+    config,
+    state,
+    log,
+    unwritable,
+    examined,
+    listeners: { socket: socket ?? "", http_host, http_port },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
     hosts: [`${http_host}:${http_port}`],
   });
@@ -81,7 +86,9 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
   const host = http_host.includes(":") ? `[${http_host}]` : http_host;
   return {
     url: http_enabled ? `http://${host}:${http_port}/v1` : null,
-    ...{ socket, registry: zapd.registry, scanned },
+    socket,
+    registry: zapd.registry,
+    scanned,
     interfaces: () => config.running.discovery.interfaces,
     async stop() {
       // The socket is the lock of the state: who starts now must find it until the last word is written.

@@ -27,7 +27,7 @@ import { version } from "./system/version.ts";
 export { type AppDependencies, createApp } from "./server/app.ts";
 
 /** Where a daemon listens, as its status says. */
-interface Doors {
+interface Listeners {
   readonly socket: string;
   readonly http_host: string;
   readonly http_port: number;
@@ -43,7 +43,7 @@ export interface ZapdOptions {
   /** Why nothing can be written there: it goes on without a memory, and warns of it. */
   readonly unwritable?: string | undefined;
   readonly log?: Log;
-  readonly doors?: Doors;
+  readonly listeners?: Listeners;
   /**
    * Names beyond those of loopback by which callers may reach it, each as a `Host` header writes it (`tv.home:8443`).
    * Who serves zapd on other addresses than loopback must keep strangers out: it knows no passwords.
@@ -109,11 +109,16 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
   const credentials = await Credentials.open({
-    ...{ path: join(state, "credentials.json"), damaged, hide: (secret) => log.hide(secret) },
+    path: join(state, "credentials.json"),
+    damaged,
+    hide: (secret) => log.hide(secret),
   });
 
   const trust = new Trust({
-    ...{ registry, credentials, log, platforms },
+    registry,
+    credentials,
+    log,
+    platforms,
     neighbours: options.neighbours ?? neighboursOf(),
     now: options.now ?? Date.now,
   });
@@ -123,26 +128,38 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
   });
 
-  const { doors = { socket: "", ...pick(config.running.daemon) } } = options;
+  const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const surroundings: Surroundings = {
     requestTimeout: () => config.running.devices.request_timeout_ms,
-    isOwnDoor: ({ host, port }) =>
-      port === doors.http_port && (options.doors ? isDoor(host, doors) : isThisMachine(host)),
+    isOwnListener: ({ host, port }) =>
+      port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
   const sleep = new SleepWatch();
   const control = new Control({
-    ...{ registry, catalog, credentials, trust, platforms, surroundings, log, sleep },
+    registry,
+    catalog,
+    credentials,
+    trust,
+    platforms,
+    surroundings,
+    log,
+    sleep,
     config: () => config.running,
     lost: () => discovery.lookAgain(),
     seek: (entry, what, withinMs, signal) => arrivals.seek(entry, what, withinMs, signal),
   });
   const actions = new Actions(control, catalog);
   const arrivals = new Arrivals({
-    ...{ registry, trust, platforms, surroundings, config, log },
+    registry,
+    trust,
+    platforms,
+    surroundings,
+    config,
+    log,
     discovery: () => discovery,
     forget: async ({ id }) => {
       await control.forget(id);
@@ -150,27 +167,41 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     },
   });
   const discovery = new Discovery<Entry>({
-    ...{ platforms, surroundings, config: () => config.running.discovery },
+    platforms,
+    surroundings,
+    config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
     alsoAsked: () => arrivals.alsoAsked(),
     debug: (message) => log.debug(message),
     warn: (message) => log.warn(message),
   });
   const app = createApp({
-    ...{ registry, catalog, control, actions, arrivals, config, log, sleep, state, uploads, version, hosts, prefix },
-    doors: () => doors,
+    registry,
+    catalog,
+    control,
+    actions,
+    arrivals,
+    config,
+    log,
+    sleep,
+    state,
+    uploads,
+    version,
+    hosts,
+    prefix,
+    listeners: () => listeners,
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;
   return {
     registry,
-    fetch: (given, call = { door: "tcp", ownProgram: trusted, unhurried() {} }) =>
+    fetch: (given, call = { listener: "tcp", ownProgram: trusted, withoutIdleLimit() {} }) =>
       app.fetch(below(prefix, given), mounted(prefix, given, call)),
     async request(asked, init) {
       const own =
         asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
       const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
-      const call: Call = { door: "tcp", ownProgram: true, unhurried() {} };
+      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
       return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, call)) : app.fetch(own, call);
     },
     async start() {
@@ -202,15 +233,15 @@ function below(prefix: string, request: Request): Request {
 
 /** The call of a request, with the path that its caller wrote: that is the one to name to them. */
 function mounted(prefix: string, request: Request, call: Call): Call {
-  return prefix === "" ? call : { ...call, asked: new URL(request.url).pathname };
+  return prefix === "" ? call : { ...call, callerPath: new URL(request.url).pathname };
 }
 
 /** Whether an address is the one that the daemon listens on; another of 127.0.0.0/8 may be a device's. */
-function isDoor(host: string, { http_host }: Doors): boolean {
+function isOwnHost(host: string, { http_host }: Listeners): boolean {
   return http_host === "localhost" ? host === "127.0.0.1" || host === "::1" : host === http_host;
 }
 
-function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Doors, "socket"> {
+function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Listeners, "socket"> {
   return { http_host, http_port };
 }
 

@@ -67,9 +67,9 @@ async function reload(context: Context, words: readonly string[]): Promise<void>
 
 async function path(context: Context, words: readonly string[]): Promise<void> {
   if (words.length > 0) throw new UsageError("path takes no words");
-  const { elsewhere, placesOf } = await import("./running.ts");
+  const { otherConfig, placesOf } = await import("./running.ts");
   const places = await placesOf(context);
-  const remark = elsewhere(context, places);
+  const remark = otherConfig(context, places);
   if (remark !== null) context.say(printable(remark));
   context.print(context.json ? JSON.stringify({ path: places.configFile }) : places.configFile);
 }

@@ -234,10 +234,8 @@ export async function writeArchive(
       onFile(written.length, at);
     }
     const directory = Buffer.concat(written.map(directoryRecord));
-    const end = record(22, [
-      ...[u32(0x06054b50), u16(0), u16(0), u16(written.length), u16(written.length)],
-      ...[u32(directory.length), u32(at), u16(0)],
-    ]);
+    const count = written.length;
+    const end = record([4, 0x06054b50], [2, 0], [2, 0], [2, count], [2, count], [4, directory.length], [4, at], [2, 0]);
     await archive.write(Buffer.concat([directory, end]), 0, null, at);
     return at + directory.length + end.length;
   } finally {
@@ -282,42 +280,27 @@ function headerBytes({ name }: { name: Buffer }): number {
 }
 
 function localHeader(entry: Written): Buffer {
-  return Buffer.concat([record(30, [u32(0x04034b50), ...described(entry), u16(0)]), entry.name]);
+  return Buffer.concat([record([4, 0x04034b50], ...sharedFields(entry), [2, 0]), entry.name]);
 }
 
 function directoryRecord(entry: Written): Buffer {
-  const head = [u32(0x02014b50), u16(0x0314), ...described(entry)];
-  const tail = [u16(0), u16(0), u16(0), u16(0), u32(0o100644 * 0x10000), u32(entry.offset)];
-  return Buffer.concat([record(46, [...head, ...tail]), entry.name]);
+  const empty: Field[] = [2, 2, 2, 2].map((bytes) => [bytes, 0]);
+  const tail: Field[] = [...empty, [4, 0o100644 * 0x10000], [4, entry.offset]];
+  return Buffer.concat([record([4, 0x02014b50], [2, 0x0314], ...sharedFields(entry), ...tail), entry.name]);
 }
 
 /** What stands in both headers, from the version that is needed to the length of the name. */
-function described({ name, method, crc, compressed, bytes }: Written): Buffer[] {
-  return [
-    u16(20),
-    u16(utf8Names),
-    u16(method),
-    u16(0),
-    u16(date),
-    u32(crc),
-    u32(compressed),
-    u32(bytes),
-    u16(name.length),
-  ];
+function sharedFields({ name, method, crc, compressed, bytes }: Written): Field[] {
+  const start: Field[] = [20, utf8Names, method, 0, date].map((value) => [2, value]);
+  return [...start, [4, crc], [4, compressed], [4, bytes], [2, name.length]];
 }
 
-function record(length: number, parts: readonly Buffer[]): Buffer {
-  return Buffer.concat(parts, length);
-}
+/** A number and the bytes that it takes. */
+type Field = readonly [bytes: number, value: number];
 
-function u16(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16LE(value);
-  return bytes;
-}
-
-function u32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+function record(...fields: readonly Field[]): Buffer {
+  const all = Buffer.alloc(fields.reduce((sum, [bytes]) => sum + bytes, 0));
+  let at = 0;
+  for (const [bytes, value] of fields) at = all.writeUIntLE(value, at, bytes);
+  return all;
 }

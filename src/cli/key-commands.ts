@@ -3,11 +3,11 @@ import { keys } from "../platforms/platform.ts";
 import { type Command, commands, timeout } from "./commands.ts";
 
 /** Other words for keys, as people say them. */
-const said: Readonly<Record<string, string>> = { on: "power-on", off: "power-off" };
+const otherWords: Readonly<Record<string, string>> = { on: "power-on", off: "power-off" };
 
 /** Every key command by its word, and the key that it presses. */
 export const keyWords: ReadonlyMap<string, string> = new Map(
-  [...Object.entries(said), ...keys.map((key) => [key, key] as const)].filter(
+  [...Object.entries(otherWords), ...keys.map((key) => [key, key] as const)].filter(
     ([word]) => !Object.hasOwn(commands, word),
   ),
 );
@@ -29,6 +29,6 @@ export function keyCommand(word: string): Command | undefined {
 }
 
 function aboutOf(word: string, key: string): string {
-  if (Object.hasOwn(said, word)) return `turn a device ${word}`;
+  if (Object.hasOwn(otherWords, word)) return `turn a device ${word}`;
   return `press ${key}`;
 }

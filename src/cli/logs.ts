@@ -1,6 +1,7 @@
 /** `zapd logs`: the developer log of a device, once or as it grows. */
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/log.ts";
+import { overlap } from "../system/overlap.ts";
 import { rest } from "../system/sleep.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -72,15 +73,6 @@ function printFresh(context: Context, { data, text }: Called<"readLogs">, fresh:
   if (!context.json) printLines(context, fresh, data.dropped);
   else if (fresh.length === data.lines.length) context.print(text);
   else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
-}
-
-/** How many of these lines were printed before: those up to the last ones that were. */
-export function overlap(tail: readonly string[], lines: readonly string[]): number {
-  for (let end = lines.length; end > 0 && tail.length > 0; end--) {
-    const shared = Math.min(tail.length, end);
-    if (tail.slice(-shared).every((line, at) => line === lines[end - shared + at])) return end;
-  }
-  return 0;
 }
 
 function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<"readLogs">> {

@@ -181,7 +181,7 @@ function ownConfig(context: Context): string {
 }
 
 /** What to say when the daemon runs on another config than the one that was given for it; `null` when it does not. */
-export function elsewhere(context: Context, { running, configFile }: Places): string | null {
+export function otherConfig(context: Context, { running, configFile }: Places): string | null {
   const given = context.option("config") !== undefined || process.env["ZAPD_CONFIG"];
   if (!running || !given || configFile === ownConfig(context)) return null;
   return `the daemon that answers runs on ${configFile}, not on ${ownConfig(context)}`;

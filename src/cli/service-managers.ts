@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { makeFolder, writeWhole } from "../system/files.ts";
@@ -60,8 +61,8 @@ export const runProgram: Run = (program, words) =>
 async function mustRun(run: Run, program: string, words: readonly string[]): Promise<string> {
   const { status, out, err } = await run(program, words);
   if (status === 0) return out;
-  const said = err.trim().split("\n")[0] || `it ended with ${status}`;
-  throw new CommandError(`${[program, ...words].join(" ")} failed: ${said}`, exits.failed);
+  const reason = err.trim().split("\n")[0] || `it ended with ${status}`;
+  throw new CommandError(`${[program, ...words].join(" ")} failed: ${reason}`, exits.failed);
 }
 
 /** The file as it is, or `null`. Fails with CommandError when somebody else has written it. */
@@ -113,9 +114,9 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
           exits.failed,
           printInstead,
         );
-      const said = err.trim().split("\n")[0] || `systemctl ended with ${status}`;
+      const reason = err.trim().split("\n")[0] || `systemctl ended with ${status}`;
       const hint = `Log in as the user itself, not by su or sudo. ${printInstead}`;
-      throw new CommandError(`your user has no systemd to talk to (${said})`, exits.failed, hint);
+      throw new CommandError(`your user has no systemd to talk to (${reason})`, exits.failed, hint);
     },
     async state() {
       const [active, enabled, path] = await Promise.all([
@@ -158,7 +159,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
     if (!(await loaded())) return;
     await mustRun(run, "launchctl", ["bootout", service]);
     // It returns before the daemon has ended, and a bootstrap before that fails.
-    for (let poll = 0; poll < polls && (await loaded()); poll++) await pause();
+    for (let poll = 0; poll < polls && (await loaded()); poll++) await sleep(pollEvery);
   };
   return {
     name: label,
@@ -190,10 +191,6 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
       ];
     },
   };
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, pollEvery));
 }
 
 /** The words of the command line, and the variables that it needs to find the same config and state. */
@@ -356,14 +353,8 @@ function dict(values: readonly (readonly [string, string])[]): string {
   return `<dict>\n${lines.join("\n")}\n\t</dict>`;
 }
 
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&apos;",
-};
+const entities = new Map(Object.entries({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" }));
 
 function escaped(value: string): string {
-  return value.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+  return value.replace(/[&<>"']/g, (character) => entities.get(character) ?? character);
 }

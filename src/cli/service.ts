@@ -1,6 +1,7 @@
 /** `zapd service`: has the system keep the daemon running, from login on. */
 import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { exits } from "../api/errors.ts";
 import { answers } from "../runtime/control-socket.ts";
 import type { Context } from "./context.ts";
@@ -30,12 +31,12 @@ export interface Surroundings {
   /** Whether a daemon answers on the control socket. */
   answers(): Promise<boolean>;
   /** Milliseconds that a daemon may take to answer after its start. */
-  readonly patience: number;
+  readonly answerTimeoutMs: number;
 }
 
-type Deed = (manager: Manager, context: Context, surroundings: Surroundings) => Promise<number>;
+type Action = (manager: Manager, context: Context, surroundings: Surroundings) => Promise<number>;
 
-const deeds: Readonly<Record<string, Deed>> = { install, uninstall, status };
+const actions: Readonly<Record<string, Action>> = { install, uninstall, status };
 
 export async function service(context: Context): Promise<number> {
   const config = context.option("config");
@@ -46,21 +47,21 @@ export async function service(context: Context): Promise<number> {
     program: programOf(runningNow(), env, config),
     run: runProgram,
     answers: () => answers(context.socket()),
-    patience: 4_000,
+    answerTimeoutMs: 4_000,
   });
 }
 
 /** The same, with its surroundings given. */
 export async function serve(context: Context, surroundings: Surroundings): Promise<number> {
   const [word = ""] = context.words;
-  const deed = Object.hasOwn(deeds, word) ? deeds[word] : undefined;
-  if (!deed) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
+  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
+  if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
   const manager = managerOf(surroundings);
   if (context.flag("print")) {
     context.print(manager.text.trimEnd());
     return exits.ok;
   }
-  return deed(manager, context, surroundings);
+  return action(manager, context, surroundings);
 }
 
 function managerOf({ platform, owner, program, run }: Surroundings): Manager {
@@ -89,35 +90,34 @@ async function install(manager: Manager, context: Context, surroundings: Surroun
     );
   const changed = await writeFileOf(manager.file, manager.text, before);
   await manager.start(changed && before !== null);
-  const answered = await answersWithin(surroundings);
+  const answered = await answersInTime(surroundings);
   if (context.json) await printState(manager, context);
-  else await tellInstalled(manager, context, surroundings, { changed, answered });
+  else {
+    const did = `${manager.name} ${changed ? "is installed" : "was installed already"}`;
+    const lines = [
+      answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`,
+      ...placeLines(manager),
+      ...(isPassing(surroundings.program) ? [passing] : []),
+      ...(await manager.advice()),
+    ];
+    context.say(lines.join("\n"));
+  }
   return answered ? exits.ok : exits.failed;
 }
 
-async function tellInstalled(
-  manager: Manager,
-  context: Context,
-  { program }: Surroundings,
-  { changed, answered }: { changed: boolean; answered: boolean },
-): Promise<void> {
-  const did = `${manager.name} ${changed ? "is installed" : "was installed already"}`;
-  context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
-  context.say(`file  ${manager.file}`);
-  context.say(`log   ${manager.log}`);
-  if (isPassing(program))
-    context.say(
-      "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service",
-    );
-  for (const line of await manager.advice()) context.say(line);
+const passing =
+  "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service";
+
+function placeLines({ file, log }: Manager): string[] {
+  return [`file  ${file}`, `log   ${log}`];
 }
 
-async function answersWithin({ answers: answered, patience }: Surroundings): Promise<boolean> {
-  const until = performance.now() + patience;
+async function answersInTime({ answers, answerTimeoutMs }: Surroundings): Promise<boolean> {
+  const until = performance.now() + answerTimeoutMs;
   for (;;) {
-    if (await answered()) return true;
+    if (await answers()) return true;
     if (performance.now() >= until) return false;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
 }
 
@@ -131,8 +131,7 @@ async function uninstall(manager: Manager, context: Context, surroundings: Surro
   }
   if (context.json) await printState(manager, context);
   else {
-    const config = context.option("config");
-    const kept = keptPlaces(surroundings.owner.env, config);
+    const kept = keptPlaces(surroundings.owner.env, context.option("config"));
     context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
     context.say(`The config (${kept.config}) and the state (${kept.state}) are left as they are`);
   }
@@ -146,11 +145,10 @@ async function status(manager: Manager, context: Context): Promise<number> {
   else if (!state.installed) context.print("no service is installed. Install it with: zapd service install");
   else {
     const current = (await ownFile(manager.file, manager.mark).catch(() => null)) === manager.text;
-    context.print(
-      `${manager.name} is ${state.running ? "running" : "not running"}, ${state.enabled ? "and started at each login" : "and not started at login"}`,
-    );
-    context.print(`file  ${manager.file}`);
-    context.print(`log   ${manager.log}`);
+    const running = state.running ? "running" : "not running";
+    const enabled = state.enabled ? "started at each login" : "not started at login";
+    context.print(`${manager.name} is ${running}, and ${enabled}`);
+    context.print(placeLines(manager).join("\n"));
     if (!current)
       context.print("It runs another zapd, or with other settings, than this one: zapd service install renews it");
   }

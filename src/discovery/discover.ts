@@ -126,7 +126,7 @@ export class Discovery<D> {
   }
 
   async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<Finding> {
-    if (this.#deps.surroundings.isOwnDoor(at)) throw invalidHost(at.host, "it is zapd itself");
+    if (this.#deps.surroundings.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
     const facts = await platform.identify(at, this.#deps.surroundings, signal);
     return { platform: platform.name, address: addressOf(at, facts), facts };
   }

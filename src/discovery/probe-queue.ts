@@ -29,7 +29,7 @@ interface Host {
 }
 
 export interface IntakeDependencies<D> {
-  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "isOwnListener">;
   identify(platform: Platform, lead: Lead): Promise<Identified>;
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
@@ -58,7 +58,7 @@ export class Intake<D> {
    */
   offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
-    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnDoor(lead)) return no;
+    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnListener(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port} ${only ?? ""}`;
     const host = this.#host(lead.host);
     const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;

@@ -206,7 +206,7 @@ export interface Surroundings {
   /** Milliseconds a device has for one answer (`devices.request_timeout_ms`). */
   requestTimeout(): number;
   /** Whether an address is the daemon's own door, which no device call may ever reach. */
-  isOwnDoor(address: Address): boolean;
+  isOwnListener(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
   broadcasts(): readonly string[];
   /**

@@ -21,14 +21,14 @@ export const runtime: Runtime = {
   // and then, it would take more memory and time than it saves.
   busy: () => Bun.unsafe.setJITPolicy(1),
   listen(place: Place, handler: Handler): Promise<Listening> {
-    const door = "path" in place ? "socket" : "tcp";
+    const listener = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
-      let hurried = request.method === "GET" || request.method === "HEAD";
-      if (door === "tcp" && !hurried) server.timeout(request, bodySeconds);
+      let limited = request.method === "GET" || request.method === "HEAD";
+      if (listener === "tcp" && !limited) server.timeout(request, bodySeconds);
       const call: Call = {
-        door,
-        unhurried() {
-          hurried = false;
+        listener,
+        withoutIdleLimit() {
+          limited = false;
           server.timeout(request, 0);
         },
       };
@@ -36,7 +36,7 @@ export const runtime: Runtime = {
         return await handler(request, call);
       } finally {
         // The limit is the connection's, not the request's: what comes next over it is held to the usual one.
-        if (door === "tcp" && !hurried) server.timeout(request, idleSeconds);
+        if (listener === "tcp" && !limited) server.timeout(request, idleSeconds);
       }
     };
     const server =

@@ -13,11 +13,11 @@ const lingerMs = 500;
 
 /** Serves a handler; fails with the system's error when the place is taken. */
 export async function listenHttp(place: Place, handler: Handler): Promise<Listening> {
-  const door = "path" in place ? "socket" : "tcp";
+  const listener = "path" in place ? "socket" : "tcp";
   // Its own clocks are stopped: they pass over who never says a word, and cut off an upload that takes minutes.
   const server = http.createServer({ headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: idleMs });
   const callers = new Callers();
-  const call: Call = { door, unhurried() {} };
+  const call: Call = { listener, withoutIdleLimit() {} };
   const serve = async (message: http.IncomingMessage, response: http.ServerResponse) => {
     const done = callers.busy(message.socket);
     response.on("close", done);
@@ -104,7 +104,9 @@ function requestOf(message: http.IncomingMessage, response: http.ServerResponse)
   const body = bodyless ? {} : { body: bodyOf(message, response), duplex: "half" };
   // The host is for the guard to judge, as its header has it: none of it may become a part of the path.
   const request = new Request(`http://localhost${pathOf(message.url ?? "")}`, {
-    ...{ method: nameless ? "GET" : method, headers, signal: gone.signal },
+    method: nameless ? "GET" : method,
+    headers,
+    signal: gone.signal,
     ...(body as RequestInit),
   });
   // No request can be made with these methods, and they must be refused by their name.

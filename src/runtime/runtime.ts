@@ -5,14 +5,14 @@ import { runtime as deno } from "./deno.ts";
 
 /** What a request came with. */
 export interface Call {
-  /** Through which door: the loopback port, or the control socket, which only its owner can open. */
-  readonly door: "tcp" | "socket";
+  /** Which listener took it: the loopback port, or the control socket, which only its owner can open. */
+  readonly listener: "tcp" | "socket";
   /** It was made by the program that holds zapd, or handed on by one that vouches for it: it may lack a `Host`. */
   readonly ownProgram?: boolean;
   /** The path as the caller wrote it, where zapd is mounted below another one. */
-  readonly asked?: string;
+  readonly callerPath?: string;
   /** Lets the request be silent for longer than the server's usual limit: its handler has a deadline of its own. */
-  unhurried(): void;
+  withoutIdleLimit(): void;
 }
 
 export type Handler = (request: Request, call: Call) => Response | Promise<Response>;

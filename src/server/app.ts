@@ -39,7 +39,7 @@ export interface AppDependencies {
   /** The path below which it is mounted in another server, such as `/tv`; empty where it is on its own. */
   readonly prefix: string;
   /** The control socket's path, and where the daemon listens now. */
-  doors(): { socket: string; http_host: string; http_port: number };
+  listeners(): { socket: string; http_host: string; http_port: number };
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
 }

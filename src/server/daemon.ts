@@ -13,7 +13,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     pid: process.pid,
     version,
     uptime_s: uptime_s(),
-    ...deps.doors(),
+    ...deps.listeners(),
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.entries.length,
     default_device: control.defaultDevice()?.name ?? null,

@@ -42,7 +42,7 @@ export function guard(
     for (const [name, value] of headers) c.header(name, value);
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
-    if (c.env.door === "tcp") {
+    if (c.env.listener === "tcp") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkLoop(c.req.header(marker));
       const foreign = !allowed && isForeign(c, origin);

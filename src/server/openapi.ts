@@ -4,7 +4,7 @@ import { answerMethod, type Env } from "./route.ts";
 
 const path = "/openapi.json";
 
-type Served = Pick<AppDependencies, "version" | "prefix" | "doors">;
+type Served = Pick<AppDependencies, "version" | "prefix" | "listeners">;
 
 /** The description of the API itself, outside `/v1` and its envelope. Made when it is first asked for; its server is the one that was asked. */
 export function openApiRoute(app: Hono<Env>, deps: Served): void {
@@ -29,13 +29,13 @@ async function writer(version: string): Promise<(server: string) => string> {
 
 /** Where the caller has reached zapd: by the name that the guard let in, else where it listens. */
 function serverOf(c: Context<Env>, deps: Served): string {
-  const host = c.env.door === "tcp" ? c.req.header("host") : undefined;
+  const host = c.env.listener === "tcp" ? c.req.header("host") : undefined;
   if (host === undefined) return addressOf(deps);
   return `${/^https:/i.test(c.req.url) ? "https" : "http"}://${host}${deps.prefix}`;
 }
 
 /** Where zapd listens, as its config says, with the path that it is mounted below. */
-export function addressOf({ doors, prefix }: Pick<AppDependencies, "doors" | "prefix">): string {
-  const { http_host, http_port } = doors();
+export function addressOf({ listeners, prefix }: Pick<AppDependencies, "listeners" | "prefix">): string {
+  const { http_host, http_port } = listeners();
   return `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${http_port}${prefix}`;
 }

@@ -77,7 +77,7 @@ export function route<Name extends EndpointName>(
     // The schemas of this very operation have read them, which types cannot follow.
     const data = handler(given as unknown as Given<Operations[Name]>);
     // Whoever must be waited for has a deadline of its own.
-    if (data instanceof Promise) c.env.unhurried();
+    if (data instanceof Promise) c.env.withoutIdleLimit();
     return c.json({ ok: true, data: await data });
   });
 }
@@ -206,7 +206,7 @@ export function answerUnknown(c: Context<Env>, prefix: string): Response {
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
-    const error = new ZapdError("not_found", `There is nothing at ${(c.env.asked ?? path).slice(0, 200)}`, {
+    const error = new ZapdError("not_found", `There is nothing at ${(c.env.callerPath ?? path).slice(0, 200)}`, {
       hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
@@ -219,7 +219,7 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   const error = new ZapdError(
     "method_not_allowed",
-    `${(c.env.asked ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
+    `${(c.env.callerPath ?? path).slice(0, 200)} does not take ${c.req.method.slice(0, 20)}`,
     { hint: `It takes ${allow.join(", ")}` },
   );
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });

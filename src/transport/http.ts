@@ -4,9 +4,9 @@
  */
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import type { Answer } from "./http-answer.ts";
-import { type Exchange, HttpConnection } from "./socket.ts";
+import { type Exchange, HttpConnection, refuseOwn } from "./socket.ts";
 
 export type { Answer } from "./http-answer.ts";
 export { bodyText } from "./http-answer.ts";
@@ -45,7 +45,7 @@ export interface ReadOptions extends Sent {
 
 export interface DeviceHttpOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnListener">;
   /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
   prove?(read: Read): Promise<void>;
   /**
@@ -91,7 +91,7 @@ export class DeviceHttp {
       return await this.#carry(connection, exchange, within);
     } catch (error) {
       if (within.aborted || !failedBy(error, "closed")) throw error;
-      if (!kept) await rest(retryAfter, within);
+      if (!kept) await sleep(retryAfter, within);
       const connection = await (options.proven ? this.#proven(within) : this.#open(within));
       this.#check(connection, options);
       return this.#carry(connection, exchange, within);
@@ -242,11 +242,7 @@ export class DeviceHttp {
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
     const { address, surroundings } = this.#options;
-    if (surroundings.isOwnDoor(address)) {
-      throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-        hint: "Remove it with zapd forget {device}, and add it with its own address",
-      });
-    }
+    refuseOwn(address, surroundings);
     return HttpConnection.open(address, signal).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;

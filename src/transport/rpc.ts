@@ -1,5 +1,6 @@
 /** Questions over one WebSocket, each waiting under its id for an answer that may come in any order. */
 import { DeviceError } from "../api/errors.ts";
+import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-answer.ts";
 import type { Json } from "./json.ts";
 import type { WebSocketLine } from "./websocket.ts";
@@ -30,15 +31,12 @@ export class Questions<T> {
     if (!this.#line.open)
       throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
     const question = Promise.withResolvers<T>();
-    const aborted = () => question.reject(signal.reason);
-    signal.addEventListener("abort", aborted, { once: true });
     this.#waiting.set(message.id, question);
     try {
       this.#line.send(JSON.stringify(message));
-      return await question.promise;
+      return await orAborted(question.promise, signal);
     } finally {
       this.#waiting.delete(message.id);
-      signal.removeEventListener("abort", aborted);
     }
   }
 

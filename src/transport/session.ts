@@ -4,6 +4,7 @@
  * once nobody asks.
  */
 import { DeviceError, ZapdError } from "../api/errors.ts";
+import { orAborted } from "../system/sleep.ts";
 
 /** What a link keeps: one conversation with a device. */
 export interface Session {
@@ -152,13 +153,9 @@ export class ReconnectingSession<S extends Session> {
 
   async #wait(opening: Opening<S>, signal: AbortSignal): Promise<S> {
     opening.waiting++;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      return await Promise.race([opening.result, left.promise]);
+      return await orAborted(opening.result, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       // An attempt that nobody waits for any more is given up.
       if (--opening.waiting === 0 && this.#opening === opening) opening.controller.abort(signal.reason);
     }

@@ -6,7 +6,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
-import type { Address } from "../platforms/platform.ts";
+import type { Address, Surroundings } from "../platforms/platform.ts";
 import { type Answer, AnswerReader, hungUp, type Wanted } from "./http-answer.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
@@ -202,10 +202,21 @@ export function tooLate(signal: AbortSignal, code: "device_unreachable" | "devic
   return new DeviceError(code, "did not answer in time", { phase, reason: "timeout", cause: reason });
 }
 
+/** The Host must be an IP literal, or some devices answer 403 (protocols/roku.md 1.2); an Address holds nothing else. */
+export function hostLine({ host, port }: Address): string {
+  return `Host: ${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** zapd itself is never called, whatever a device says of where it is. */
+export function refuseOwn(address: Address, { isOwnListener }: Pick<Surroundings, "isOwnListener">): void {
+  if (!isOwnListener(address)) return;
+  throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
+    hint: "Remove it with zapd forget {device}, and add it with its own address",
+  });
+}
+
 function headOf(exchange: Exchange, address: Address): string {
-  // The Host must be an IP literal, or a Roku answers 403 (protocols/roku.md 1.2); an Address holds nothing else.
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, `Host: ${host}:${address.port}`, `${marker}: 1`];
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, hostLine(address), `${marker}: 1`];
   for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
   if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
   else if (exchange.method === "POST") lines.push("Content-Length: 0");

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { isIPv4 } from "node:net";
 import { DeviceError } from "../api/errors.ts";
 import type { Surroundings, Target } from "../platforms/platform.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { text } from "./json.ts";
 
 const callEvery = 1_000;
@@ -41,7 +41,7 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
     const next = Math.min(until, performance.now() + callEvery);
     for (let wait = next - performance.now(); wait > 0; wait = next - performance.now()) {
       if (await call.answers(Math.max(1, wait))) return;
-      await rest(Math.max(0, Math.min(askEvery, next - performance.now())), signal);
+      await sleep(Math.max(0, Math.min(askEvery, next - performance.now())), signal);
     }
   }
   const problem = `did not wake within ${Math.ceil(withinMs / 1000)} s of being called by magic packets`;

@@ -7,7 +7,8 @@ import { createHash } from "node:crypto";
 import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
-import { connectSocket, marker } from "./socket.ts";
+import { orAborted } from "../system/sleep.ts";
+import { connectSocket, hostLine, marker, refuseOwn } from "./socket.ts";
 import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
@@ -28,7 +29,7 @@ export interface WebSocketOptions {
   readonly address: Address;
   readonly path: string;
   readonly tls: boolean;
-  readonly surroundings: Pick<Surroundings, "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "isOwnListener">;
   readonly maxBytes?: number;
   readonly maxFragments?: number;
   onText(text: string): void;
@@ -56,11 +57,7 @@ export interface WebSocketLine {
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketLine> {
   const { address, surroundings } = options;
-  if (surroundings.isOwnDoor(address)) {
-    throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
-      hint: "Remove it with zapd forget {device}, and add it with its own address",
-    });
-  }
+  refuseOwn(address, surroundings);
   const late = AbortSignal.timeout(handshakeWithin);
   const within = AbortSignal.any([signal, late]);
   const socket = await connectSocket(address, options.tls, within);
@@ -82,10 +79,14 @@ export function saidNothing(): DeviceError {
 }
 
 function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
   const head = [
-    ...[`GET ${path} HTTP/1.1`, `Host: ${host}:${address.port}`, "Upgrade: websocket", "Connection: Upgrade"],
-    ...[`Sec-WebSocket-Key: ${key}`, "Sec-WebSocket-Version: 13", `${marker}: 1`],
+    `GET ${path} HTTP/1.1`,
+    hostLine(address),
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    `Sec-WebSocket-Key: ${key}`,
+    "Sec-WebSocket-Version: 13",
+    `${marker}: 1`,
   ];
   if (head.some((line) => !/^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(line)) || /\s/.test(path))
     throw new ZapdError("device_error", "gave an address that cannot be called");
@@ -93,39 +94,27 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
 }
 
 /** Sends the upgrade, and gives what came behind the answer to it. */
-function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let head = Buffer.alloc(0);
-    const settle = (error?: unknown, rest = new Uint8Array()) => {
-      socket.removeAllListeners("data").removeAllListeners("error").removeAllListeners("close");
-      socket.on("error", () => {});
-      signal.removeEventListener("abort", aborted);
-      if (error === undefined) resolve(rest);
-      else reject(error);
-    };
-    const hungUp = () =>
-      settle(
-        new DeviceError("device_unreachable", "hung up before the conversation began", {
-          phase: "connect",
-          reason: "closed",
-        }),
-      );
-    const aborted = () => settle(signal.reason);
-    socket.on("data", (bytes: Uint8Array) => {
-      head = Buffer.concat([head, bytes]);
-      const end = head.indexOf("\r\n\r\n");
-      if (end === -1 && head.length <= headBytes) return;
-      const problem =
-        end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
-      settle(problem === null ? undefined : notUnderstood(problem), head.subarray(end + 4));
-    });
-    socket.on("error", hungUp);
-    socket.on("close", hungUp);
-    socket.on("end", hungUp);
-    signal.addEventListener("abort", aborted, { once: true });
-    if (signal.aborted) return aborted();
-    socket.write(request);
+async function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  let head = Buffer.alloc(0);
+  const problem = "hung up before the conversation began";
+  const hungUp = () => reject(new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" }));
+  socket.on("data", (bytes: Uint8Array) => {
+    head = Buffer.concat([head, bytes]);
+    const end = head.indexOf("\r\n\r\n");
+    if (end === -1 && head.length <= headBytes) return;
+    const wrong = end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
+    if (wrong === null) resolve(head.subarray(end + 4));
+    else reject(notUnderstood(wrong));
   });
+  for (const gone of ["error", "close", "end"]) socket.on(gone, hungUp);
+  try {
+    if (!signal.aborted) socket.write(request);
+    return await orAborted(promise, signal);
+  } finally {
+    for (const event of ["data", "error", "close", "end"]) socket.removeAllListeners(event);
+    socket.on("error", () => {});
+  }
 }
 
 /** What is wrong with the answer to an upgrade; `null` when it is one. */

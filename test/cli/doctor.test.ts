@@ -10,10 +10,10 @@ import { type Finding, ok, runChecks } from "../../src/cli/doctor/examination.ts
 import {
   clockSane,
   container,
-  elsewhereAt,
   firewall,
   interfacesAsked,
   multicastReceived,
+  withoutSets,
 } from "../../src/cli/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -55,9 +55,9 @@ describe("the network", () => {
       "veth1a2",
       "virbr0",
     ];
-    expect(odd.filter((name) => elsewhereAt(name) === null)).toEqual([]);
+    expect(odd.filter((name) => withoutSets(name) === null)).toEqual([]);
     const real = ["eth0", "wlan0", "wlp3s0", "enp0s31f6", "en0", "br0", "bond0", "lo", "Ethernet", "bridge0"];
-    expect(real.filter((name) => elsewhereAt(name) !== null)).toEqual([]);
+    expect(real.filter((name) => withoutSets(name) !== null)).toEqual([]);
   });
 
   test("multicast that does not come through is a problem alone, a remark beside one that does; the hint is the system's", async () => {

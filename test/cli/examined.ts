@@ -31,7 +31,7 @@ export const status = {
 
 export function examined(given: MadeUp = {}): Examination {
   const { platform = "linux", interfaces = ["wlan0"], answered = 0, trouble = null, files = {}, programs = {} } = given;
-  const named = interfaces.map((name) => ({ name: name.replace("!", ""), heard: !name.startsWith("!") }));
+  const named = interfaces.map((name) => ({ name: name.replace("!", ""), received: !name.startsWith("!") }));
   const config = configOf({
     ...{ daemon: {}, discovery: { interfaces: [...(given.wished ?? [])] }, devices: {}, dev: {} },
   });
@@ -39,8 +39,8 @@ export function examined(given: MadeUp = {}): Examination {
     ...{ name, address: `192.168.${at}.2`, netmask: "255.255.255.0", broadcast: `192.168.${at}.255`, loopback: false },
   }));
   const probes = named.map(
-    ({ name, heard }, at): Probe => ({
-      ...{ name, address: `192.168.${at}.2`, heard, trouble: heard ? null : trouble },
+    ({ name, received }, at): Probe => ({
+      ...{ name, address: `192.168.${at}.2`, received, trouble: received ? null : trouble },
       answered: at === 0 ? Array.from({ length: answered }, (_, count) => `192.168.0.${count + 40}`) : [],
     }),
   );

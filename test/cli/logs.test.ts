@@ -1,7 +1,7 @@
 /** `zapd logs --follow`: a log that goes on, whatever happens to the daemon and the set. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { overlap } from "../../src/cli/logs.ts";
+import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type Stage, setStage } from "./stage.ts";

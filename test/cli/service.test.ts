@@ -33,7 +33,7 @@ describe("the command", () => {
       return { status: 0, out: "", err: "", ...answers(line) };
     },
     answers: async () => daemon,
-    patience: 0,
+    answerTimeoutMs: 0,
   });
 
   async function service(platform: string, ...words: string[]): Promise<number> {

@@ -37,7 +37,7 @@ beforeEach(async () => {
       return factsOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
     },
   });
-  const surroundings = { ...surroundingsOf(), isOwnDoor: ({ port }: Address) => port === 7_272 };
+  const surroundings = { ...surroundingsOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
   const discovery = new Discovery<Entry>({
     ...{ platforms: [platform], surroundings, config: () => config.running.discovery },
     found: (finding) => arrivals.found(finding),

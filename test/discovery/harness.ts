@@ -37,14 +37,14 @@ export interface Looking {
 export function look(
   platforms: readonly Platform[],
   config: Partial<Config["discovery"]> = {},
-  isOwnDoor = (_address: Address) => false,
+  isOwnListener = (_address: Address) => false,
 ): Looking {
   const findings: Looking["findings"] = [];
   const warnings: string[] = [];
   const start = performance.now();
   const discovery = new Discovery<string>({
     platforms,
-    surroundings: { ...surroundingsOf(), isOwnDoor },
+    surroundings: { ...surroundingsOf(), isOwnListener },
     config: () => ({
       on_start: false,
       interval_s: 0,

@@ -13,7 +13,7 @@ function intakeOf(
   found?: (facts: Facts) => Promise<string>,
 ): Intake<string> {
   return new Intake<string>({
-    surroundings: { isOwnDoor: ({ port }) => port === 7_272 },
+    surroundings: { isOwnListener: ({ port }) => port === 7_272 },
     identify: (_platform, address) => identify(address),
     found: async ({ facts }) => (found ? found(facts) : facts.identity),
     debug: () => {},

@@ -6,7 +6,7 @@ import { capabilities, type Facts, type Key, keys, type Platform, type Target } 
 import { roku } from "../../src/platforms/roku/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
-import { root } from "../support/sources.ts";
+import { root, sourcesIn } from "../support/sources.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
 export interface Section {
@@ -125,7 +125,40 @@ const ofPlatforms: readonly Section[] = examples.flatMap(({ platform, devices })
   ];
 });
 
+/** The rooms of the house from the bottom to the top, and what is in each. */
+const rooms: Readonly<Record<string, string>> = {
+  system: "log, files, clock, who owns what, version: knows nothing of televisions",
+  runtime: "listening, under Bun and under Deno; the control socket ([runtimes](runtime/README.md))",
+  config: "the settings, their file, and its editing that keeps comments",
+  transport: "what adapters stand on: HTTP, WebSocket, reconnecting sessions, XML, magic packets",
+  platforms: "`platform.ts`, the contract; a folder for each platform; `index.ts`, a line each",
+  api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
+  discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
+  devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
+  server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",
+  simulators:
+    "sets that speak the real protocols, for the demo and the tests; one that shared code with its client would prove nothing",
+  cli: "the commands; only `serve` and `demo` start a daemon, every other talks to one that runs",
+};
+
+function roomsOf(): string {
+  const room = (path: string) => /^src\/(\w+)\//.exec(path)?.[1] ?? "";
+  const sources = sourcesIn("src");
+  const unknown = sources.map(({ path }) => room(path)).filter((one) => one !== "" && !Object.hasOwn(rooms, one));
+  if (unknown.length > 0) throw new Error(`say in test/readme/sections.ts what is in src/${unknown[0]}`);
+  const rows = Object.entries(rooms).map(([name, what]) => {
+    const imports = sources.filter(({ path }) => room(path) === name).flatMap((one) => one.imports);
+    const used = new Set(
+      imports.filter(({ from, typeOnly }) => !typeOnly && from !== "src/api/errors.ts").map(({ from }) => room(from)),
+    );
+    const others = Object.keys(rooms).filter((other) => other !== name && used.has(other));
+    return [`\`src/${name}\``, what, others.map((other) => `\`${other}\``).join(" ") || "–"];
+  });
+  return table([["room", "what is in it", "what runs in it uses"], ...rows]);
+}
+
 export const sections: readonly Section[] = [
+  { page: "src/README.md", name: "rooms", text: roomsOf },
   ...ofPlatforms,
   { page: "test/security/README.md", name: "threats", text: () => promisesOf(threats) },
   { page: "test/security/README.md", name: "targets", text: () => promisesOf(targets) },

@@ -102,3 +102,14 @@ test("every file that a page names is there", () => {
 test("no page speaks of what is not in the project", () => {
   for (const page of pages) expect([page, /\.\.\/shared\b|ISSUE\d+/.test(pageText(page))]).toEqual([page, false]);
 });
+
+test("the page on embedding names what the package exports, and options that there are", () => {
+  const page = pageText("src/server/README.md");
+  const rows = [...page.matchAll(/^\| `([\w/]+)` \|/gm)].map(([, name = ""]) => name);
+  const { exports } = JSON.parse(pageText("package.json")) as { exports: Record<string, unknown> };
+  const exported = Object.keys(exports).map((path) => path.replace(/^\./, "zapd"));
+  expect(rows.filter((name) => name.startsWith("zapd")).toSorted()).toEqual(exported.toSorted());
+  const options = /export interface ZapdOptions \{(.*?)^\}/ms.exec(pageText("src/zapd.ts"))?.[1] ?? "";
+  for (const name of rows.filter((one) => !one.startsWith("zapd")))
+    expect([name, new RegExp(`^ {2}readonly ${name}\\??:`, "m").test(options)]).toEqual([name, true]);
+});

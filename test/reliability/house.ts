@@ -116,10 +116,12 @@ export class House {
       facts.set(`name ${set}`, device?.name ?? "");
       facts.set(`ports ${set}`, set === "one" || set === "two" ? String(device?.ports.installer ?? "") : "");
       facts.set(`paired ${set}`, device ? await this.#paired(set) : "no");
-      const isDefault = device && device.name === config.daemon.default_device;
-      if (device && config.daemon.default_device !== "" && device.is_default !== isDefault)
-        throw new Error(`${device.name} says that it is ${device.is_default ? "the" : "no"} default`);
+      // One that was chosen, forgotten and added anew by another name is it still: which one it is, is kept by its id.
+      if (device?.name && device.name === config.daemon.default_device && !device.is_default)
+        throw new Error(`${device.name} says that it is no default`);
     }
+    if (devices.filter((one: { is_default: boolean }) => one.is_default).length > 1)
+      throw new Error("there are two defaults");
     if (devices.length !== setNames.filter((set) => facts.get(`name ${set}`) !== "").length)
       throw new Error(`there are ${devices.length} devices`);
     return facts;

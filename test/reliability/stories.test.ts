@@ -12,7 +12,7 @@ import { House, type Sets, startHouseSets } from "./house.ts";
 /** Told side by side: most of a story is waiting for the disk. */
 const lanes = isWhole ? 3 : 1;
 const steps = runs(20, 50);
-const perLane = runs(1, 167);
+const perLane = runs(2, 167);
 const everySet: Sets[] = [];
 afterAll(async () => {
   for (const set of everySet.flatMap((sets) => Object.values(sets))) await set.stop();
@@ -47,7 +47,8 @@ test(
     for (const ended of await Promise.allSettled(Array.from({ length: lanes }, (_, at) => lane(at))))
       if (ended.status === "rejected") throw ended.reason;
     expect(told).toBeGreaterThanOrEqual(isWhole ? lanes * perLane : lanes);
-    expect([taken > told, kills > told / 2]).toEqual([true, true]);
+    // What few stories hold is chance.
+    if (isWhole) expect([taken > told, kills > told / 2]).toEqual([true, true]);
     measured(
       "R6",
       isWhole ? "stories by a model, whole" : "stories by a model",

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Call } from "../../src/runtime/runtime.ts";
 import { createServing } from "../../src/runtime/serving.ts";
 
-const call: Call = { door: "tcp", unhurried() {} };
+const call: Call = { listener: "tcp", withoutIdleLimit() {} };
 
 test("who asks while the state is opened is answered when it is; many requests make it busy, and that is told once", async () => {
   let told = 0;

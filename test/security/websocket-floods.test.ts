@@ -41,7 +41,7 @@ async function drive(port: number): Promise<{ reason: string; ms: number; texts:
   const start = performance.now();
   let texts = 0;
   const ended = Promise.withResolvers<string>();
-  const surroundings = { isOwnDoor: () => false };
+  const surroundings = { isOwnListener: () => false };
   const address = { host: "127.0.0.1", port };
   const line = await openWebSocket(
     {

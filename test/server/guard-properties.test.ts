@@ -9,7 +9,7 @@ import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
 const listed = "http://app.test:3000";
-const env = { door: "tcp", unhurried() {} } as const;
+const env = { listener: "tcp", withoutIdleLimit() {} } as const;
 const mounted = (origins: string[], ran: () => void) => {
   const app = new Hono<Env>();
   app.use(

@@ -16,7 +16,7 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
   let kept = options.credentials ?? null;
   return {
     requestTimeout: () => options.timeout ?? 2_000,
-    isOwnDoor: () => false,
+    isOwnListener: () => false,
     broadcasts: () => options.broadcasts ?? [],
     announced: async (type, host) => options.announced?.(type, host) ?? null,
     debug: () => {},

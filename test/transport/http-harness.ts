@@ -23,9 +23,9 @@ export function client(
   of: HttpDevice,
   prove?: (read: Read) => Promise<void>,
   timeout = 1_000,
-  isOwnDoor = false,
+  isOwnListener = false,
 ): DeviceHttp {
-  const surroundings = { requestTimeout: () => timeout, isOwnDoor: () => isOwnDoor };
+  const surroundings = { requestTimeout: () => timeout, isOwnListener: () => isOwnListener };
   const made = new DeviceHttp({ address: of.address, surroundings, ...(prove && { prove }) });
   clients.push(made);
   return made;

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import { powerWords } from "../control.ts";
 import type { Failure } from "../failure.ts";
 import { listed, shortTime, wrap } from "../print.ts";
-import { elsewhere, placesOf } from "../running.ts";
+import { otherConfig, placesOf } from "../running.ts";
 import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
 import {
   type Check,
@@ -43,7 +43,7 @@ const checks: Readonly<Record<string, Check>> = {
 export async function doctor(context: Context): Promise<number> {
   const places = await placesOf(context);
   const all: Finding[] = [];
-  const remark = elsewhere(context, places);
+  const remark = otherConfig(context, places);
   const exam = examine(thisMachine(), { ...places, remarks: remark === null ? [] : [remark] }, context);
   for await (const findings of runChecks(checks, exam)) {
     all.push(...findings);
@@ -76,8 +76,8 @@ export function findingLine(
 ): string {
   const { word, colour: start } = labels[status];
   const label = colour ? `${start}${word}\x1b[0m` : word;
-  const said = hint === undefined ? text : `${text}. ${hint}`;
-  return label + " ".repeat(indent - word.length) + wrap(said, width - indent).join(`\n${" ".repeat(indent)}`);
+  const sentence = hint === undefined ? text : `${text}. ${hint}`;
+  return label + " ".repeat(indent - word.length) + wrap(sentence, width - indent).join(`\n${" ".repeat(indent)}`);
 }
 
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */

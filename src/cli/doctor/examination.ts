@@ -212,7 +212,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/* Whether multicast really comes through: a datagram of ours to the group, heard by a second socket, and the search of discovery. */
+/* Whether multicast really comes through: a datagram of ours to the group, received by a second socket, and the search of discovery. */
 const group = "239.255.255.250";
 const listensFor = 1_000;
 const sendAt = [0, 150, 400] as const;
@@ -221,7 +221,7 @@ export interface Probe {
   readonly name: string;
   readonly address: string;
   /** Whether a datagram of ours came back. */
-  readonly heard: boolean;
+  readonly received: boolean;
   /** Addresses of devices that answered a search. */
   readonly answered: readonly string[];
   /** The system's code of what failed, or its words. */
@@ -249,25 +249,25 @@ async function probeOn(one: Interface, ms: number): Promise<Probe> {
       trouble ??= problem;
     },
   });
-  const [own] = await Promise.all([hearOwn(one, ms), search]);
+  const [own] = await Promise.all([receiveOwn(one, ms), search]);
   const { name, address } = one;
-  return { name, address, heard: own.heard, answered: [...answered], trouble: own.trouble ?? trouble };
+  return { name, address, received: own.received, answered: [...answered], trouble: own.trouble ?? trouble };
 }
 
 /** Sends to the group from one socket and listens on another, on a port of its own. */
-function hearOwn(one: Interface, ms: number): Promise<{ heard: boolean; trouble: string | null }> {
+function receiveOwn(one: Interface, ms: number): Promise<{ received: boolean; trouble: string | null }> {
   const token = randomBytes(16);
-  const ear = dgram.createSocket("udp4");
-  const mouth = dgram.createSocket("udp4");
+  const receiver = dgram.createSocket("udp4");
+  const sender = dgram.createSocket("udp4");
   return new Promise((resolve) => {
     const timers: ReturnType<typeof setTimeout>[] = [];
     let open = true;
-    const end = (heard: boolean, problem?: unknown) => {
+    const end = (received: boolean, problem?: unknown) => {
       if (!open) return;
       open = false;
       for (const timer of timers) clearTimeout(timer);
-      for (const socket of [ear, mouth]) socket.close();
-      resolve({ heard, trouble: problem === undefined ? null : systemCode(problem) || textOf(problem) });
+      for (const socket of [receiver, sender]) socket.close();
+      resolve({ received, trouble: problem === undefined ? null : systemCode(problem) || textOf(problem) });
     };
     const attempt = (work: () => void) => {
       try {
@@ -276,19 +276,19 @@ function hearOwn(one: Interface, ms: number): Promise<{ heard: boolean; trouble:
         end(false, error);
       }
     };
-    for (const socket of [ear, mouth]) socket.on("error", (error) => end(false, error));
-    ear.on("message", (bytes) => token.equals(bytes) && end(true));
-    const speak = () =>
-      attempt(() => mouth.send(token, ear.address().port, group, (error) => error && end(false, error)));
+    for (const socket of [receiver, sender]) socket.on("error", (error) => end(false, error));
+    receiver.on("message", (bytes) => token.equals(bytes) && end(true));
+    const send = () =>
+      attempt(() => sender.send(token, receiver.address().port, group, (error) => error && end(false, error)));
     const join = () =>
       attempt(() => {
-        ear.addMembership(group, one.address);
-        mouth.setMulticastInterface(one.address);
-        mouth.setMulticastTTL(1);
-        mouth.setMulticastLoopback(true);
-        for (const at of sendAt) timers.push(setTimeout(speak, at));
+        receiver.addMembership(group, one.address);
+        sender.setMulticastInterface(one.address);
+        sender.setMulticastTTL(1);
+        sender.setMulticastLoopback(true);
+        for (const at of sendAt) timers.push(setTimeout(send, at));
       });
-    ear.bind(0, () => attempt(() => mouth.bind(0, one.address, join)));
+    receiver.bind(0, () => attempt(() => sender.bind(0, one.address, join)));
     timers.push(setTimeout(() => end(false), ms));
   });
 }

@@ -5,7 +5,7 @@ import { listed } from "../print.ts";
 import { type Examination, type Finding, fail, type Machine, ok, type Probe, warn } from "./examination.ts";
 
 /** Interfaces that lead nowhere a television stands, by their usual names. */
-const elsewhere: readonly { readonly name: RegExp; readonly is: string }[] = [
+const namesWithoutSets: readonly { readonly name: RegExp; readonly is: string }[] = [
   { name: /^(tailscale|ts)\d+$/, is: "a VPN (Tailscale)" },
   { name: /^(wg|wt)[\w-]*$/, is: "a VPN (WireGuard)" },
   { name: /^zt\w+$/, is: "a VPN (ZeroTier)" },
@@ -21,8 +21,8 @@ const elsewhere: readonly { readonly name: RegExp; readonly is: string }[] = [
 ];
 
 /** What an interface is when no set can be behind it, or `null`. */
-export function elsewhereAt(name: string): string | null {
-  return elsewhere.find((one) => one.name.test(name))?.is ?? null;
+export function withoutSets(name: string): string | null {
+  return namesWithoutSets.find((one) => one.name.test(name))?.is ?? null;
 }
 
 export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
@@ -53,8 +53,8 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
 }
 
 function interfacesLine(names: readonly string[], probes: readonly Probe[], wished: boolean): Finding {
-  const live = namesOf(probes.filter(came));
-  const odd = wished ? [] : names.filter((name) => elsewhereAt(name) !== null);
+  const live = namesOf(probes.filter(receives));
+  const odd = wished ? [] : names.filter((name) => withoutSets(name) !== null);
   const hint = odd.length > 0 ? avoid(odd, names) : undefined;
   const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
   if (names.length === 1) {
@@ -69,25 +69,25 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
 
 /** What the odd ones are, and how they are left out. */
 function avoid(odd: readonly string[], names: readonly string[]): string {
-  const are = odd.map((name) => `${name} is ${elsewhereAt(name)}`).join(", ");
+  const are = odd.map((name) => `${name} is ${withoutSets(name)}`).join(", ");
   const rest = names.filter((name) => !odd.includes(name));
   if (rest.length === 0) return `${are}: no search reaches the sets at home through it`;
   const them = odd.length === 1 ? "it" : "them";
   return `${are}, with no set behind ${them}. To leave ${them} out: zapd config set discovery.interfaces ${rest.join(",")}`;
 }
 
-function came(probe: Probe): boolean {
-  return probe.heard || probe.answered.length > 0;
+function receives(probe: Probe): boolean {
+  return probe.received || probe.answered.length > 0;
 }
 
 export async function multicastReceived(exam: Examination): Promise<Finding[]> {
   const probes = await exam.probes();
-  const anywhere = probes.some((one) => came(one) && elsewhereAt(one.name) === null);
+  const anywhere = probes.some((one) => receives(one) && withoutSets(one.name) === null);
   return probes.flatMap((probe) => {
     const id = `multicast:${probe.name}`;
-    if (came(probe)) return [ok(id, `multicast received on ${probe.name}${answers(probe)}`)];
+    if (receives(probe)) return [ok(id, `multicast received on ${probe.name}${answers(probe)}`)];
     // Said of the interface already: a VPN carries none.
-    if (elsewhereAt(probe.name) !== null && anywhere) return [];
+    if (withoutSets(probe.name) !== null && anywhere) return [];
     const reason = probe.trouble === null ? "" : ` (${probe.trouble})`;
     const say = anywhere ? warn : fail;
     return [say(id, `no multicast comes through on ${probe.name}${reason}`, inTheWay(exam.machine.platform, probe))];

@@ -228,8 +228,8 @@ function withKey(keys: readonly string[] = [], key: string): readonly string[] {
 
 function noticeOf({ code, message, hint }: Failure): Model["notice"] {
   // The keys that it has are drawn already.
-  const said = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
-  return { text: printable(message), ...said, loud: true };
+  const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
+  return { text: printable(message), ...advice, loud: true };
 }
 
 function nameOf(model: Model, id: string): string {

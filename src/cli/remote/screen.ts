@@ -77,8 +77,8 @@ function noticeLines({ notice }: Model, width: number, most: number): Line[] {
   const blank = Array.from({ length: most }, (): Line => []);
   if (!notice) return blank;
   const style = notice.loud ? "bad" : "faint";
-  const said = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
-  const lines = wrap(said, width);
+  const sentence = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
+  const lines = wrap(sentence, width);
   // What does not fit stands in the last line, which is cut.
   const shown = [...lines.slice(0, most - 1), lines.slice(most - 1).join(" ")].filter((line) => line !== "");
   return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
@@ -224,7 +224,7 @@ function items(model: Model): Line[] {
   ];
 }
 
-/** The keys that are there on this set: all but those that it has said it lacks. */
+/** The keys that are there on this set: all but those that it has sentence it lacks. */
 function present(model: Model): Binding[] {
   const absent = model.absent[model.current ?? ""] ?? [];
   const channels = deviceOf(model)?.kind === "tv";

@@ -51,9 +51,9 @@ export async function remote(context: Context): Promise<number> {
 
 /** The set that is named, else the default one, else the first. */
 async function chosen(context: Context, devices: readonly Device[]): Promise<string | null> {
-  const named = context.words[0] ?? context.device;
-  if (named !== "default") return (await call(context, "getDevice", { id: named })).data.id;
-  const asked = await ask(context, "getDevice", { id: named }, 5_000);
+  const id = context.words[0] ?? context.device;
+  if (id !== "default") return (await call(context, "getDevice", { id })).data.id;
+  const asked = await ask(context, "getDevice", { id }, 5_000);
   return asked.ok ? asked.data.id : (devices[0]?.id ?? null);
 }
 

@@ -252,8 +252,8 @@ type Taken = { readonly input: Input | null; readonly length: number } | null;
 
 function takeCharacter(text: string): Taken {
   const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
-  const named = controls[character];
-  const input = named !== undefined ? { key: named } : character >= " " ? { key: character } : null;
+  const control = controls[character];
+  const input = control !== undefined ? { key: control } : character >= " " ? { key: character } : null;
   return { input, length: character.length };
 }
 
@@ -264,7 +264,7 @@ function takeSequence(text: string): Taken {
   // Twice Esc: the first was the key, or the second begins a sequence.
   if (second === esc) return { input: { key: "escape" }, length: 1 };
   if (second === "[") return takeCsi(text);
-  if (second === "O") return text.length < 3 ? null : { input: named(text[2] ?? ""), length: 3 };
+  if (second === "O") return text.length < 3 ? null : { input: sequenceKey(text[2] ?? ""), length: 3 };
   if (second === "]" || second === "P" || second === "_") return takeString(text);
   // Alt with a key: not ours.
   return { input: null, length: 1 + String.fromCodePoint(text.codePointAt(1) ?? 0).length };
@@ -276,7 +276,7 @@ function takeCsi(text: string): Taken {
   if (match) {
     const [whole, parameters = "", letter = ""] = match;
     const number = /^\d+/.exec(parameters)?.[0] ?? "";
-    return { input: named(letter === "~" ? `${number}~` : letter), length: whole.length };
+    return { input: sequenceKey(letter === "~" ? `${number}~` : letter), length: whole.length };
   }
   // Anything else in the middle ends it: what follows is read by itself.
   const broken = /^\x1b\[[\x20-\x3f]*[^\x20-\x7e]/.exec(text);
@@ -295,7 +295,7 @@ function takePaste(text: string): Taken {
   return { input: { paste: text.slice(pasteBegin.length, end) }, length: end + pasteEnd.length };
 }
 
-function named(sequence: string): Input | null {
+function sequenceKey(sequence: string): Input | null {
   const key = sequences[sequence];
   return key === undefined ? null : { key };
 }

@@ -12,6 +12,8 @@ import { folderOf, readPlayer, windowOf } from "./state.ts";
 const contents = ["video", "audio", "image", "executable"] as const;
 const seenWithin = 6_000;
 const goneWithin = 5_000;
+const homeWithin = 1_500;
+const homeRounds = 3;
 
 export async function listApps(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp[]> {
   const asked = contents.map((content) =>
@@ -171,10 +173,14 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
   throw new ZapdError("device_error", "took the command, but goes on playing");
 }
 
+/** A folder that is still being opened takes the key, or comes up after it: then it is pressed again, which changes nothing else. */
 export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  await refuseIfDialog(device, signal);
-  await device.command("Input.Home", {}, signal);
-  if (await seen(async () => (await windowOf(device, signal)).id === homeWindow, 3_000, signal)) return;
+  const isHome = async () => (await windowOf(device, signal)).id === homeWindow;
+  for (let round = 0; round < homeRounds; round++) {
+    await refuseIfDialog(device, signal);
+    await device.command("Input.Home", {}, signal);
+    if (await seen(isHome, homeWithin, signal)) return;
+  }
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the key, but does not show its home screen");
 }

@@ -92,7 +92,7 @@ const turnOff: Press = async (device, signal) => {
     });
   await device.command(way[1], {}, signal).catch((error: unknown) => {
     // It may be gone before it has answered.
-    if (!failedBy(error, "closed")) throw error;
+    if (!failedBy(error, "closed") || error.phase === "connect") throw error;
   });
   device.leave(true);
 };

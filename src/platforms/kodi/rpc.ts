@@ -34,7 +34,7 @@ export class NotKodi extends ZapdError {
 
 export interface HttpRpcOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnDoor">;
+  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnListener">;
   /**
    * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
    * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.

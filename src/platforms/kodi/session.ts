@@ -37,7 +37,7 @@ export class KodiSession implements Session {
 
   static async open(
     address: Address,
-    surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
+    surroundings: Pick<Surroundings, "isOwnListener" | "requestTimeout">,
     signal: AbortSignal,
   ): Promise<KodiSession> {
     let session: KodiSession | undefined;

@@ -2,7 +2,7 @@
 
 import { ZapdError } from "../../api/errors.ts";
 import { Pulse } from "../../system/clock.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type {
   Capability,
@@ -131,7 +131,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   let sent = 0;
   try {
     for (const character of text) {
-      if (sent > 0) await rest(characterEvery, signal);
+      if (sent > 0) await sleep(characterEvery, signal);
       if (pulse.missed)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);

@@ -1,6 +1,6 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
@@ -86,7 +86,7 @@ export class RokuApps {
       await this.#home(signal);
     }
     await this.start(dev.platformId, signal);
-    await rest(settleAfterLaunch, signal);
+    await sleep(settleAfterLaunch, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
       throw new ZapdError("device_error", `took the launch of "${dev.name}" but does not show it`, {
@@ -135,7 +135,7 @@ export class RokuApps {
         const app = await this.active(within);
         if (app === undefined) return null;
         if (wanted(app)) return true;
-        await rest(pollEvery, within);
+        await sleep(pollEvery, within);
       }
     } catch (error) {
       if (signal.aborted) throw error;

@@ -3,7 +3,8 @@
  * in a ring. Nothing is ever written to it: a Ctrl-C would stop the app.
  */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { overlap } from "../../system/overlap.ts";
+import { sleep } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./paths.ts";
@@ -64,7 +65,7 @@ export class RokuConsole implements Console {
   /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
   async #something(seen: number, signal: AbortSignal): Promise<void> {
     for (let waited = 0; this.#ring.count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
-      await rest(pollEvery, signal);
+      await sleep(pollEvery, signal);
     }
   }
 
@@ -85,7 +86,7 @@ export class RokuConsole implements Console {
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
     while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost)
-      await rest(pollEvery, signal);
+      await sleep(pollEvery, signal);
     if (replay.newest(overlapping).some((line) => inUse.test(line))) {
       feed.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {
@@ -187,19 +188,6 @@ function textOfLine(bytes: Uint8Array): string {
 
 /** So many of the last lines tell where a replay goes on. */
 const overlapping = 20;
-
-/**
- * How many lines at the start of a replay have been kept before. The set replays its buffer on each connection: what
- * stands there up to the last lines that we kept is not new.
- */
-export function overlap(kept: readonly string[], replay: readonly string[]): number {
-  const tail = kept.slice(-overlapping);
-  for (let end = replay.length; end > 0 && tail.length > 0; end--) {
-    const shared = Math.min(tail.length, end);
-    if (tail.slice(-shared).every((line, at) => line === replay[end - shared + at])) return end;
-  }
-  return 0;
-}
 
 /** One TCP connection, cut behind the last whole line that has come. */
 class Feed {

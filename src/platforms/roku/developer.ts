@@ -1,6 +1,6 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
@@ -73,7 +73,7 @@ export function connectDeveloper(
 
 /** What the compiler wrote of the run that failed: the last marker bounds it (2.2). Nothing, when the console is taken. */
 async function compilerSays(feed: RokuConsole, signal: AbortSignal): Promise<string[]> {
-  await rest(consoleLag, signal);
+  await sleep(consoleLag, signal);
   const said = await feed.read(null, signal).catch(() => null);
   const lines = said?.lines ?? [];
   const start = lines.findLastIndex((line) => /^-+ compiling/i.test(line));

@@ -90,7 +90,7 @@ async function explainBreak(
   error: unknown,
   signal: AbortSignal,
 ): Promise<never> {
-  if (signal.aborted || !failedBy(error, "closed")) throw error;
+  if (signal.aborted || !failedBy(error, "closed") || error.phase === "connect") throw error;
   const challenge = await askChallenge(http, signal);
   if (!challenge) throw error;
   checkRealm(challenge, realm);

@@ -1,6 +1,6 @@
 /** Turning a Roku on from any state (protocols/roku.md 1.8): PowerOn when it answers, magic packets when it does not. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { Surroundings, Target, Waking } from "../platform.ts";
@@ -44,7 +44,7 @@ export async function powerOn(
       again = true;
       await press(ecp, signal);
     }
-    await rest(pollEvery, signal);
+    await sleep(pollEvery, signal);
   }
 }
 

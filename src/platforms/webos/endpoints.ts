@@ -3,7 +3,7 @@
  * lack, or ws on 3000. What worked is remembered; on any failure of one the other is tried.
  */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
 import { saidNothing } from "../../transport/websocket.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
@@ -60,7 +60,7 @@ export interface GreetOptions {
   prove?(greeted: Greeted): void;
 }
 
-type GreetSurroundings = Pick<Surroundings, "isOwnDoor" | "requestTimeout" | "debug">;
+type GreetSurroundings = Pick<Surroundings, "isOwnListener" | "requestTimeout" | "debug">;
 
 /**
  * Opens a session at the first endpoint that opens, and has the set say who it is; nothing secret is said. Fails with
@@ -78,7 +78,7 @@ export async function openFirst(
   let before: Promise<unknown> = Promise.resolve();
   const tries = endpoints.map(async (endpoint, at) => {
     const failed = before;
-    const turn = at === 0 ? Promise.resolve() : Promise.race([failed, rest(headStart * at, within).catch(() => {})]);
+    const turn = at === 0 ? Promise.resolve() : Promise.race([failed, sleep(headStart * at, within).catch(() => {})]);
     const mine = turn.then(() => greet(endpoint, surroundings, within, options));
     before = mine.catch(() => {});
     try {

@@ -66,8 +66,16 @@ function factsOf(
   { model, name, macs, endpoint }: { model: string | null; name: string | null; macs: string[]; endpoint: string },
 ): Facts {
   return {
-    ...{ identity: uuid ?? otherwise, name, kind: "tv", manufacturer: "LG", model, serial: null, macs },
-    ...{ softwareVersion: software, access: null, traits: { door: endpoint } },
+    identity: uuid ?? otherwise,
+    name,
+    kind: "tv",
+    manufacturer: "LG",
+    model,
+    serial: null,
+    macs,
+    softwareVersion: software,
+    access: null,
+    traits: { door: endpoint },
   };
 }
 

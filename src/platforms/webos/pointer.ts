@@ -67,8 +67,12 @@ export class Pointer {
     const port = url.port === "" ? (tls ? 443 : 80) : Number(url.port);
     const line = await openWebSocket(
       {
-        ...{ address: { host: this.#target.host, port }, path: url.pathname + url.search, tls },
-        ...{ surroundings: this.#surroundings, onText() {}, onEnd() {} },
+        address: { host: this.#target.host, port },
+        path: url.pathname + url.search,
+        tls,
+        surroundings: this.#surroundings,
+        onText() {},
+        onEnd() {},
       },
       signal,
     );

@@ -1,6 +1,6 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
 import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
@@ -107,7 +107,7 @@ class PowerOnAttempts {
     this.#trying ??= this.#ask(signal).finally(() => {
       this.#trying = undefined;
     });
-    const late = rest(Math.max(0, until - performance.now()), signal).then(() => false);
+    const late = sleep(Math.max(0, until - performance.now()), signal).then(() => false);
     return Promise.race([this.#trying, late]);
   }
 
@@ -115,7 +115,7 @@ class PowerOnAttempts {
   async #listen(ms: number, signal: AbortSignal): Promise<boolean> {
     const { current } = this.#reconnecting;
     if (current) return current.state.hears(() => current.state.power === "on", ms, signal);
-    await rest(ms, signal);
+    await sleep(ms, signal);
     return false;
   }
 

@@ -3,7 +3,7 @@
  * anyone (smart-tvs.md 1.3, 2.3): what is asked for is the certificate of the pairing on this very connection, and the uuid.
  */
 import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import type { DeviceSurroundings, Target } from "../platform.ts";
 import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
@@ -67,20 +67,20 @@ export async function openProven(
     } catch (error) {
       if (signal.aborted || isStranger(error)) throw error;
       look.now();
-      const found = await Promise.race([look.found, rest(looksAfter, signal).then(() => null)]);
+      const found = await Promise.race([look.found, sleep(looksAfter, signal).then(() => null)]);
       if (found === null) throw error;
       const isStarting = error instanceof ZapdError && error.code === "device_unreachable";
       if (!isStarting || performance.now() >= until || isAnother(found)) throw found;
     } finally {
       over.abort(new ZapdError("device_error", "is looked at no more"));
     }
-    await rest(tryEvery, signal);
+    await sleep(tryEvery, signal);
   }
 
   /** What answers at the plain port says who it is, and is told nothing. */
   function lookAt(at: typeof plain, within: AbortSignal): { now(): void; found: Promise<ZapdError | null> } {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const later = rest(looksAfter, within).catch(() => {});
+    const later = sleep(looksAfter, within).catch(() => {});
     const look = async () => {
       await Promise.race([promise, later]);
       try {

@@ -56,13 +56,17 @@ export class WebosSession implements Session {
 
   static async open(
     endpoint: Endpoint,
-    surroundings: Pick<Surroundings, "isOwnDoor" | "requestTimeout">,
+    surroundings: Pick<Surroundings, "isOwnListener" | "requestTimeout">,
     signal: AbortSignal,
   ): Promise<WebosSession> {
     let session: WebosSession | undefined;
     const line = await openWebSocket(
       {
-        ...{ address: endpoint, path: "/", tls: endpoint.tls, surroundings, maxBytes },
+        address: endpoint,
+        path: "/",
+        tls: endpoint.tls,
+        surroundings,
+        maxBytes,
         onText: (message) => session?.received(message),
         onEnd: (why) => session?.ended(why),
       },

@@ -3,7 +3,7 @@
  * (smart-tvs.md 2.4).
  */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { orAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
@@ -203,7 +203,7 @@ export class WebosState {
       if (!(await this.ask(topic, within))) return void silent.push(topic);
       this.#misses.delete(topic);
       if (answers++ > 0) return;
-      void rest(this.#grace, within).then(
+      void sleep(this.#grace, within).then(
         () => enough.abort(others),
         () => {},
       );
@@ -234,21 +234,17 @@ export class WebosState {
   }
 
   /** Waits for the next word of the set; `false` when none comes within `ms`. */
-  #changes(ms: number, signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void) => {
-        clearTimeout(timer);
-        this.#waiting.delete(changed);
-        signal.removeEventListener("abort", aborted);
-        act();
-      };
-      const changed = () => settle(() => resolve(true));
-      const aborted = () => settle(() => reject(signal.reason));
-      const timer = setTimeout(() => settle(() => resolve(false)), ms);
-      this.#waiting.add(changed);
-      if (signal.aborted) aborted();
-      else signal.addEventListener("abort", aborted, { once: true });
-    });
+  async #changes(ms: number, signal: AbortSignal): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const changed = () => resolve(true);
+    const timer = setTimeout(() => resolve(false), ms);
+    this.#waiting.add(changed);
+    try {
+      return await orAborted(promise, signal);
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(changed);
+    }
   }
 
   #payload(topic: Topic): Payload | null {

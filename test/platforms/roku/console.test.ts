@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import net from "node:net";
 import type { ZapdError } from "../../../src/api/errors.ts";
-import { overlap, RokuConsole } from "../../../src/platforms/roku/console.ts";
+import { RokuConsole } from "../../../src/platforms/roku/console.ts";
+import { overlap } from "../../../src/system/overlap.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 

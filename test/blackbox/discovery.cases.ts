@@ -1,0 +1,237 @@
+/** Discovery over SSDP on loopback. Other programs may answer too: only our own serials are looked at. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import net from "node:net";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Data, refuse, succeed, until } from "./checked.ts";
+import { FakeRoku, freeHost } from "./fake-roku.ts";
+import { FakeSsdp, type SsdpOptions } from "./fake-ssdp.ts";
+
+let daemon: TestDaemon;
+let tv: FakeRoku;
+let stick: FakeRoku;
+let tvSsdp: FakeSsdp;
+let stickSsdp: FakeSsdp;
+const timeoutMs = 800;
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({
+    config: { discovery: { timeout_ms: timeoutMs }, devices: { request_timeout_ms: 1_000 } },
+  });
+  tv = await FakeRoku.start({ name: "Zirbelstube/Ost 100%" });
+  stick = await FakeRoku.start({ kind: "stick", facts: { "user-device-name": "" }, style: { close: "said" } });
+  tvSsdp = await FakeSsdp.start(tv);
+  stickSsdp = await FakeSsdp.start(stick, { old: true, delayMs: 150 });
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all([tvSsdp, stickSsdp, tv, stick].map((one) => one.stop()));
+});
+
+const scan = async (on = daemon): Promise<Data<"listDevices">> => (await succeed(on, "discoverDevices")).devices;
+const of = (serial: string, devices: Data<"listDevices">) => devices.filter((device) => device.serial === serial);
+
+test("finds sets by their own words, reports each the moment it answers, and asks more than once", async () => {
+  const started = performance.now();
+  const scanning = scan().then((devices) => ({ devices, tookMs: performance.now() - started }));
+  await until(
+    "the set in the list before the scan is over",
+    async () => of(tv.serial, await succeed(daemon, "listDevices")).length === 1,
+    600,
+  );
+  expect(performance.now() - started).toBeLessThan(timeoutMs);
+  const { devices, tookMs } = await scanning;
+  expect(tookMs).toBeGreaterThan(timeoutMs - 300);
+  expect(tookMs).toBeLessThan(timeoutMs + 2_500);
+  // The names the user gave on the sets, made fit for a path; an empty one gives way to the next best.
+  expect(of(tv.serial, devices)).toMatchObject([
+    { name: "Zirbelstube Ost 100", host: tv.host, port: tv.port, kind: "tv" },
+  ]);
+  expect(of(stick.serial, devices)).toMatchObject([
+    { name: `${stick.identity.name} (friendly)`, kind: expect.any(String) },
+  ]);
+  expect(tvSsdp.searches).toBeGreaterThan(1);
+});
+
+test("scans asked for at the same time are one scan, and change nothing the second time", async () => {
+  // Counted at the set: searches of other programs reach it too, but only this daemon asks it who it is.
+  const first = await succeed(daemon, "listDevices");
+  stick.forget();
+  await scan();
+  const one = stick.wire.requests.length;
+  stick.forget();
+  const started = performance.now();
+  const all = await Promise.all(Array.from({ length: 8 }, () => scan()));
+  expect(performance.now() - started).toBeLessThan(timeoutMs * 2);
+  // One more where an answer was lost and asked for again; not one for each that asked.
+  expect(stick.wire.requests.length).toBeLessThanOrEqual(one + 1);
+  for (const devices of all) {
+    for (const serial of [tv.serial, stick.serial]) {
+      expect(of(serial, devices).map((device) => device.id)).toEqual(of(serial, first).map((device) => device.id));
+    }
+  }
+});
+
+test("who asks while the last answers of a scan are still awaited gets a search of his own", async () => {
+  const slow = await FakeRoku.start();
+  const slowSsdp = await FakeSsdp.start(slow, { delayMs: timeoutMs - 150 });
+  slow.answerMs = 900;
+  const first = scan();
+  await until("the slow one asked who it is", () => slow.wire.requests.length > 0 || slow.wire.connections > 0, 2_000);
+  await Bun.sleep(400);
+  const late = await FakeRoku.start();
+  const lateSsdp = await FakeSsdp.start(late);
+  expect(of(late.serial, await scan())).toHaveLength(1);
+  expect(of(slow.serial, await first)).toHaveLength(1);
+  await Promise.all([slowSsdp, lateSsdp, slow, late].map((one) => one.stop()));
+});
+
+test("an id outlives a changed address, a name of the user's outlives a scan, and nothing is removed by one", async () => {
+  const [before] = of(tv.serial, await succeed(daemon, "listDevices"));
+  const id = before?.id ?? "";
+  await succeed(daemon, "changeDevice", { id, body: { name: "Stube" } });
+  await tvSsdp.stop();
+  await tv.stop();
+  const gone = await scan();
+  expect(of(tv.serial, gone)).toEqual([]);
+  expect(of(tv.serial, await succeed(daemon, "listDevices"))).toHaveLength(1);
+  tv = await FakeRoku.start({ serial: tv.serial, mac: tv.identity.mac, name: "Anders genannt", host: freeHost() });
+  tvSsdp = await FakeSsdp.start(tv);
+  expect(of(tv.serial, await scan())).toMatchObject([{ id, name: "Stube", host: tv.host, port: tv.port }]);
+  expect(of(tv.serial, await succeed(daemon, "listDevices"))).toHaveLength(1);
+  tv.forget();
+  await succeed(daemon, "pressKey", { id: "stube", body: { key: "up" } });
+  expect(tv.commands).toEqual(["/keypress/Up"]);
+});
+
+test("the same ids after the registry is lost, and by address as by search", async () => {
+  const before = of(tv.serial, await succeed(daemon, "listDevices"))[0]?.id;
+  await daemon.stop();
+  rmSync(daemon.stateFolder, { recursive: true, force: true });
+  daemon = await startTestDaemon({ folder: daemon.folder });
+  expect(await succeed(daemon, "listDevices")).toEqual([]);
+  const added = await succeed(daemon, "addDevice", { body: { host: tv.host, port: tv.port } });
+  expect(added.id).toBe(before ?? "");
+  expect(of(tv.serial, await scan()).map((device) => device.id)).toEqual([before ?? ""]);
+});
+
+/** A listener on every address of this machine that counts who connects. */
+async function catchAll(): Promise<{ port: number; hits: string[]; close(): void }> {
+  const hits: string[] = [];
+  const server = net.createServer((socket) => {
+    hits.push(String(socket.localAddress));
+    socket.on("error", () => {});
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "::", resolve));
+  const address = server.address();
+  return { port: typeof address === "object" && address ? address.port : 0, hits, close: () => server.close() };
+}
+
+test("T6 an answer that points anywhere but at its own sender is followed nowhere", async () => {
+  const trap = await catchAll();
+  const host = freeHost();
+  const victim = await FakeRoku.start();
+  const liar = { host, port: trap.port, serial: "ZBLIAR000001", asleep: false, identity: tv.identity };
+  const daemonPort = daemon.port;
+  const decimal = host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+  const locations = [
+    ...[
+      `http://${victim.host}:${victim.port}/`,
+      `http://127.0.0.1:${daemonPort}/v1/devices/discover`,
+      `http://localhost:${trap.port}/`,
+    ],
+    ...[
+      `https://${host}:${trap.port}/`,
+      `http://user:pw@${host}:${trap.port}/`,
+      `http://${host}@127.0.0.1:${trap.port}/`,
+    ],
+    ...[
+      `http://${decimal}:${trap.port}/`,
+      `http://0x${decimal.toString(16)}:${trap.port}/`,
+      `http://127.1:${trap.port}/`,
+    ],
+    ...[
+      `http://0177.0.0.1:${trap.port}/`,
+      `http://0.0.0.0:${trap.port}/`,
+      `http://[::ffff:${host}]:${trap.port}/`,
+      `http://[::1]:${trap.port}/`,
+    ],
+    ...[
+      `http://${host}.nip.test:${trap.port}/`,
+      `ftp://${host}:${trap.port}/`,
+      "file:///etc/passwd",
+      `//${host}:${trap.port}/`,
+      "http:///",
+      "",
+    ],
+    ...[
+      `http://${host}:0/`,
+      `http://${host}:99999/`,
+      `http://${host}:${trap.port}/${"a".repeat(3_000)}`,
+      `http://169.254.169.254:${trap.port}/`,
+    ],
+    ...[
+      `http://127.0.0.1:${trap.port}/`,
+      `http://localhost.:${trap.port}/`,
+      `http://１２７.0.0.1:${trap.port}/`,
+      `gopher://${host}:${trap.port}/`,
+    ],
+  ];
+  const answers: SsdpOptions[] = locations.map((location) => ({ location, usn: "uuid:roku:ecp:ZBLIAR000001" }));
+  const voices = await Promise.all(answers.map((options) => FakeSsdp.start(liar, options)));
+  const wrongs = await Promise.all([
+    FakeSsdp.start(
+      { ...liar },
+      {
+        target: "upnp:rootdevice",
+        usn: "uuid:hue-bridge::upnp:rootdevice",
+        location: `http://${host}:${trap.port}/hue.xml`,
+      },
+    ),
+  ]);
+  const devices = await scan();
+  expect(of(tv.serial, devices)).toHaveLength(1);
+  expect(voices.every((voice) => voice.answers > 0)).toBe(true);
+  expect(trap.hits).toEqual([]);
+  expect(victim.wire.connections).toBe(0);
+  expect(JSON.stringify(await succeed(daemon, "listDevices"))).not.toContain("ZBLIAR");
+  await Promise.all([...voices, ...wrongs, victim].map((one) => one.stop()));
+  trap.close();
+});
+
+test("an address named in the config is asked directly, and hosts nobody may name are refused", async () => {
+  const quiet = await FakeRoku.start();
+  await succeed(daemon, "patchConfig", { body: { "discovery.timeout_ms": 300 } });
+  const text = (await Bun.file(daemon.configFile).text()).replace(/^hosts = .*$/m, "");
+  await Bun.write(
+    daemon.configFile,
+    text.replace("[discovery]", `[discovery]\nhosts = ["${quiet.host}:${quiet.port}"]`),
+  );
+  await succeed(daemon, "reloadConfig");
+  expect(of(quiet.serial, await scan())).toHaveLength(1);
+  // Ports that the user named stay through a scan, which knows nothing of them.
+  const ports = { installer: 8_080, console: 8_086 };
+  await succeed(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } });
+  expect(of(quiet.serial, await scan())).toMatchObject([{ ports, host: quiet.host, port: quiet.port }]);
+  for (const ports of [{ installer: 0 }, { installer: 65_536 }, { console: "8085" }, [80], { nonsense: 80 }]) {
+    await refuse(daemon, "changeDevice", { id: quiet.identity.name, body: { ports } }, "invalid_payload");
+  }
+  await quiet.stop();
+  const bad = [
+    "0.0.0.0",
+    "239.255.255.250",
+    "255.255.255.255",
+    "127.0.0.1:notaport",
+    "http://127.0.0.1/",
+    "a b",
+    "[::1",
+    "0",
+  ];
+  await Promise.all(
+    bad.map((host) => refuse(daemon, "addDevice", { body: { host } }, "invalid_host", "invalid_payload")),
+  );
+  await refuse(daemon, "addDevice", { body: { host: "127.0.0.1", port: daemon.port } }, "invalid_host");
+  await refuse(daemon, "addDevice", { body: { host: freeHost(), port: 9 } }, "device_unreachable");
+});
