@@ -2,11 +2,10 @@
 import { join } from "node:path";
 import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
-import { Actions } from "./devices/actions.ts";
 import { Arrivals } from "./devices/arrivals.ts";
 import { Catalog } from "./devices/catalog.ts";
-import { Control } from "./devices/control.ts";
 import { Credentials } from "./devices/credentials.ts";
+import { Devices } from "./devices/devices.ts";
 import type { Entry } from "./devices/entry.ts";
 import { Registry } from "./devices/registry.ts";
 import { Trust } from "./devices/trust.ts";
@@ -139,7 +138,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     debug: (message) => log.debug(message),
   };
   const sleep = new SleepWatch();
-  const control = new Control({
+  const devices = new Devices({
     registry,
     catalog,
     credentials,
@@ -150,9 +149,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     sleep,
     config: () => config.running,
     lost: () => discovery.lookAgain(),
-    seek: (entry, what, withinMs, signal) => arrivals.seek(entry, what, withinMs, signal),
+    seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
   });
-  const actions = new Actions(control, catalog);
   const arrivals = new Arrivals({
     registry,
     trust,
@@ -161,10 +159,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     config,
     log,
     discovery: () => discovery,
-    forget: async ({ id }) => {
-      await control.forget(id);
-      await catalog.forget(id);
-    },
+    forget: (entry) => devices.forget(entry),
   });
   const discovery = new Discovery<Entry>({
     platforms,
@@ -177,9 +172,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   const app = createApp({
     registry,
-    catalog,
-    control,
-    actions,
+    devices,
     arrivals,
     config,
     log,
@@ -214,7 +207,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     async stop() {
       stopped = true;
       await discovery.stop();
-      control.close();
+      devices.close();
       sleep.end();
       await registry.close().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled()]);

@@ -5,7 +5,7 @@ import { type Connection, type Key, keys, type Power } from "../platforms/platfo
 import { Pulse } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { rest } from "../system/sleep.ts";
-import type { Task } from "./attempts.ts";
+import type { Task } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
 

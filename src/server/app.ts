@@ -1,10 +1,8 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
 import { Hono } from "hono";
 import type { ConfigFile } from "../config/config.ts";
-import type { Actions } from "../devices/actions.ts";
 import type { Arrivals } from "../devices/arrivals.ts";
-import type { Catalog } from "../devices/catalog.ts";
-import type { Control } from "../devices/control.ts";
+import type { Devices } from "../devices/devices.ts";
 import type { Registry } from "../devices/registry.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
@@ -21,9 +19,7 @@ import { answerError, answerUnknown, type Env } from "./route.ts";
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
   readonly registry: Registry;
-  readonly catalog: Catalog;
-  readonly control: Control;
-  readonly actions: Actions;
+  readonly devices: Devices;
   readonly arrivals: Arrivals;
   readonly config: ConfigFile;
   readonly log: Log;

@@ -1,30 +1,31 @@
 import type { Hono } from "hono";
+import { launchApp, listApps, refreshApps, stopApp } from "../devices/commands.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
 
 /** Apps: the catalog, launching, leaving, refreshing. */
-export function appRoutes(app: Hono<Env>, { control, actions }: AppDependencies): void {
+export function appRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   route(app, "listApps", async ({ id, signal }) => {
-    const entry = control.find(id);
-    return { platform: entry.platform, apps: await actions.apps(entry, signal) };
+    const device = devices.find(id);
+    return { platform: device.record.platform, apps: await listApps(device, signal) };
   });
 
   route(app, "launchApp", async ({ id, body, signal }) => {
-    const entry = control.find(id);
-    const launched = await actions.launch(entry, body.app, body.params ?? {}, signal);
-    return control.acted(entry, "launch", launched);
+    const device = devices.find(id);
+    const launched = await launchApp(device, body.app, body.params ?? {}, signal);
+    return device.acted("launch", launched);
   });
 
   route(app, "stopApp", async ({ id, signal }) => {
-    const entry = control.find(id);
-    const stopped = await actions.stop(entry, signal);
-    return control.acted(entry, "stop", { app: stopped });
+    const device = devices.find(id);
+    const stopped = await stopApp(device, signal);
+    return device.acted("stop", { app: stopped });
   });
 
   route(app, "refreshApps", async ({ id, body, signal }) => {
-    const entry = control.find(id);
+    const device = devices.find(id);
     const cleared = body.clear ?? false;
-    const refreshed = await actions.refresh(entry, cleared, signal);
-    return control.acted(entry, "refresh", { platform: entry.platform, ...refreshed, cleared });
+    const refreshed = await refreshApps(device, cleared, signal);
+    return device.acted("refresh", { platform: device.record.platform, ...refreshed, cleared });
   });
 }

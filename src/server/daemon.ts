@@ -5,7 +5,7 @@ import { type Env, route } from "./route.ts";
 
 /** The daemon itself: its status, and whether it is well. */
 export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
-  const { registry, control, config, version } = deps;
+  const { registry, config, version } = deps;
   const startedAt = performance.now();
   const uptime_s = () => Math.floor((performance.now() - startedAt) / 1_000);
 
@@ -16,7 +16,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     ...deps.listeners(),
     http_enabled: config.running.daemon.http_enabled,
     device_count: registry.entries.length,
-    default_device: control.defaultDevice()?.name ?? null,
+    default_device: registry.defaultEntry?.name ?? null,
     config_file: resolve(config.path),
     state_folder: resolve(deps.state),
   }));

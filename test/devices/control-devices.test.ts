@@ -33,10 +33,10 @@ describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
 
   test("are the methods that are there, less what the set withholds now", async () => {
-    expect(house.control.describe(tv).capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
+    expect(house.devices.of(tv).describe().capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
     const limited = await openHouse((set) => ({ ...set.connection(), powerOn: async () => {} }), ["apps", "power_on"]);
     const entry = await limited.add("1");
-    expect(limited.control.describe(entry).capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
+    expect(limited.devices.of(entry).describe().capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
     await limited.actions.refresh(entry, false, never);
     expect(limited.set.done).toEqual(["apps"]);
     limited.remove();
@@ -45,11 +45,11 @@ describe("capabilities", () => {
   test("that a device lacks are unsupported_operation, whatever is asked", async () => {
     const bare = await of({});
     const entry = await bare.add("1", { name: "Bare" });
-    const { actions, control } = bare;
-    expect(control.describe(entry).capabilities).toEqual([]);
+    const { actions, devices } = bare;
+    expect(devices.of(entry).describe().capabilities).toEqual([]);
     const asked = [
       ...[
-        control.state(entry, never),
+        devices.of(entry).state(never),
         actions.apps(entry, never),
         actions.refresh(entry, true, never),
         actions.stop(entry, never),
@@ -73,16 +73,16 @@ describe("capabilities", () => {
       facts: factsOf("9", { name: "Old" }),
       address: { host: "192.0.2.1", port: 9 },
     });
-    expect(house.control.describe(entry).capabilities).toEqual([]);
-    expect(thrown(() => house.control.connection(entry))).toBe("unsupported_operation");
-    expect(await failure(house.control.state(entry, never))).toStartWith("unsupported_operation");
+    expect(house.devices.of(entry).describe().capabilities).toEqual([]);
+    expect(thrown(() => house.devices.of(entry).connection)).toBe("unsupported_operation");
+    expect(await failure(house.devices.of(entry).state(never))).toStartWith("unsupported_operation");
   });
 });
 
 describe("a connection", () => {
   test("is made once, and made anew, the old one closed, when the device has moved or says something new", async () => {
     await press("home");
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     expect(house.connected.length).toBe(1);
     await house.registry.merge({
       platform: "fake",
@@ -103,26 +103,26 @@ describe("a connection", () => {
     const other = await house.add("2");
     await press("home");
     await house.actions.key(other, "home", never);
-    house.control.forget(tv.id);
+    house.devices.forget(tv);
     expect(house.set.closed.length).toBe(1);
-    house.control.close();
+    house.devices.close();
     expect(house.set.closed.length).toBe(2);
   });
 });
 
 describe("the default device", () => {
   test("is the only one, or the one that is set, by name or id, and none otherwise", async () => {
-    expect(house.control.find("default").id).toBe(tv.id);
-    expect(house.control.describe(tv).is_default).toBe(true);
+    expect(house.devices.find("default").id).toBe(tv.id);
+    expect(house.devices.of(tv).describe().is_default).toBe(true);
     const other = await house.add("2", { name: "Box" });
-    expect(thrown(() => house.control.find("default"))).toBe("default_device_missing");
+    expect(thrown(() => house.devices.find("default"))).toBe("default_device_missing");
     for (const word of ["Box", "box", other.id]) {
       house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: word } };
-      expect(house.control.find("default").id).toBe(other.id);
-      expect(house.control.describeAll().map((device) => device.is_default)).toEqual([false, true]);
+      expect(house.devices.find("default").id).toBe(other.id);
+      expect(house.devices.describeAll().map((device) => device.is_default)).toEqual([false, true]);
     }
     house.config = { ...house.config, daemon: { ...house.config.daemon, default_device: "Kitchen" } };
-    expect(thrown(() => house.control.find("default"))).toBe("default_device_missing");
-    expect(house.control.defaultDevice()).toBeNull();
+    expect(thrown(() => house.devices.find("default"))).toBe("default_device_missing");
+    expect(house.registry.defaultEntry).toBeUndefined();
   });
 });

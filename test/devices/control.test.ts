@@ -22,33 +22,33 @@ const press = (key: string, signal = never) => house.actions.key(tv, key, signal
 describe("the state", () => {
   test("is read once for all who ask at the same time, and again for who asks later", async () => {
     house.set.takes = 20;
-    const states = await Promise.all(Array.from({ length: 50 }, () => house.control.state(tv, never)));
+    const states = await Promise.all(Array.from({ length: 50 }, () => house.devices.of(tv).state(never)));
     expect(house.set.done).toEqual(["state"]);
     expect(new Set(states.map((state) => state.observed_at)).size).toBe(1);
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     expect(house.set.done).toEqual(["state", "state"]);
   });
 
   test("is never one from before the caller's last command, though a reading is under way", async () => {
     house.set.takes = 30;
-    const early = house.control.state(tv, never);
+    const early = house.devices.of(tv).state(never);
     house.set.takes = 0;
     await press("home");
     house.set.state = { ...house.set.state, power: "on" };
     house.set.takes = 0;
-    expect((await house.control.state(tv, never)).power).toBe("on");
+    expect((await house.devices.of(tv).state(never)).power).toBe("on");
     await early;
     expect(house.set.done).toEqual(["home", "state", "state"]);
   });
 
   test("is not one from before a command that failed, either", async () => {
     house.set.takes = 30;
-    const early = house.control.state(tv, never);
+    const early = house.devices.of(tv).state(never);
     house.set.takes = 0;
     house.set.failure = new ZapdError("device_timeout", "did not answer");
     await failure(press("home"));
     house.set.failure = undefined;
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     await early.catch(() => {});
     expect(house.set.done.filter((one) => one === "state").length).toBe(2);
   });
@@ -57,7 +57,7 @@ describe("the state", () => {
     house.set.takes = 100;
     const pressing = press("home");
     house.set.takes = 0;
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     expect(house.set.done).toEqual(["state"]);
     await pressing;
   });
@@ -65,23 +65,26 @@ describe("the state", () => {
   test("goes on for the others when one caller hangs up, and a failure is all of theirs", async () => {
     house.set.takes = 30;
     const caller = new AbortController();
-    const leaving = house.control.state(tv, caller.signal).catch((reason: unknown) => reason);
-    const staying = house.control.state(tv, never);
+    const leaving = house.devices
+      .of(tv)
+      .state(caller.signal)
+      .catch((reason: unknown) => reason);
+    const staying = house.devices.of(tv).state(never);
     caller.abort("gone");
     expect(await leaving).toBe("gone");
     expect((await staying).power).toBe("standby");
     house.set.failure = new ZapdError("device_refused", "refused to say");
-    const both = [1, 2].map(() => failure(house.control.state(tv, never)));
+    const both = [1, 2].map(() => failure(house.devices.of(tv).state(never)));
     expect(await Promise.all(both)).toEqual(["device_refused: TV refused to say", "device_refused: TV refused to say"]);
     house.set.failure = undefined;
-    expect((await house.control.state(tv, never)).power).toBe("standby");
+    expect((await house.devices.of(tv).state(never)).power).toBe("standby");
   });
 
   test("names its app as the catalog does", async () => {
     const app = { platformId: "12", name: "Netflix", type: "app", version: null } as const;
     await house.catalog.refresh(tv.id, "fake", [app, { ...app, platformId: "13" }]);
     house.set.state = { ...house.set.state, app: { ...app, platformId: "13" } };
-    expect((await house.control.state(tv, never)).app).toMatchObject({
+    expect((await house.devices.of(tv).state(never)).app).toMatchObject({
       id: "netflix-13",
       platform_id: "13",
       installed: true,
@@ -114,10 +117,10 @@ describe("commands", () => {
     house.set.takes = 60_000;
     const task = {
       doing: "pressing home",
-      within: 40,
+      timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
-    expect(await failure(house.control.command(tv, task, { signal: never }))).toBe(
+    expect(await failure(house.devices.of(tv).command(task, { signal: never }))).toBe(
       "device_timeout: TV did not finish within 0 s while pressing home",
     );
   });
@@ -125,11 +128,11 @@ describe("commands", () => {
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
       doing: "waiting",
-      within: 2 ** 33,
+      timeoutMs: 2 ** 33,
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;
     house.set.takes = 20;
-    expect(await house.control.command(tv, task, { signal: never })).toBe("done");
+    expect(await house.devices.of(tv).command(task, { signal: never })).toBe("done");
   });
 });
 
@@ -143,13 +146,13 @@ describe("a failure", () => {
   test("of a device that does not answer marks it offline and has it looked for; a refusal does not", async () => {
     house.set.failure = new ZapdError("device_refused", "refused");
     await failure(press("home"));
-    expect([house.control.describe(tv).status, house.lost]).toEqual(["online", []]);
+    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["online", []]);
     house.set.failure = new ZapdError("device_unreachable", "did not answer");
     await failure(press("home"));
-    expect([house.control.describe(tv).status, house.lost]).toEqual(["offline", ["TV"]]);
+    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["offline", ["TV"]]);
     house.set.failure = undefined;
     await press("home");
-    expect(house.control.describe(tv).status).toBe("online");
+    expect(house.devices.of(tv).describe().status).toBe("online");
   });
 
   test("of a command whose caller hung up says nothing of the device", async () => {
@@ -160,7 +163,7 @@ describe("a failure", () => {
     await until("it has begun", () => house.set.running === 1);
     caller.abort(gone);
     expect(await pressing).toStartWith("device_unreachable");
-    expect([house.control.describe(tv).status, house.lost]).toEqual(["online", []]);
+    expect([house.devices.of(tv).describe().status, house.lost]).toEqual(["online", []]);
   });
 
   test("that is none of a device's is passed on as it is", async () => {

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, configOf } from "../../src/config/schema.ts";
-import { Actions } from "../../src/devices/actions.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
-import { Control } from "../../src/devices/control.ts";
+import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
+import type { Device } from "../../src/devices/device.ts";
+import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust } from "../../src/devices/trust.ts";
@@ -31,8 +32,8 @@ export interface House {
   readonly credentials: Credentials;
   /** Secrets that logs and answers were told to keep out. */
   readonly hidden: readonly string[];
-  readonly control: Control;
-  readonly actions: Actions;
+  readonly devices: Devices;
+  readonly actions: ReturnType<typeof actionsOf>;
   readonly set: FakeSet;
   readonly platform: Platform;
   /** Devices that did not answer, by name. */
@@ -42,6 +43,26 @@ export interface House {
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
+}
+
+/** The commands, each of a device as the registry has it. */
+function actionsOf(devices: Devices) {
+  type Rest<F> = F extends (device: Device, ...rest: infer R) => unknown ? R : never;
+  const of =
+    <F extends (device: Device, ...rest: never[]) => unknown>(command: F) =>
+    (entry: Entry, ...rest: Rest<F>) =>
+      command(devices.of(entry), ...rest) as ReturnType<F>;
+  return {
+    apps: of(commands.listApps),
+    refresh: of(commands.refreshApps),
+    launch: of(commands.launchApp),
+    stop: of(commands.stopApp),
+    key: of(commands.pressKey),
+    sequence: of(commands.pressKeys),
+    install: of(commands.installPackage),
+    reload: of(commands.reloadPackage),
+    logs: of(commands.readLogs),
+  };
 }
 
 export function defaultConfig(): Config {
@@ -80,7 +101,7 @@ export async function openHouse(
     neighbours: { macOf: () => null },
     now: Date.now,
   });
-  const control = new Control({
+  const devices = new Devices({
     ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings: surroundingsOf(), log },
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
@@ -88,8 +109,8 @@ export async function openHouse(
   });
   let config = defaultConfig();
   const house: House = {
-    ...{ folder, registry, catalog, credentials, hidden, control, set, platform, lost, connected },
-    actions: new Actions(control, catalog),
+    ...{ folder, registry, catalog, credentials, hidden, devices, set, platform, lost, connected },
+    actions: actionsOf(devices),
     get config() {
       return config;
     },
@@ -102,7 +123,7 @@ export async function openHouse(
       return (await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } })).entry;
     },
     remove() {
-      control.close();
+      devices.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

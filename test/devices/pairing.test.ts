@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => house.remove());
 
 const keeper = () => {
-  house.control.connection(tv);
+  house.devices.of(tv).connection;
   return house.connected.at(-1)?.surroundings.credentials ?? expect.unreachable();
 };
 const file = () => join(house.folder, "credentials.json");
@@ -38,8 +38,8 @@ describe("pairing", () => {
       given.push(answer);
       house.connected.at(-1)?.surroundings.learned(factsOf("1", { name: "TV", access: "full" }));
     };
-    expect(house.control.describe(tv).capabilities).toContain("pair");
-    await house.control.pair(tv, { pin: "1234" }, never);
+    expect(house.devices.of(tv).describe().capabilities).toContain("pair");
+    await house.devices.of(tv).pair({ pin: "1234" }, never);
     expect(given).toEqual([{ pin: "1234" }]);
     await until("it is paired", () => house.registry.get(tv.id)?.access === "full");
   });
@@ -51,48 +51,54 @@ describe("pairing", () => {
       asked++;
       return gate.promise;
     };
-    const first = house.control.pair(tv, {}, never);
-    expect(await failure(house.control.pair(tv, {}, never))).toBe(
+    const first = house.devices.of(tv).pair({}, never);
+    expect(await failure(house.devices.of(tv).pair({}, never))).toBe(
       "pairing_failed: TV is being paired already: its user is asked once",
     );
     gate.resolve();
     await first;
     expect(asked).toBe(1);
-    await house.control.pair(tv, {}, never);
+    await house.devices.of(tv).pair({}, never);
     expect(asked).toBe(2);
   });
 
   test("that fails says why, and the device has answered", async () => {
     pairing = () => Promise.reject(new ZapdError("pairing_failed", "was denied: somebody said no"));
-    expect(await failure(house.control.pair(tv, {}, never))).toBe("pairing_failed: TV was denied: somebody said no");
-    expect(house.control.describe(tv).status).toBe("online");
+    expect(await failure(house.devices.of(tv).pair({}, never))).toBe("pairing_failed: TV was denied: somebody said no");
+    expect(house.devices.of(tv).describe().status).toBe("online");
   });
 
   test("ends when its caller hangs up, and another may begin", async () => {
     const caller = new AbortController();
     pairing = (_given, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    const leaving = house.control.pair(tv, {}, caller.signal).catch((reason: unknown) => reason);
+    const leaving = house.devices
+      .of(tv)
+      .pair({}, caller.signal)
+      .catch((reason: unknown) => reason);
     caller.abort("gone");
     expect(await leaving).toBe("gone");
     pairing = async () => {};
-    await house.control.pair(tv, {}, never);
+    await house.devices.of(tv).pair({}, never);
   });
 
   test("ends with the device: removed and added anew, it can be paired at once", async () => {
     pairing = (_given, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    const left = house.control.pair(tv, {}, never).catch((error: ZapdError) => error.code);
-    await house.control.forget(tv.id);
+    const left = house.devices
+      .of(tv)
+      .pair({}, never)
+      .catch((error: ZapdError) => error.code);
+    await house.devices.forget(tv);
     pairing = async () => {};
-    await house.control.pair(tv, {}, never);
+    await house.devices.of(tv).pair({}, never);
     expect(await left).toBe("device_not_found");
   });
 
   test("does not wait behind commands, nor they behind it", async () => {
     const gate = Promise.withResolvers<void>();
     pairing = () => gate.promise;
-    const waiting = house.control.pair(tv, {}, never);
+    const waiting = house.devices.of(tv).pair({}, never);
     await house.actions.key(tv, "home", never);
     gate.resolve();
     await waiting;
@@ -101,17 +107,17 @@ describe("pairing", () => {
 
 describe("credentials", () => {
   test("are on disk, for the user alone, when they are kept; secrets are hidden, a name and a certificate are not", async () => {
-    await house.control.pair(tv, {}, never);
+    await house.devices.of(tv).pair({}, never);
     const kept = JSON.parse(readFileSync(file(), "utf8"));
     expect(kept).toEqual({ version: 1, credentials: { [tv.id]: { key: "0123456789abcdef", certificate: "aa11" } } });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     await keeper().keep({ user: "kodi", password: "s3cret!" });
     expect(house.hidden).toEqual(["0123456789abcdef", "s3cret!"]);
-    expect(JSON.stringify(house.control.describeAll())).not.toContain("s3cret!");
+    expect(JSON.stringify(house.devices.describeAll())).not.toContain("s3cret!");
   });
 
   test("are hidden from the start when they are read from disk", async () => {
-    await house.control.pair(tv, {}, never);
+    await house.devices.of(tv).pair({}, never);
     const hidden: string[] = [];
     const again = await Credentials.open({ path: file(), damaged: () => {}, hide: (secret) => hidden.push(secret) });
     expect(hidden).toEqual(["0123456789abcdef"]);
@@ -122,8 +128,8 @@ describe("credentials", () => {
   test("are those of one device, and go with it", async () => {
     const other = await house.add("2");
     await house.credentials.keeper(other.id).keep({ key: "other-key" });
-    await house.control.pair(tv, {}, never);
-    await house.control.forget(tv.id);
+    await house.devices.of(tv).pair({}, never);
+    await house.devices.forget(tv);
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
     await house.credentials.keeper(other.id).drop();
@@ -136,9 +142,9 @@ describe("credentials", () => {
       await gate.promise;
       await keeper().keep({ key: "0123456789abcdef" });
     };
-    const answered = failure(house.control.pair(tv, {}, never));
+    const answered = failure(house.devices.of(tv).pair({}, never));
     await house.registry.remove(tv.id);
-    await house.control.forget(tv.id);
+    await house.devices.forget(tv);
     gate.resolve();
     expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
     expect(house.credentials.keeper(tv.id).read()).toBeNull();

@@ -35,7 +35,7 @@ const failure = (work: Promise<unknown>) =>
 const press = (key: string) => house.actions.key(tv, key, never);
 const fallAsleep = async (power: "standby" | "off" = "standby") => {
   house.set.state = { ...house.set.state, power };
-  await house.control.state(tv, never);
+  await house.devices.of(tv).state(never);
   house.set.failure = silent();
   house.set.done.length = 0;
 };
@@ -43,43 +43,43 @@ const fallAsleep = async (power: "standby" | "off" = "standby") => {
 describe("the state of a silent device", () => {
   test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
     await fallAsleep();
-    const { observed_at, ...state } = await house.control.state(tv, never);
+    const { observed_at, ...state } = await house.devices.of(tv).state(never);
     expect(state).toEqual({ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null });
     expect(Date.parse(observed_at)).toBeGreaterThan(Date.now() - 5_000);
-    expect(house.control.describe(tv).status).toBe("offline");
+    expect(house.devices.of(tv).describe().status).toBe("offline");
     // It is where it was: nobody needs to look for it.
     expect(house.lost).toEqual([]);
   });
 
   test("is a failure when its last word was that it is on, or none", async () => {
     house.set.failure = silent();
-    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     house.set.failure = undefined;
     house.set.state = { ...house.set.state, power: "on" };
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     house.set.failure = silent();
-    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     expect(house.lost).toEqual(["TV", "TV"]);
   });
 
   test("is off after it took power-off, and after it said by itself that it goes off", async () => {
     await press("power-off");
     house.set.failure = silent();
-    expect((await house.control.state(tv, never)).power).toBe("off");
+    expect((await house.devices.of(tv).state(never)).power).toBe("off");
     house.set.failure = undefined;
     await press("power-on");
     house.set.failure = silent();
-    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
     house.connected[0]?.surroundings.heard("off");
-    expect((await house.control.state(tv, never)).power).toBe("off");
+    expect((await house.devices.of(tv).state(never)).power).toBe("off");
   });
 
   test("is not off for a word that is older than a command it took", async () => {
     house.set.state = { ...house.set.state, power: "standby" };
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     await press("home");
     house.set.failure = silent();
-    expect(await failure(house.control.state(tv, never))).toStartWith("device_unreachable");
+    expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
   });
 
   test("is known after a restart", async () => {
@@ -96,7 +96,7 @@ describe("a command to a device that is asleep", () => {
     await fallAsleep();
     await press("home");
     expect(house.set.done).toEqual(["called silent 30", "home"]);
-    expect(house.control.describe(tv).status).toBe("online");
+    expect(house.devices.of(tv).describe().status).toBe("online");
     house.set.failure = silent();
     house.set.done.length = 0;
     // Its last word is that it is on: it may as well be unplugged, and is called only as long as one answer may take.
@@ -160,15 +160,15 @@ describe("a command to a device that is asleep", () => {
 
   test("a read wakes nobody", async () => {
     await fallAsleep();
-    await house.control.state(tv, never);
+    await house.devices.of(tv).state(never);
     await failure(house.actions.refresh(tv, false, never));
     expect(house.set.done).toEqual([]);
   });
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
-  const task = { doing: "hanging", within: 20, work: () => new Promise<never>(() => {}) };
-  const hanging = failure(house.control.command(tv, task, { signal: never }));
+  const task = { doing: "hanging", timeoutMs: 20, work: () => new Promise<never>(() => {}) };
+  const hanging = failure(house.devices.of(tv).command(task, { signal: never }));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");
   expect(house.set.done).toEqual(["home"]);

@@ -5,6 +5,7 @@ import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFil
 import { dirname, join } from "node:path";
 import { systemCode } from "../../api/errors.ts";
 import { endpoints } from "../../api/routes.ts";
+import { redactConfig } from "../../config/schema.ts";
 import { version } from "../../system/version.ts";
 import { homely, shellWord } from "../print.ts";
 import {
@@ -172,7 +173,6 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
   if (met.as !== "running") return [];
   const asked = await exam.ask("readConfig", {}, 2_000);
   if (!asked.ok) return [];
-  const { redactConfig } = await import("../../config/schema.ts");
   if (JSON.stringify(asked.data) !== JSON.stringify(redactConfig(config))) {
     const text = `the daemon reads another config than ${homely(exam.configFile)}`;
     return [warn("config", text, "Name the one it was started with: zapd doctor --config FILE")];

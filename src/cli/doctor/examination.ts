@@ -9,7 +9,8 @@ import type { Arguments, Result } from "../../api/client.ts";
 import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
 import type { Device } from "../../api/operations.ts";
 import type { EndpointName } from "../../api/routes.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, ConfigFile } from "../../config/config.ts";
+import { configOf } from "../../config/schema.ts";
 import { type Interface, interfacesNow, isThisMachine, wantedInterfaces } from "../../discovery/interfaces.ts";
 import { searchSsdp } from "../../discovery/ssdp.ts";
 import { ScanWindow } from "../../discovery/window.ts";
@@ -167,15 +168,12 @@ async function listens(host: string, port: number): Promise<boolean> {
 }
 
 async function readConfig(path: string): Promise<ConfigFound> {
-  const { ConfigFile } = await import("../../config/config.ts");
   try {
     const file = await ConfigFile.open(path);
     return { config: file.running, warnings: file.warnings, broken: null };
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    const { configOf } = await import("../../config/schema.ts");
-    const defaults = configOf();
-    return { config: defaults, warnings: [], broken: error.message };
+    return { config: configOf(), warnings: [], broken: error.message };
   }
 }
 

@@ -424,7 +424,7 @@ function namesake(): ZapdError {
 }
 
 const notAnnouncedHint =
-  "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget, then zapd add";
+  "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget {device}, then zapd add {address}";
 
 type Ask = (method: string, params: Json) => Promise<Json>;
 

@@ -2,7 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
@@ -115,7 +115,7 @@ export class Ecp {
   async #identity(read: Read): Promise<DeviceInfo | null> {
     const who = await whoAnswers(read);
     if (!who.ids.includes(this.#target.identity)) {
-      if (who.passing) throw new ZapdError("device_error", "did not say who it is");
+      if (who.passing) throw notUnderstood("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
     this.#surroundings.learned(who);
@@ -129,7 +129,7 @@ export class Ecp {
   async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
     if (isOk(answer)) return;
     if (answer.status >= 300 && answer.status < 400)
-      throw new ZapdError("device_error", "answered with a redirect, and none is ever followed");
+      throw notUnderstood("answered with a redirect, and none is ever followed");
     if (answer.status === 401) throw refused(what, "Disabled");
     if (answer.status !== 403)
       throw new ZapdError("device_error", `could not ${what}: it answered with a failure of its own`);
@@ -150,10 +150,9 @@ function refusedMode(status: number): Facts["access"] {
   return status === 401 ? "disabled" : status === 403 ? "limited" : null;
 }
 
-function refused(what: string, mode: string): ZapdError {
-  return new ZapdError("device_refused", `refused to ${what}: its network access is set to ${mode}`, {
-    hint: accessHint,
-  });
+function refused(what: string, mode: string): DeviceError {
+  const problem = `refused to ${what}: its network access is set to ${mode}`;
+  return new DeviceError("device_refused", problem, { phase: "answered", reason: "denied", hint: accessHint });
 }
 
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
@@ -185,7 +184,7 @@ async function whoAnswers(read: Read): Promise<Who> {
   if (info?.serial) return { ...info, passing: false };
   const describe = async () => {
     const answer = await read(paths.description);
-    if (!isOk(answer)) throw new ZapdError("device_error", "is not a Roku");
+    if (!isOk(answer)) throw notUnderstood("is not a Roku");
     return readDescription(documentText(answer));
   };
   if (!info) {

@@ -1,5 +1,5 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
-import { ZapdError } from "../../api/errors.ts";
+import { notUnderstood } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { Access, Facts, Kind, Power } from "../platform.ts";
@@ -19,7 +19,7 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
   const says = (name: string) => childText(info, name);
   const serial = says("serial-number");
   // Whatever the root is called: one with a serial number is meant.
-  if (!serial && info.name !== "device-info") throw new ZapdError("device_error", "is not a Roku");
+  if (!serial && info.name !== "device-info") throw notUnderstood("is not a Roku");
   const kind = kindOf(info);
   const ids = idsOf(serial, says("udn"), says("device-id"));
   return {
@@ -42,8 +42,7 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
 export function readDescription(text: string): Said {
   const device = child(readXml(text, "root"), "device");
   const says = (name: string) => childText(device, name);
-  if (!says("deviceType")?.startsWith("urn:roku-com:device:player"))
-    throw new ZapdError("device_error", "is not a Roku");
+  if (!says("deviceType")?.startsWith("urn:roku-com:device:player")) throw notUnderstood("is not a Roku");
   const serial = says("serialNumber");
   const ids = idsOf(serial, says("UDN"), null);
   return {

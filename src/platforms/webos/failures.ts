@@ -1,5 +1,5 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import type { Payload } from "./protocol.ts";
 
@@ -11,7 +11,7 @@ const againHint =
   "Pair with it anew, without the old key, and accept all that it asks: zapd pair {device} --host {address}";
 
 /** A set answered, and with a failure. Its own words are in the message; what is decided by is in the fields. */
-export class SetFailure extends ZapdError {
+export class SetFailure extends DeviceError {
   /** The status at the head of the failure: 401, 403, 404, 500 and their like; `null` where it gives none. */
   readonly statusSaid: number | null;
   /** The code of the application that refused: -101 and its like; `null` where it gives none. */
@@ -21,7 +21,9 @@ export class SetFailure extends ZapdError {
 
   constructor({ statusSaid, errorCode, words }: Pick<SetFailure, "statusSaid" | "errorCode" | "words">) {
     const [code, problem, hint] = meaningOf(statusSaid);
-    super(code, words === "" ? `${problem}, and does not say why` : `${problem}: it says "${words}"`, { hint });
+    const reason = code === "device_refused" ? "denied" : "protocol";
+    const message = words === "" ? `${problem}, and does not say why` : `${problem}: it says "${words}"`;
+    super(code, message, { phase: "answered", reason, hint });
     this.statusSaid = statusSaid;
     this.errorCode = errorCode;
     this.words = words;

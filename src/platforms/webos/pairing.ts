@@ -1,5 +1,5 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { failedBy, ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import type { CredentialKeeper } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { registration } from "./protocol.ts";
@@ -12,8 +12,8 @@ const letsInWithin = 1_200;
 
 const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
-export function pairingRequired(problem: string): ZapdError {
-  return new ZapdError("pairing_required", problem, { hint: pairHint });
+export function pairingRequired(problem: string): DeviceError {
+  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: pairHint });
 }
 
 /** The set showed its prompt for a key that it had given: it may have forgotten it, or not know it just now. */

@@ -2,14 +2,10 @@ import { introspect, permissions } from "./introspection.ts";
 import type { Method } from "./method.ts";
 import { addons } from "./methods/addons.ts";
 import { application } from "./methods/application.ts";
-import { gui } from "./methods/gui.ts";
 import { input } from "./methods/input.ts";
 import { player } from "./methods/player.ts";
 import { playlist } from "./methods/playlist.ts";
-import { pvr } from "./methods/pvr.ts";
-import { system } from "./methods/system.ts";
-import { textures } from "./methods/textures.ts";
-import { xbmc } from "./methods/xbmc.ts";
+import { gui, pvr, system, textures, xbmc } from "./methods/system.ts";
 import { anything, either, listOf, number, oneOf, text, truth } from "./schema.ts";
 
 /** What is simulated of the 172 methods that Kodi 20.1 has (players.md 7.1). */

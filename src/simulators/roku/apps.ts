@@ -1,4 +1,4 @@
-import { printExit, printResume, printRun, printSuspend } from "./developer-lines.ts";
+import { printExit, printResume, printRun, printSuspend } from "./console.ts";
 import { appName, appType, findApp, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 

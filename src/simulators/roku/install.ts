@@ -1,5 +1,5 @@
 import { launch, terminate } from "./apps.ts";
-import { type CompileError, printCompileFailed } from "./developer-lines.ts";
+import { type CompileError, printCompileFailed } from "./console.ts";
 import type { Message } from "./installer-page.ts";
 import type { Model } from "./model.ts";
 import type { Package } from "./package-reader.ts";

@@ -1,11 +1,144 @@
+import { createHash, randomInt } from "node:crypto";
 import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "../http.ts";
 import { picture } from "../images.ts";
-import { createGate, type Gate } from "./digest.ts";
 import { convertPackage, deletePackage, installPackage } from "./install.ts";
 import { installerPage, type Message } from "./installer-page.ts";
 import type { Model } from "./model.ts";
-import { createFormReader } from "./multipart.ts";
 import { createPackageReader, type Package } from "./package-reader.ts";
+
+const USER = "rokudev";
+const USUAL_REALM = "rokudev";
+const KEPT_NONCES = 256;
+
+export interface Gate {
+  /** The header of a 401: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
+  challenge(): readonly [string, string];
+  admits(request: Request): boolean;
+}
+
+export function createGate(password: string, realm = USUAL_REALM): Gate {
+  const nonces = new Set<string>();
+  return {
+    challenge() {
+      const nonce = String(randomInt(1_000_000_000, 2 ** 32));
+      nonces.add(nonce);
+      for (const oldest of nonces) {
+        if (nonces.size > KEPT_NONCES) nonces.delete(oldest);
+      }
+      return ["WWW-Authenticate", `Digest qop="auth", realm="${realm}", nonce="${nonce}"`];
+    },
+    admits(request) {
+      const words = parse(request.headers.authorization ?? "");
+      if (words === null || words.username !== USER || words.realm !== realm) return false;
+      if (words.nonce === undefined || !nonces.has(words.nonce)) return false;
+      // The uri must be the request line's, query and all (2.1).
+      if (words.uri !== request.target) return false;
+      const expected = expectedResponse(words, { method: request.method, realm, password });
+      return expected !== null && words.response?.toLowerCase() === expected;
+    },
+  };
+}
+
+type Words = Readonly<Record<string, string | undefined>>;
+
+function expectedResponse(
+  words: Words,
+  { method, realm, password }: { method: string; realm: string; password: string },
+): string | null {
+  const { nonce, uri, qop, nc, cnonce } = words;
+  const secret = md5(`${USER}:${realm}:${password}`);
+  const subject = md5(`${method}:${uri}`);
+  if (qop === undefined) return md5(`${secret}:${nonce}:${subject}`);
+  if (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc ?? "")) return null;
+  return md5(`${secret}:${nonce}:${nc}:${cnonce}:${qop}:${subject}`);
+}
+
+function parse(header: string): Words | null {
+  const [, body] = /^Digest\s+(.*)$/is.exec(header) ?? [];
+  if (body === undefined) return null;
+  const words: Record<string, string> = Object.create(null);
+  for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi)) {
+    words[name.toLowerCase()] = quoted ?? bare ?? "";
+  }
+  return words;
+}
+
+function md5(text: string): string {
+  return createHash("md5").update(text).digest("hex");
+}
+
+export interface FormListener {
+  field(name: string, value: string): void;
+  /** The content of a field that carries a file name comes in pieces; `file` comes first. */
+  file(name: string, fileName: string): void;
+  content(chunk: Uint8Array): void;
+}
+
+const HEAD_LIMIT = 8 * 1024;
+const FIELD_LIMIT = 64 * 1024;
+
+/** Reads a form as it arrives, so that an archive never has to be in memory. */
+export function createFormReader(contentType: string, listener: FormListener): (chunk: Uint8Array) => void {
+  const [, quoted, bare] = /^multipart\/form-data;.*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType) ?? [];
+  const boundary = quoted ?? bare;
+  if (boundary === undefined) return () => {};
+  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  // The first delimiter has no line end before it; with one put there all are alike.
+  let rest = Buffer.from("\r\n");
+  let state: "content" | "head" | "ignored" = "content";
+  let part: Part | null = null;
+
+  const step = (): boolean => {
+    if (state === "ignored") return false;
+    if (state === "head") {
+      const end = rest.indexOf("\r\n\r\n");
+      // `--` after a boundary closes the form.
+      if (rest.subarray(0, 2).toString("latin1") === "--" || (end < 0 && rest.length > HEAD_LIMIT)) state = "ignored";
+      if (state === "ignored" || end < 0) return false;
+      part = openPart(rest.subarray(0, end).toString("utf8"), listener);
+      rest = rest.subarray(end + 4);
+      state = "content";
+      return true;
+    }
+    const at = rest.indexOf(delimiter);
+    const safe = at < 0 ? Math.max(0, rest.length - delimiter.length) : at;
+    if (safe > 0) part?.take(rest.subarray(0, safe));
+    rest = rest.subarray(at < 0 ? safe : at + delimiter.length);
+    if (at < 0) return false;
+    part?.close();
+    part = null;
+    state = "head";
+    return true;
+  };
+
+  return (chunk) => {
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    while (step());
+  };
+}
+
+interface Part {
+  take(chunk: Buffer): void;
+  close(): void;
+}
+
+function openPart(head: string, listener: FormListener): Part {
+  const [, name = ""] = /[;\s]name="([^"]*)"/i.exec(head) ?? [];
+  const [, fileName] = /filename="([^"]*)"/i.exec(head) ?? [];
+  if (fileName !== undefined) {
+    listener.file(name, fileName);
+    return { take: (chunk) => listener.content(chunk), close: () => {} };
+  }
+  const pieces: Buffer[] = [];
+  let length = 0;
+  return {
+    take(chunk) {
+      if (length < FIELD_LIMIT) pieces.push(Buffer.from(chunk));
+      length += chunk.length;
+    },
+    close: () => listener.field(name, Buffer.concat(pieces).toString("utf8")),
+  };
+}
 
 const UPLOAD_LIMIT = 512 * 1024 * 1024;
 const FAILED_CHECK = "Failed to check for software update";

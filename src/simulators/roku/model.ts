@@ -1,4 +1,4 @@
-import { type ConsoleBuffer, createConsoleBuffer } from "./console-buffer.ts";
+import { type ConsoleBuffer, createConsoleBuffer } from "./console.ts";
 import { CHANNELS } from "./default-apps.ts";
 import {
   type AccessMode,

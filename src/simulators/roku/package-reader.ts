@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Inflate, Unzip, type UnzipDecoder } from "fflate";
-import type { CompileError } from "./developer-lines.ts";
+import type { CompileError } from "./console.ts";
 
 export interface Package {
   readonly bytes: number;

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import { takeFrames } from "./buttons.ts";
-import type { Caller, Reading } from "./endpoint.ts";
+import type { Caller, Reading } from "./endpoints.ts";
 import { endpointAt, openTo } from "./endpoints.ts";
 import type { Topic } from "./feeds.ts";
 import { helloOf } from "./hello.ts";

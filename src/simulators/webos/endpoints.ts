@@ -1,13 +1,456 @@
-import type { Endpoint, Endpoints } from "./endpoint.ts";
-import { apps } from "./endpoints/apps.ts";
-import { audio } from "./endpoints/audio.ts";
-import { inputs } from "./endpoints/inputs.ts";
-import { media } from "./endpoints/media.ts";
-import { power } from "./endpoints/power.ts";
-import { SYSTEM_INFO, system, systemInfo } from "./endpoints/system.ts";
-import { text } from "./endpoints/text.ts";
-import type { Model } from "./model.ts";
-import { noPermission, noSuchMethod, notRegistered, type Payload } from "./wire.ts";
+import { randomBytes } from "node:crypto";
+import {
+  bringToFront,
+  changeChannel,
+  closeApp,
+  deleteText,
+  launch,
+  setMuted,
+  setPlayback,
+  setScreen,
+  setVolume,
+  stepVolume,
+  typeText,
+} from "./actions.ts";
+import { BROWSER, LIVE_TV } from "./defaults.ts";
+import type { Topic } from "./feeds.ts";
+import { type Model, type PlayState, powerState } from "./model.ts";
+import type { SimulatedApp, SimulatedChannel } from "./options.ts";
+import { keep } from "./received.ts";
+import {
+  applicationError,
+  flagIn,
+  isPayload,
+  noPermission,
+  noSuchMethod,
+  notRegistered,
+  numberIn,
+  type Payload,
+  textIn,
+} from "./wire.ts";
+
+/** The connection that a request came by. */
+export interface Caller {
+  /** A url on the same port; `wss` or `https` on the secure one. */
+  url(scheme: "ws" | "http", path: string): string;
+  /** Closes the connection without an answer. */
+  hangUp(): void;
+  subscribed(topic: Topic): boolean;
+}
+
+interface Common {
+  /** Null: everybody who is registered may. */
+  readonly permission: string | null;
+  /** Default: on every firmware. */
+  exists?(model: Model): boolean;
+}
+
+/** Something done. `null` is no answer at all. */
+export interface Action extends Common {
+  answer(model: Model, payload: Payload, caller: Caller): Payload | null;
+}
+
+/** Something told, once to a request and again at each change to a subscription. */
+export interface Reading extends Common {
+  readonly topic: Topic;
+  readonly subscribeOnly?: boolean;
+  read(model: Model, caller: Caller): Payload;
+  /** What is told of a change, where that is not what a request is told. */
+  push?(model: Model, detail: Payload, caller: Caller): Payload;
+}
+
+export type Endpoint = Action | Reading;
+
+/** By uri, without `ssap://`. */
+export type Endpoints = Readonly<Record<string, Endpoint>>;
+
+export const DONE: Payload = {};
+
+const SOUND = "CONTROL_AUDIO";
+const TYPING = "CONTROL_INPUT_TEXT";
+const MAX = 100;
+
+const apps: Endpoints = {
+  "com.webos.applicationManager/getForegroundAppInfo": {
+    permission: "READ_RUNNING_APPS",
+    topic: "app",
+    // "" when the set is off (smart-tvs.md 2.4).
+    read: (model) => ({ appId: model.power === "on" ? model.active : "", windowId: "", processId: "" }),
+  },
+  "com.webos.applicationManager/listLaunchPoints": {
+    permission: "READ_INSTALLED_APPS",
+    topic: "apps",
+    read: (model, caller) => ({
+      caseDetail: { serviceCountryCode: "GBR", change: [] },
+      launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
+    }),
+    // A delta: `change` among the fields of the launch point that came or went (smart-tvs.md 2.4).
+    push: (model, { change, app }, caller) => ({ change, ...launchPoint(app as SimulatedApp, model, caller) }),
+  },
+  "com.webos.applicationManager/listApps": {
+    permission: "READ_INSTALLED_APPS",
+    answer: (model, _payload, caller) => ({
+      apps: model.apps.map((app) => ({
+        ...launchPoint(app, model, caller),
+        version: app.version ?? "1.0.0",
+        visible: !app.hidden,
+        type: "web",
+      })),
+    }),
+  },
+  "system.launcher/launch": {
+    permission: "LAUNCH",
+    answer(model, payload) {
+      const id = textIn(payload, "id");
+      if (!model.apps.some((app) => app.id === id))
+        throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
+      const { contentId, params } = payload;
+      launch(model, {
+        id,
+        contentId: typeof contentId === "string" ? contentId : null,
+        params: isPayload(params) ? params : {},
+        target: null,
+      });
+      return { id, sessionId: sessionId(id) };
+    },
+  },
+  "system.launcher/open": {
+    permission: "LAUNCH_WEBAPP",
+    answer(model, payload) {
+      launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
+      return { id: BROWSER, sessionId: sessionId(BROWSER) };
+    },
+  },
+  "system.launcher/close": {
+    permission: "CLOSE",
+    answer(model, payload) {
+      const id = textIn(payload, "id");
+      // What a set says of an app that does not run is in no source but this: it is an application error.
+      if (!model.running.has(id)) throw applicationError(-1000, `"${id}" is not running`);
+      closeApp(model, id);
+      return { sessionId: sessionId(id) };
+    },
+  },
+};
+
+function launchPoint(app: SimulatedApp, { identity }: Model, caller: Caller): Payload {
+  const icon = caller.url("http", `/resources/${identity.seed.slice(0, 40)}/${app.id}.png`);
+  return {
+    id: app.id,
+    launchPointId: `${app.id}_default`,
+    title: app.title,
+    icon,
+    largeIcon: icon,
+    systemApp: app.system ?? false,
+    removable: !app.system,
+    params: {},
+  };
+}
+
+const sessionId = (id: string) => Buffer.from(`${id}:undefined`).toString("base64");
+
+const audio: Endpoints = {
+  "audio/getVolume": {
+    permission: SOUND,
+    topic: "volume",
+    read: (model) => volumeOf(model, {}),
+    push: volumeOf,
+  },
+  "audio/getStatus": {
+    permission: SOUND,
+    topic: "volume",
+    read: (model) => ({
+      scenario: `mastervolume_${model.behaviour.soundOutput}`,
+      active: false,
+      volume: levelOf(model),
+      mute: model.muted,
+    }),
+  },
+  // Subscribed to by clients as they connect (aiowebostv, endpoints.py).
+  "com.webos.service.apiadapter/audio/getSoundOutput": {
+    permission: SOUND,
+    topic: "volume",
+    read: ({ behaviour }) => ({ soundOutput: behaviour.soundOutput }),
+  },
+  "audio/setVolume": {
+    permission: SOUND,
+    answer(model, payload) {
+      const level = numberIn(payload, "volume");
+      // A soundbar on ARC takes the call and ignores it (smart-tvs.md 2.5).
+      if (!onArc(model)) setVolume(model, level, "setVolume");
+      return stepped(model);
+    },
+  },
+  "audio/volumeUp": { permission: SOUND, answer: (model) => step(model, 1) },
+  "audio/volumeDown": { permission: SOUND, answer: (model) => step(model, -1) },
+  "audio/setMute": {
+    permission: SOUND,
+    answer(model, payload) {
+      setMuted(model, flagIn(payload, "mute"), "setMuted");
+      return DONE;
+    },
+  },
+};
+
+function volumeOf(model: Model, { changed, cause }: Payload): Payload {
+  const { firmware, muted, behaviour } = model;
+  const { soundOutput } = behaviour;
+  if (firmware.volume === "flat") {
+    const scenario = `mastervolume_${soundOutput}`;
+    const told = { scenario, active: false, volumeMax: MAX, volume: levelOf(model), muted };
+    return changed === undefined ? { ...told, action: "requested" } : { ...told, action: "changed", changed, cause };
+  }
+  const volumeStatus = {
+    activeStatus: true,
+    adjustVolume: true,
+    maxVolume: MAX,
+    muteStatus: muted,
+    volume: levelOf(model),
+    mode: "normal",
+    soundOutput,
+    ...(cause === undefined ? {} : { cause }),
+  };
+  return { volumeStatus, callerId: "secondscreen.client" };
+}
+
+const onArc = (model: Model) => model.behaviour.soundOutput === "external_arc";
+const levelOf = (model: Model) => (onArc(model) ? -1 : model.volume);
+
+function step(model: Model, by: 1 | -1): Payload {
+  stepVolume(model, by, by > 0 ? "volumeUp" : "volumeDown");
+  return stepped(model);
+}
+
+/** Newer firmware tells the level it arrived at. */
+function stepped(model: Model): Payload {
+  if (model.firmware.volume === "flat") return DONE;
+  return { volume: levelOf(model), soundOutput: model.behaviour.soundOutput };
+}
+
+const inputs: Endpoints = {
+  "tv/getExternalInputList": {
+    permission: "READ_INPUT_DEVICE_LIST",
+    topic: "inputs",
+    read: (model) => ({
+      devices: model.inputs.map(({ id, label, appId, connected }, at) => ({
+        ...{ id, label, appId, connected },
+        port: at + 1,
+        favorite: false,
+        subList: [],
+        subCount: 0,
+      })),
+    }),
+  },
+  "tv/switchInput": {
+    permission: "CONTROL_INPUT_TV",
+    answer(model, payload) {
+      const id = textIn(payload, "inputId");
+      const input = model.inputs.find((one) => one.id === id);
+      // The code for an unknown input is in no source.
+      if (input === undefined) throw applicationError(-1, `no such input: ${id}`);
+      bringToFront(model, input.appId);
+      return DONE;
+    },
+  },
+  "tv/channelUp": { permission: "CONTROL_INPUT_TV", answer: (model) => stepChannel(model, 1) },
+  "tv/channelDown": { permission: "CONTROL_INPUT_TV", answer: (model) => stepChannel(model, -1) },
+  "tv/getCurrentChannel": {
+    permission: "READ_CURRENT_CHANNEL",
+    topic: "channel",
+    read(model) {
+      const { active, activeSince, behaviour, channel, power } = model;
+      const settled = Date.now() - activeSince >= behaviour.channelMs;
+      // Asked sooner than some 2 s after live TV starts, it fails with 500 (smart-tvs.md 2.4).
+      if (power !== "on" || active !== LIVE_TV || channel === null || !settled)
+        throw applicationError(-1000, "live TV is not ready");
+      return channelOf(channel);
+    },
+  },
+  "tv/getChannelList": {
+    permission: "READ_TV_CHANNEL_LIST",
+    answer(model, _payload, caller) {
+      if (model.behaviour.tuner) return { channelList: model.behaviour.channels.map(channelOf) };
+      // A set without a tuner closes the socket (smart-tvs.md 2.5).
+      caller.hangUp();
+      return null;
+    },
+  },
+};
+
+function stepChannel(model: Model, by: 1 | -1): Payload {
+  changeChannel(model, by);
+  return DONE;
+}
+
+function channelOf({ number, name }: SimulatedChannel): Payload {
+  const channelId = `1_${number}`;
+  return { channelId, channelNumber: number, channelName: name, channelMode: "Terrestrial" };
+}
+
+const media: Endpoints = {
+  "com.webos.media/getForegroundAppInfo": {
+    permission: "READ_APP_STATUS",
+    topic: "media",
+    exists: ({ firmware }) => firmware.media,
+    read: ({ playback }) => ({
+      foregroundAppInfo:
+        playback === null ? [] : [{ ...playback, type: "media", mediaId: "_media_1", windowId: "_Window_Id_1" }],
+    }),
+  },
+  "media.controls/play": control("playing"),
+  "media.controls/pause": control("paused"),
+  "media.controls/stop": control(null),
+  "media.controls/rewind": control(),
+  "media.controls/fastForward": control(),
+};
+
+/** Without an argument the position moves, of which the set tells nothing. */
+function control(...to: [] | [PlayState | null]): Endpoint {
+  return {
+    permission: "CONTROL_INPUT_MEDIA_PLAYBACK",
+    answer(model: Model) {
+      const [playState] = to;
+      if (playState !== undefined && model.playback !== null) setPlayback(model, playState);
+      return DONE;
+    },
+  };
+}
+
+const power: Endpoints = {
+  "com.webos.service.tvpower/power/getPowerState": {
+    permission: "READ_POWER_STATE",
+    topic: "power",
+    exists: ({ firmware }) => firmware.powerState,
+    read: (model) => ({
+      state: powerState(model),
+      ...(model.processing === null ? {} : { processing: model.processing }),
+    }),
+  },
+  "system/turnOff": {
+    permission: "CONTROL_POWER",
+    answer(model) {
+      // In standby this turns the set on (smart-tvs.md 2.5).
+      model.togglePower();
+      return model.firmware.turnOffAnswers ? DONE : null;
+    },
+  },
+  "com.webos.service.tvpower/power/turnOffScreen": screen("tvpower", "off"),
+  "com.webos.service.tvpower/power/turnOnScreen": screen("tvpower", "on"),
+  "com.webos.service.tv.power/turnOffScreen": screen("tv.power", "off"),
+  "com.webos.service.tv.power/turnOnScreen": screen("tv.power", "on"),
+};
+
+function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): Endpoint {
+  return {
+    permission: "CONTROL_TV_SCREEN",
+    exists: ({ firmware }) => firmware.screen === service,
+    answer(model) {
+      const fits = model.power === "on" && (wanted === "on") === (model.screen === "off");
+      // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); the words are in no source.
+      if (!fits) throw applicationError(-102, `the screen cannot be turned ${wanted} in state "${powerState(model)}"`);
+      setScreen(model, wanted);
+      return { state: powerState(model) };
+    },
+  };
+}
+
+/** The one uri that is answered before registration (smart-tvs.md 2.3). */
+export const SYSTEM_INFO = "system/getSystemInfo";
+
+const system: Endpoints = {
+  [SYSTEM_INFO]: { permission: null, answer: systemInfo },
+  "com.webos.service.connectionmanager/getinfo": {
+    permission: "READ_NETWORK_STATE",
+    answer: ({ identity }) => ({
+      subscribed: false,
+      wiredInfo: { macAddress: identity.mac },
+      wifiInfo: { macAddress: identity.wifiMac },
+      p2pInfo: { macAddress: `06${identity.wifiMac.slice(2)}` },
+    }),
+  },
+  "system.notifications/createToast": {
+    permission: "WRITE_NOTIFICATION_TOAST",
+    answer(model, payload) {
+      const message = textIn(payload, "message");
+      keep(model.received.toasts, message);
+      model.emit({ type: "toast", message, text: `toast "${message}"` });
+      return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
+    },
+  },
+  // Its permission is granted to signed manifests only: an unsigned one gets 401 here (smart-tvs.md 2.3).
+  "com.webos.service.update/getCurrentSWInformation": {
+    permission: "READ_UPDATE_INFO",
+    answer: ({ firmware, identity }) => ({
+      product_name: `webOSTV ${firmware.release}`,
+      model_name: identity.model,
+      major_ver: firmware.release.split(".")[0],
+      minor_ver: firmware.release.split(".").slice(1).join("."),
+      device_id: identity.mac,
+    }),
+  },
+  "com.webos.service.networkinput/getPointerInputSocket": {
+    permission: "CONTROL_MOUSE_AND_KEYBOARD",
+    answer(model, _payload, caller) {
+      const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
+      model.pointerPaths.add(path);
+      return { socketPath: caller.url("ws", path) };
+    },
+  },
+};
+
+export function systemInfo({ identity, behaviour }: Model): Payload {
+  return {
+    features: { "3d": false, dvr: true },
+    receiverType: behaviour.tuner ? "dvb" : "none",
+    modelName: identity.model,
+  };
+}
+
+const text: Endpoints = {
+  "com.webos.service.ime/registerRemoteKeyboard": {
+    permission: TYPING,
+    topic: "keyboard",
+    // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
+    subscribeOnly: true,
+    read: (model) => ({ currentWidget: widgetOf(model) }),
+    push: (model, detail) => ({ ...detail, currentWidget: widgetOf(model) }),
+  },
+  "com.webos.service.ime/insertText": {
+    permission: TYPING,
+    answer(model, payload, caller) {
+      const typed = textIn(payload, "text");
+      if (taken(model, caller)) typeText(model, typed, payload["replace"] === 1 || payload["replace"] === true);
+      return DONE;
+    },
+  },
+  "com.webos.service.ime/deleteCharacters": {
+    permission: TYPING,
+    answer(model, payload, caller) {
+      const count = numberIn(payload, "count");
+      if (taken(model, caller)) deleteText(model, count);
+      return DONE;
+    },
+  },
+  "com.webos.service.ime/sendEnterKey": { permission: TYPING, answer: () => DONE },
+};
+
+const taken = (model: Model, caller: Caller) => !model.firmware.textNeedsKeyboard || caller.subscribed("keyboard");
+
+function widgetOf({ focused, text: typed }: Model): Payload {
+  if (!focused) return { focus: false };
+  const length = [...typed].length;
+  return {
+    focus: true,
+    contentType: "text",
+    hiddenText: false,
+    predictionEnabled: true,
+    correctionEnabled: false,
+    autoCapitalizationEnabled: true,
+    hasSurroundingText: length > 0,
+    surroundingTextLength: length,
+    cursorPosition: length,
+  };
+}
 
 const SCHEME = "ssap://";
 const ENDPOINTS: Endpoints = { ...apps, ...audio, ...inputs, ...media, ...power, ...system, ...text };

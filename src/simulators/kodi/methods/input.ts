@@ -4,7 +4,7 @@ import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
 import { oneOf, text, truth } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
 import { tell } from "./application.ts";
-import { faster } from "./speed.ts";
+import { faster } from "./player.ts";
 
 /** Answers OK whatever becomes of it (players.md 7.3). */
 const key = (name: string, act: (model: Model) => void = () => {}): [string, Method] => [

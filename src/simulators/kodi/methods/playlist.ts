@@ -4,7 +4,7 @@ import { itemNotified } from "../playback.ts";
 import { anything, either, listOf, names, type Schema, text, whole } from "../schema.ts";
 import { limits } from "./addons.ts";
 import { pick } from "./application.ts";
-import { itemNames } from "./player-properties.ts";
+import { itemNames } from "./player.ts";
 
 const playlistid = { name: "playlistid", schema: whole(0, 2), required: true };
 const at = (name: string) => ({ name, schema: whole(0), required: true });

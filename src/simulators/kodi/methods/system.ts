@@ -1,7 +1,178 @@
 import { failed, invalidParams, type Method } from "../method.ts";
 import type { Model } from "../model.ts";
-import { names, text } from "../schema.ts";
+import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
+import { FULLSCREEN, go, HOME, inFront, VIDEOS, WINDOWS } from "../windows.ts";
+import { limits } from "./addons.ts";
 import { pick } from "./application.ts";
+
+const PROPERTIES = ["currentwindow", "currentcontrol", "skin", "fullscreen", "stereoscopicmode"];
+
+export const gui: Readonly<Record<string, Method>> = {
+  "GUI.GetProperties": {
+    params: [{ name: "properties", schema: names("GUI.Property.Name", PROPERTIES), required: true }],
+    run(model, { properties }) {
+      const { window, control } = inFront(model);
+      return pick(properties, {
+        currentwindow: { id: window.id, label: window.label },
+        currentcontrol: { label: control },
+        skin: { id: "skin.estuary", name: "Estuary" },
+        fullscreen: model.window === FULLSCREEN,
+        stereoscopicmode: { label: "Disabled", mode: "off" },
+      });
+    },
+  },
+  "GUI.ActivateWindow": {
+    params: [
+      { name: "window", schema: oneOf(...Object.keys(WINDOWS)), required: true },
+      { name: "parameters", schema: listOf(text) },
+    ],
+    run(model, { window, parameters }) {
+      const found = WINDOWS[String(window)];
+      // Under a dialog it answers OK and does nothing (players.md 7.3).
+      if (found === undefined || model.dialog !== null) return "OK";
+      const [path = ""] = Array.isArray(parameters) ? parameters.map(String) : [];
+      model.screensaver = false;
+      go(model, found, found === VIDEOS || path.startsWith("plugin://") ? path : "");
+      return "OK";
+    },
+  },
+  "GUI.ShowNotification": {
+    params: [
+      { name: "title", schema: text, required: true },
+      { name: "message", schema: text, required: true },
+    ],
+    run: () => "OK",
+  },
+};
+
+const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", "hidden", "locked", "lastplayed"];
+
+export const pvr: Readonly<Record<string, Method>> = {
+  "PVR.GetProperties": {
+    params: [
+      {
+        name: "properties",
+        schema: names("PVR.Property.Name", ["available", "recording", "scanning"]),
+        required: true,
+      },
+    ],
+    run({ channels }, { properties }) {
+      return pick(properties, { available: channels.length > 0, recording: false, scanning: false });
+    },
+  },
+  "PVR.GetChannels": {
+    params: [
+      { name: "channelgroupid", schema: either(whole(1), oneOf("alltv", "allradio")), required: true },
+      { name: "properties", schema: names("PVR.Fields.Channel", CHANNEL_FIELDS) },
+      { name: "limits", schema: anything },
+    ],
+    run(model, { channelgroupid, properties }) {
+      // Without a tuner it fails (Kodi 20.1, ran).
+      if (model.channels.length === 0) throw failed();
+      const found = model.channels
+        .filter(({ radio = false }) => radio === (channelgroupid === "allradio" || channelgroupid === 2))
+        .map(({ id, name, number, radio }) => ({
+          channelid: id,
+          label: name,
+          ...pick(properties, {
+            channel: name,
+            channelnumber: number,
+            channeltype: radio ? "radio" : "tv",
+            hidden: false,
+          }),
+        }));
+      return { channels: found, limits: limits(found.length) };
+    },
+  },
+};
+
+const FIELDS = ["url", "cachedurl", "lasthashcheck", "imagehash", "sizes"];
+
+/** The pictures that were shown, and are kept (Kodi 20.1, ran). */
+export const textures: Readonly<Record<string, Method>> = {
+  "Textures.GetTextures": {
+    params: [
+      { name: "properties", schema: names("Textures.Fields.Texture", FIELDS) },
+      { name: "filter", schema: anything },
+    ],
+    run: ({ textures }, { properties }) => ({
+      textures: textures.map((texture) => ({ ...pick(properties, { ...texture }), textureid: texture.textureid })),
+    }),
+  },
+  "Textures.RemoveTexture": {
+    params: [{ name: "textureid", schema: whole(1), required: true }],
+    run({ textures }, { textureid }) {
+      const at = textures.findIndex((texture) => texture.textureid === textureid);
+      if (at === -1) throw invalidParams();
+      textures.splice(at, 1);
+      return "OK";
+    },
+  },
+};
+
+/** Worked out in the background once somebody asks, so the first answer is `Busy` (players.md 7.2); offline it stays so. */
+const SLOW = ["Network.MacAddress", "System.OSVersionInfo", "System.KernelVersion"];
+
+const LABELS: Readonly<Record<string, (model: Model) => string>> = {
+  "Network.MacAddress": ({ identity }) => identity.mac,
+  "Network.IPAddress": ({ identity }) => identity.host,
+  "System.OSVersionInfo": () => "Debian GNU/Linux 12 (bookworm)",
+  "System.KernelVersion": () => "Linux 6.1.0",
+  "System.BuildVersion": ({ identity }) => `${identity.version} Debian package version: 2:${identity.version}+dfsg-1`,
+  "System.FriendlyName": ({ name }) => name,
+  "System.CurrentWindow": (model) => inFront(model).window.label,
+  "Player.Title": ({ playing }) => (playing?.channel ? "" : (playing?.title ?? "")),
+  "Player.FolderPath": ({ playing }) => playing?.path.replace(/[^/]*$/, "") ?? "",
+  "Player.Filenameandpath": ({ playing }) => playing?.path ?? "",
+  "VideoPlayer.Title": ({ playing }) => (playing?.kind === "video" && !playing.channel ? playing.title : ""),
+  "VideoPlayer.ChannelName": ({ playing }) => playing?.channel?.name ?? "",
+  "Container.FolderPath": ({ folder }) => folder,
+  "Container.PluginName": ({ folder }) => /^plugin:\/\/([^/]+)/.exec(folder)?.[1] ?? "",
+  // What the field of the keyboard, and that of the number pad, holds (Kodi 20.1, ran).
+  "Control.GetLabel(312).index(1)": ({ dialog }) => (dialog?.kind === "keyboard" ? dialog.text : ""),
+  "Control.GetLabel(4)": ({ dialog }) => (dialog?.kind === "number" ? dialog.text : ""),
+  "Container.FolderName": (model) => addonName(model),
+};
+
+const BOOLEANS: Readonly<Record<string, (model: Model) => boolean>> = {
+  "System.ScreenSaverActive": ({ screensaver }) => screensaver,
+  "System.HasActiveModalDialog": ({ dialog }) => dialog !== null,
+  "System.HasModalDialog": ({ dialog }) => dialog !== null,
+  "System.HasVisibleModalDialog": ({ dialog }) => dialog !== null,
+  "Player.HasMedia": ({ playing }) => playing !== null,
+  "Player.HasVideo": ({ playing }) => playing?.kind === "video",
+  "Player.HasAudio": ({ playing }) => playing?.kind === "audio",
+  "Player.Paused": ({ playing }) => playing?.speed === 0,
+  "Window.IsVisible(home)": ({ window }) => window === HOME,
+  "System.CanPowerDown": ({ identity }) => identity.can.shutdown,
+  "System.CanSuspend": ({ identity }) => identity.can.suspend,
+};
+
+/** Whatever it is asked it answers: what it does not know is empty, or false (Kodi 20.1, ran). */
+export const xbmc: Readonly<Record<string, Method>> = {
+  "XBMC.GetInfoLabels": {
+    params: [{ name: "labels", schema: listOf(text), required: true }],
+    run: (model, { labels }) => Object.fromEntries(texts(labels).map((label) => [label, labelOf(model, label)])),
+  },
+  "XBMC.GetInfoBooleans": {
+    params: [{ name: "booleans", schema: listOf(text), required: true }],
+    run: (model, { booleans }) =>
+      Object.fromEntries(texts(booleans).map((name) => [name, BOOLEANS[name]?.(model) ?? false])),
+  },
+};
+
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+function labelOf(model: Model, label: string): string {
+  const times = model.asked.get(label) ?? 0;
+  model.asked.set(label, times + 1);
+  if (times === 0 && SLOW.includes(label)) return "Busy";
+  return LABELS[label]?.(model) ?? "";
+}
+
+function addonName({ addons, folder }: Model): string {
+  return addons.find(({ id }) => folder.startsWith(`plugin://${id}/`))?.name ?? "";
+}
 
 /** What the system under it does not allow fails with -32100 (players.md 7.2). */
 const leaving = (what: "shutdown" | "suspend" | "hibernate"): Method => ({
