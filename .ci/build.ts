@@ -28,12 +28,11 @@ const systems = [
 
 /**
  * In chunks, so that a command loads no more than it needs: one chunk of everything takes half as long again to start.
- * Bytecode of what lies deep within functions, a twentieth of all, is left out: it is made at its first call.
  * What runs only once is not worth compiling: the JIT is held back until the daemon is busy (src/runtime/bun.ts).
  * No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does.
  */
 const compile = [
-  ...["build", "--compile", "--minify", "--bytecode", "--bytecode-depth=2", "--format=esm", "--splitting"],
+  ...["build", "--compile", "--minify", "--bytecode", "--format=esm", "--splitting"],
   ...["--compile-jit-policy=100", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
 ];
 

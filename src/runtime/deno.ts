@@ -28,6 +28,7 @@ export const runtime: Runtime = {
     return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
   },
   // The runtime's own server has no limits: it waits for ever, and with no descriptor left it takes nobody any more.
+  // Loaded here alone: under the other runtime nothing serves with it, and every key of the command line would load `node:http`.
   listen: async (place, handler) => (await import("./http.ts")).listenHttp(place, handler),
   busy() {},
 };

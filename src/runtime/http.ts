@@ -2,7 +2,7 @@
  * A listener over `node:http`, for a runtime whose own server sets no limit to a connection (SECURITY.md 0.6): here a head
  * has its time, silence its end, and the callers their number. What a body may take is for the handler to say.
  */
-import type http from "node:http";
+import http from "node:http";
 import type { ListenOptions, Socket } from "node:net";
 import { Callers, idleMs } from "./callers.ts";
 import type { Call, Handler, Listening, Place } from "./runtime.ts";
@@ -14,10 +14,8 @@ const lingerMs = 500;
 /** Serves a handler; fails with the system's error when the place is taken. */
 export async function listenHttp(place: Place, handler: Handler): Promise<Listening> {
   const listener = "path" in place ? "socket" : "tcp";
-  // Not an import: the binary would hold bytecode of it, half a megabyte.
-  const { createServer, ServerResponse } = process.getBuiltinModule("node:http");
   // Its own clocks are stopped: they pass over who never says a word, and cut off an upload that takes minutes.
-  const server = createServer({ headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: idleMs });
+  const server = http.createServer({ headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: idleMs });
   const callers = new Callers();
   const call: Call = { listener, withoutIdleLimit() {} };
   const serve = async (message: http.IncomingMessage, response: http.ServerResponse) => {
@@ -36,7 +34,7 @@ export async function listenHttp(place: Place, handler: Handler): Promise<Listen
   server.on("checkContinue", serve);
   // No proxy: a CONNECT, which comes as a bare socket, is refused as any other method that a path does not take.
   server.on("connect", (message: http.IncomingMessage, socket: Socket) => {
-    const response = new ServerResponse(message);
+    const response = new http.ServerResponse(message);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
     response.on("finish", () => socket.end());
