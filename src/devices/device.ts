@@ -24,7 +24,6 @@ import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import { aborted, method, named, subjectOf } from "./failures.ts";
 import { FreshPairing } from "./pairing.ts";
-import { isSilent, offState, powerShown, saysOff } from "./power.ts";
 import { Queue, type Turn } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
@@ -572,4 +571,31 @@ function heldTo<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
       },
     );
   });
+}
+
+// Off is a state, not an error: what the last word of a device and its silence say together.
+
+/** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+function saysOff(power: Power | null): boolean {
+  return power === "off" || power === "standby";
+}
+
+/** What is known of a device's power without asking it: of one that is silent, and was on, nothing. */
+function powerShown(status: "online" | "offline" | "unknown", last: Power | null): Power {
+  if (status === "online") return last ?? "unknown";
+  if (status === "offline" && saysOff(last)) return "off";
+  return saysOff(last) ? (last ?? "unknown") : "unknown";
+}
+
+/** Whether a failure is that nobody answered. */
+function isSilent(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
+}
+
+/** The state of a device that is off. */
+function offState(): State {
+  return {
+    ...{ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null },
+    observed_at: new Date().toISOString(),
+  };
 }

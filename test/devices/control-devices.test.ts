@@ -126,3 +126,20 @@ describe("the default device", () => {
     expect(house.registry.defaultEntry).toBeUndefined();
   });
 });
+
+test("a list makes no connection, and a device removed in the midst of a read leaves none open", async () => {
+  for (let made = 0; made < 20; made++) await house.add(`more-${made}`);
+  const before = house.connected.length;
+  expect(house.devices.describeAll()).toHaveLength(21);
+  expect(house.connected.length).toBe(before);
+  const device = house.devices.of(tv);
+  house.set.takes = 50;
+  const reading = device.state(never);
+  await house.devices.remove(device);
+  // Asked for once more by who holds it still, after it was removed.
+  const late = device.state(never).catch(() => null);
+  await Promise.allSettled([reading, late]);
+  expect(house.set.closed.length).toBe(house.connected.length);
+  expect(house.registry.get(tv.id)).toBeUndefined();
+  expect(() => house.devices.find(tv.id)).toThrow("No device is called");
+});
