@@ -20,6 +20,9 @@ const patch = (body: unknown) =>
 /** What stands in the checkout where a change of the config could land. */
 const checkout = () => ["config.toml", "package.json"].map((name) => readFileSync(join(root, name), "utf8"));
 
+/** What lies in the checkout, but for what other tests build there. */
+const names = () => readdirSync(root).filter((name) => name !== "dist");
+
 describe("a start from the clone serves the user's own place, and writes nothing in the checkout", () => {
   test.each([
     ["npm start", "npm", ["start"]],
@@ -27,7 +30,7 @@ describe("a start from the clone serves the user's own place, and writes nothing
   ] as const)(
     "%s",
     async (_name, command, words) => {
-      const before = [checkout(), readdirSync(root)];
+      const before = [checkout(), names()];
       const daemon = home.start(command, words);
       await daemon.says(" · socket ");
       chmodSync(home.configFile, 0o644);
@@ -38,7 +41,7 @@ describe("a start from the clone serves the user's own place, and writes nothing
       expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
       const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as { checks: { id: string; text: string }[] };
       expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
-      expect([checkout(), readdirSync(root)]).toEqual(before);
+      expect([checkout(), names()]).toEqual(before);
       process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
       await daemon.ended;
     },
