@@ -54,6 +54,27 @@ export class Pulse {
   }
 }
 
+/**
+ * What precedes a command, such as the proof of who is there. Fails with `device_busy` when this machine slept meanwhile:
+ * the command is old then, whatever came of the rest, and it is not sent (SECURITY.md R14).
+ */
+export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
+  const pulse = new Pulse();
+  const old = () =>
+    new ZapdError("device_busy", "was not sent the command: this machine slept before it could be", {
+      hint: "Nothing was sent, as nobody may want it any more. Send it again, if you do",
+    });
+  try {
+    const prepared = await preparing;
+    if (pulse.missed) throw old();
+    return prepared;
+  } catch (error) {
+    throw pulse.missed ? old() : error;
+  } finally {
+    pulse.end();
+  }
+}
+
 /** How often a watch looks, in milliseconds, and how long after a sleep what is read is old (SECURITY.md R14). */
 const looksEvery = 500;
 const oldFor = 500;
@@ -108,5 +129,6 @@ export class SleepWatch {
 export function tooOld(): ZapdError {
   return new ZapdError("device_busy", "The command was not sent: it waited while this machine slept", {
     hint: "Nothing was sent, as nobody may want it any more. Send it again, if you do",
+    named: true,
   });
 }

@@ -4,6 +4,7 @@
  */
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
+import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Answer } from "./http-answer.ts";
 import { type Exchange, HttpConnection, refuseOwn } from "./socket.ts";
@@ -105,7 +106,7 @@ export class DeviceHttp {
         ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
     return this.#inTime(signal, async (within) => {
-      const connection = await this.#proven(within);
+      const connection = await unlessSlept(this.#proven(within));
       this.#check(connection, sent);
       return this.#carry(connection, exchange, within);
     });

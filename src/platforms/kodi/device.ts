@@ -1,5 +1,6 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
 import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { rest } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
@@ -171,7 +172,10 @@ export class KodiDevice {
 
   async #session(signal: AbortSignal, eager = false): Promise<KodiSession> {
     try {
-      return await this.#link.use(deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal), { eager });
+      const opening = this.#link.use(deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal), {
+        eager,
+      });
+      return await (eager ? unlessSlept(opening) : opening);
     } catch (error) {
       throw this.toldOf(error);
     }

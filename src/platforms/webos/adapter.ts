@@ -1,5 +1,6 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import type { Capability, Connection, Description, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
@@ -98,8 +99,7 @@ async function awake<T>(
   signal: AbortSignal,
   work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
-  const registered = await reconnecting.use(signal, { eager: true });
-  await registered.proveAlive(signal);
+  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
   const { power } = registered.state;
   if (power === "standby" || power === "off") {
     if (target.macs.length === 0)
@@ -115,6 +115,15 @@ async function awake<T>(
   return registered.busy(() => work(registered));
 }
 
+async function readyForCommand(
+  reconnecting: ReconnectingSession<RegisteredSession>,
+  signal: AbortSignal,
+): Promise<RegisteredSession> {
+  const registered = await reconnecting.use(signal, { eager: true });
+  await registered.proveAlive(signal);
+  return registered;
+}
+
 /** A key that the set has no function for is one that it lacks. */
 function lacking(key: Key, error: unknown): unknown {
   if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
@@ -128,8 +137,7 @@ async function press(
   key: "power" | "power-off",
   signal: AbortSignal,
 ): Promise<void> {
-  const registered = await reconnecting.use(signal, { eager: true });
-  await registered.proveAlive(signal);
+  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
   await registered.state.refresh(signal, ["power", "app"]);
   const isOff = registered.state.power === "standby" || registered.state.power === "off";
   // Told to turn off, a set in standby turns on (2.5).
