@@ -96,7 +96,8 @@ export class Scene {
     if (secrets) await this.confide();
   }
 
-  async confide(): Promise<void> {
+  /** `named`: the real one's address is given with it, as is wanted where another answers for it. */
+  async confide({ named = false }: { named?: boolean } = {}): Promise<void> {
     const { real, id } = this;
     if (real.platform === "roku") {
       // One that a scan found has the usual ports.
@@ -104,7 +105,9 @@ export class Scene {
       expect((await this.try("install")).outcome).toBe("real");
       return;
     }
-    const { status, body } = await this.api("POST", `/devices/${id}/pair`, real.login ?? {});
+    const host = `${real.place.host}:${real.place.port}`;
+    const given = { ...real.login, ...(named && { host }) };
+    const { status, body } = await this.api("POST", `/devices/${id}/pair`, given);
     if (status !== 200) throw new Error(`not paired: ${JSON.stringify(body)}`);
   }
 

@@ -547,7 +547,8 @@ export const orders: readonly Order[] = [
         ]);
         return;
       }
-      if (cast.platform !== "roku") await scene.confide();
+      // Nor is anything that its user says told to whoever it may be, but at the address that he names.
+      if (cast.platform !== "roku") await scene.confide({ named: true });
       await cast.scan();
       await cast.drives("key");
       await cast.holds(...cast.all);
