@@ -7,6 +7,8 @@ import { test } from "bun:test";
 
 const part = Number(process.env["ZAPD_WHOLE"] ?? 0);
 export const isWhole = part > 0;
+/** Whether long tables that name each kind of case once for `npm test` are played whole: for a small part they are not. */
+export const hasWholeTables = part >= 0.1;
 
 /** Of all generated cases; a runner prints it with what failed. */
 export const seed = Number(process.env["FC_SEED"] ?? Date.now());
@@ -21,10 +23,11 @@ export function within(few: number): number {
   return isWhole ? 3_600_000 : few;
 }
 
-/** `count` rows spread over a table in `npm test`; all of them where everything is tried. */
+/** `count` rows spread over a table in `npm test`; where more is tried, that part of the table, all of it in the end. */
 export function sampleOf<T>(rows: readonly T[], count: number): T[] {
-  if (isWhole || count >= rows.length) return [...rows];
-  return Array.from({ length: count }, (_, at) => rows[Math.floor((at * rows.length) / count)]).filter(
+  const taken = Math.max(count, Math.ceil(rows.length * part));
+  if (taken >= rows.length) return [...rows];
+  return Array.from({ length: taken }, (_, at) => rows[Math.floor((at * rows.length) / taken)]).filter(
     (row) => row !== undefined,
   );
 }

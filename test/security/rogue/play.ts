@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { TestDaemon } from "../../support/daemon.ts";
-import { isWhole } from "../../support/whole.ts";
+import { hasWholeTables } from "../../support/whole.ts";
 import { Scene, startHouse } from "./house.ts";
 import { Cast, onceEach, playedOn } from "./orders.ts";
 import { type PlatformName, plugIn } from "./sets.ts";
@@ -32,7 +32,7 @@ export function playOrders(platform: PlatformName): void {
   };
 
   describe.concurrent(`T27 T29 a stranger gets no key, login, digest or text: ${platform}`, () => {
-    for (const { order, manner } of isWhole ? playedOn(platform) : onceEach(platform)) {
+    for (const { order, manner } of hasWholeTables ? playedOn(platform) : onceEach(platform)) {
       const stranger = order.manners === "none" ? "" : ` (${manner})`;
       test(
         `${order.title}${stranger}`,
