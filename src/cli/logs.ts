@@ -2,7 +2,7 @@
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/log.ts";
 import { overlap } from "../system/overlap.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
@@ -47,7 +47,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
       if (!missing) context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
       missing = error;
     }
-    await rest(pollEvery, signal);
+    await sleep(pollEvery, signal);
   }
 }
 

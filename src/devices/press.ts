@@ -4,7 +4,7 @@ import { ZapdError } from "../api/errors.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
 import { Pulse } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import type { Task } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
@@ -110,7 +110,7 @@ export async function runSequence(
       if (progress.sent > 0) {
         due += delayMs;
         if (performance.now() > due + delayMs) due = performance.now() + delayMs;
-        await rest(Math.max(0, due - performance.now()), signal);
+        await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
       if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");

@@ -6,7 +6,7 @@
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Address, Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
-import { rest } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
@@ -226,7 +226,7 @@ async function inTurn(
       },
       () => {},
     );
-    await Promise.race([asked, rest(headStartMs, stopped).catch(() => {})]);
+    await Promise.race([asked, sleep(headStartMs, stopped).catch(() => {})]);
     if (recognized || stopped.aborted) return;
   }
 }

@@ -14,8 +14,6 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-export { sleep as rest };
-
 /** What `work` comes to, or the reason of the signal as soon as that ends: `work` is left to itself then. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Address } from "../../src/platforms/platform.ts";
-import { rest } from "../../src/system/sleep.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { look, platformFor } from "./harness.ts";
@@ -21,7 +21,7 @@ describe("configured hosts", () => {
   });
 
   test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
-    const slow = platformFor("", (_, signal) => rest(5_000, signal).then(() => factsOf("late")), "slow");
+    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => factsOf("late")), "slow");
     const platforms = [slow, platformFor("", undefined, "other")];
     const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
     expect(await discovery.scan()).toEqual(["id-81"]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { rest } from "../../src/system/sleep.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { bodyText, deadline } from "../../src/transport/http.ts";
 import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
 import { client, device, failure, me, never, said } from "./http-harness.ts";
@@ -162,9 +162,9 @@ describe.concurrent("waiting", () => {
 
   test("a rest ends with its signal, at once", async () => {
     const caller = new AbortController();
-    const resting = rest(10_000, caller.signal).catch((reason: unknown) => reason);
+    const resting = sleep(10_000, caller.signal).catch((reason: unknown) => reason);
     caller.abort("gone");
     expect(await resting).toBe("gone");
-    expect(await rest(10_000, AbortSignal.abort("already")).catch((reason: unknown) => reason)).toBe("already");
+    expect(await sleep(10_000, AbortSignal.abort("already")).catch((reason: unknown) => reason)).toBe("already");
   });
 });

@@ -1,7 +1,7 @@
 /** One Kodi: asked over HTTP or its WebSocket, proven to be the one that is meant, and followed by what it pushes. */
 import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
@@ -392,7 +392,7 @@ export class KodiDevice {
   /** It is busy with finding its hardware's address out when it is asked for the first time (7.2). */
   async #macAgain(ask: Ask, isOver: () => boolean): Promise<string | null> {
     for (let round = 0; round < macAgainRounds && !isOver(); round++) {
-      await rest(macAgainEvery, this.#closed.signal);
+      await sleep(macAgainEvery, this.#closed.signal);
       const mac = readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
       if (mac !== null) return mac;
     }
@@ -402,7 +402,7 @@ export class KodiDevice {
   /** The address to wake it by; nobody waits for it. */
   async #learnMac(): Promise<void> {
     for (let round = 0; round < macRounds; round++) {
-      await rest(macEvery, this.#closed.signal);
+      await sleep(macEvery, this.#closed.signal);
       const mac = readMac(
         (await this.read("XBMC.GetInfoLabels", { labels: [macLabel] }, this.#closed.signal))[macLabel],
       );

@@ -1,6 +1,6 @@
 /** Dialogs take everything that is sent, and Kodi says OK all the same (players.md 7.3): what is done is looked at. */
 import { ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import { busyWindow, isDialog, type Window } from "./protocol.ts";
 import { windowOf } from "./state.ts";
@@ -41,6 +41,6 @@ export async function seen(holds: () => Promise<boolean>, ms: number, signal: Ab
   for (;;) {
     if (await holds()) return true;
     if (performance.now() >= until) return false;
-    await rest(lookEvery, signal);
+    await sleep(lookEvery, signal);
   }
 }

@@ -2,7 +2,7 @@
  * What stands in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so what is
  * there is read, and sent again with what is typed behind it.
  */
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import type { Window } from "./protocol.ts";
 
@@ -38,7 +38,7 @@ export class Field {
     for (;;) {
       const isShown = (await shown(device, id, signal)) === whole;
       if (isShown || performance.now() >= until) return void this.#shows.set(id, isShown);
-      await rest(lookEvery, signal);
+      await sleep(lookEvery, signal);
     }
   }
 

@@ -1,6 +1,6 @@
 /** Who a Kodi says it is (players.md 1.2, 7.1): by the id that it announces, which it tells nobody who asks. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import { rest } from "../../system/sleep.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
@@ -125,7 +125,7 @@ async function startedWeb(
       return await byWeb(at, surroundings, signal, Promise.resolve(known));
     } catch (error) {
       if (!failedBy(error, "refused") || round === startRounds || signal.aborted) return null;
-      await rest(startEvery, signal).catch(() => {});
+      await sleep(startEvery, signal).catch(() => {});
     }
   }
 }
@@ -171,7 +171,7 @@ async function factsBy(ask: Ask): Promise<Told> {
 
 /** It is busy with finding it out when it is asked for the first time (7.2), and now and then for long. */
 async function askedAgain(ask: Ask): Promise<string | null> {
-  await rest(askAgainAfter, new AbortController().signal);
+  await sleep(askAgainAfter, new AbortController().signal);
   return readMac((await ask("XBMC.GetInfoLabels", { labels: ["Network.MacAddress"] }))["Network.MacAddress"]);
 }
 
