@@ -54,7 +54,9 @@ export interface Context {
   print(text: string): void;
   /** Talk, on stderr. */
   say(text: string): void;
-  /** The response where `--json` asks for it, or else a sentence for people, if there is something to say. */
+  /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
+  show<Data>(response: { readonly data: Data; readonly text: string }, textOf: (data: Data) => string): void;
+  /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
   tell(response: { readonly text: string }, sentence?: string | false): void;
 }
 
@@ -101,6 +103,7 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     },
     print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
+    show: ({ data, text }, textOf) => context.print(json ? text : textOf(data)),
     tell(response, sentence) {
       if (json) context.print(response.text);
       else if (sentence) context.say(printable(sentence));

@@ -42,6 +42,11 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
     .join("\n");
 }
 
+/** A name and a value in each row, without a head, as wide as they are. */
+export function listOf(rows: readonly (readonly [name: string, value: string])[]): string {
+  return table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY);
+}
+
 /** So many columns of a shortened text can still be read. */
 const readable = 8;
 const least = 3;
