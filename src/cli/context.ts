@@ -200,20 +200,6 @@ export function durationText(ms: number): string {
   return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
-/** The few colours there are, for what one looks for first. */
-interface Paint {
-  good(text: string): string;
-  warn(text: string): string;
-  bad(text: string): string;
-  faint(text: string): string;
-}
-
-/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
-export function paintFor(colour: boolean): Paint {
-  const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
-  return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
-}
-
 /** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */
 export function takesColour(
   terminal: boolean,

@@ -3,9 +3,9 @@ import { networkInterfaces } from "node:os";
 import type { Device } from "../api/operations.ts";
 import { printable } from "../system/log.ts";
 import { ask, call } from "./client.ts";
-import { type Context, paintFor, stderr } from "./context.ts";
+import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listed, listOf, shellWord, table } from "./print.ts";
+import { addressText, type Cell, fullTime, listed, listOf, paintFor, shellWord, table } from "./print.ts";
 import { readUnseen } from "./progress.ts";
 
 export async function devices(context: Context): Promise<void> {

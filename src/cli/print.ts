@@ -119,6 +119,20 @@ export function cut(text: string, width: number): string {
   return `${shown}…`;
 }
 
+/** The few colours there are, for what one looks for first. */
+interface Paint {
+  good(text: string): string;
+  warn(text: string): string;
+  bad(text: string): string;
+  faint(text: string): string;
+}
+
+/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
+export function paintFor(colour: boolean): Paint {
+  const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
+  return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
+}
+
 const wide =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1faff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u;
 
