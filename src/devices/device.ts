@@ -3,7 +3,7 @@
  * of it to its reach, the one protocol by which it is driven. Knows no platform by name.
  */
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { State, Device as View } from "../api/operations.ts";
+import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import type { Capability, Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
