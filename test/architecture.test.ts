@@ -38,7 +38,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: "api",
-    files: /^src\/api\/operations\.ts$/,
+    files: /^src\/api\/(operations|schemas|events)\.ts$/,
     uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },

@@ -1,6 +1,6 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
 import { networkInterfaces } from "node:os";
-import type { Device } from "../api/operations.ts";
+import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";

@@ -1,8 +1,8 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 
 import { ZapdError } from "../api/errors.ts";
-import type { App } from "../api/operations.ts";
 import { sequenceLimits } from "../api/routes.ts";
+import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device, Task } from "./device.ts";

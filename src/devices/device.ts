@@ -4,7 +4,7 @@
  * whose it is. Knows no platform by name.
  */
 import { failedBy, textOf, ZapdError } from "../api/errors.ts";
-import type { State, Device as View } from "../api/operations.ts";
+import type { State, Device as View } from "../api/schemas.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {

@@ -1,6 +1,6 @@
 /** All devices: which one is meant, which is the default one, and which are no longer known. */
 import { ZapdError } from "../api/errors.ts";
-import type { Device as View } from "../api/operations.ts";
+import type { Device as View } from "../api/schemas.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { noneKnown, resolveName } from "./names.ts";
