@@ -5,9 +5,9 @@ import { type Connection, type Key, keys, type Power } from "../platforms/platfo
 import { Pulse } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Task } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
+import type { Task } from "./reach.ts";
 
 const literal = "literal:";
 const maxCharacters = 1_024;
@@ -76,12 +76,12 @@ export function atOff(press: Press): Pick<Task<void>, "whenOff" | "begun"> {
   return key === "power-on" ? { begun: () => true } : {};
 }
 
-/** What a device's power is after a press that it took; `null`: it may be either, `undefined`: as before. */
-export function powerAfter(press: Press): Power | null | undefined {
+/** What a device's power is after a press that it took; `unknown`: it may be either, `undefined`: as before. */
+export function powerAfter(press: Press): Power | undefined {
   const key = "key" in press ? press.key : null;
   if (key === "power-off") return "off";
   if (key === "power-on") return "on";
-  return key === "power" ? null : undefined;
+  return key === "power" ? "unknown" : undefined;
 }
 
 /** Sends one press. */
