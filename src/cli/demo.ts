@@ -21,7 +21,7 @@ import { UsageError } from "./failure.ts";
 import { shellWord } from "./print.ts";
 import { note, runningDaemons } from "./running.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
-import { runningNow } from "./service-managers.ts";
+import { isCompiled, runningNow } from "./service-managers.ts";
 
 const usualPort = 7272;
 
@@ -124,7 +124,7 @@ const lines = [
 function introduction({ url, socket }: Daemon, sets: readonly DemoSet[], alone: boolean): string {
   const address = (url ?? "").replace("http://", "");
   const rows = sets.map(({ name, model, access }) => `  ${name.padEnd(13)} ${model.padEnd(17)} ${access}`);
-  const { compiled } = runningNow();
+  const compiled = isCompiled(runningNow());
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
