@@ -124,27 +124,29 @@ export interface Binding {
   /** What it is called on the screen. */
   readonly cap: string;
   readonly word: string;
+  /** Row and column in the drawing; none for one that is drawn with another. */
+  readonly place?: readonly [row: number, column: number];
 }
 
 export const bindings: readonly Binding[] = [
-  { input: "up", key: "up", cap: "↑", word: "" },
-  { input: "left", key: "left", cap: "←", word: "" },
-  { input: "enter", key: "select", cap: "Enter", word: "" },
-  { input: "right", key: "right", cap: "→", word: "" },
-  { input: "down", key: "down", cap: "↓", word: "" },
-  { input: "backspace", key: "back", cap: "Bksp", word: "back" },
-  { input: "h", key: "home", cap: "h", word: "home" },
-  { input: " ", key: "play-pause", cap: "Space", word: "play/pause" },
-  { input: "r", key: "rewind", cap: "r", word: "rewind" },
-  { input: "f", key: "fast-forward", cap: "f", word: "forward" },
-  { input: "+", key: "volume-up", cap: "+", word: "louder" },
-  { input: "-", key: "volume-down", cap: "-", word: "softer" },
-  { input: "m", key: "mute", cap: "m", word: "mute" },
-  { input: "i", key: "info", cap: "i", word: "info" },
-  { input: "o", key: "options", cap: "o", word: "options" },
-  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up" },
+  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21] },
+  { input: "left", key: "left", cap: "←", word: "", place: [3, 15] },
+  { input: "enter", key: "select", cap: "Enter", word: "", place: [3, 19] },
+  { input: "right", key: "right", cap: "→", word: "", place: [3, 27] },
+  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21] },
+  { input: "backspace", key: "back", cap: "Bksp", word: "back", place: [3, 2] },
+  { input: "h", key: "home", cap: "h", word: "home", place: [0, 36] },
+  { input: " ", key: "play-pause", cap: "Space", word: "play/pause", place: [7, 14] },
+  { input: "r", key: "rewind", cap: "r", word: "rewind", place: [7, 2] },
+  { input: "f", key: "fast-forward", cap: "f", word: "forward", place: [7, 34] },
+  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34] },
+  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34] },
+  { input: "m", key: "mute", cap: "m", word: "mute", place: [4, 34] },
+  { input: "i", key: "info", cap: "i", word: "info", place: [6, 2] },
+  { input: "o", key: "options", cap: "o", word: "options", place: [6, 34] },
+  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15] },
   { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down" },
-  { input: "p", key: "power", cap: "p", word: "power" },
+  { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
 ];
 
 /** Other inputs that mean the same. */
