@@ -87,7 +87,7 @@ export async function pressKey(device: Device, wanted: string, signal: AbortSign
     ...atOff(press),
     work: async (current, within) => {
       checkTyped(device, press);
-      await perform(current, press, within);
+      await perform(device, current, press, within);
     },
   });
   const power = powerAfter(press);
@@ -121,7 +121,7 @@ export async function pressKeys(
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
     work: (current, deadline) => {
       const checked = (press: Press) => checkTyped(device, press);
-      return runSequence(current, presses, delayMs, { progress, checked }, deadline);
+      return runSequence(device, current, presses, delayMs, { progress, checked }, deadline);
     },
   };
   const ran = await device.command(task, {

@@ -19,6 +19,7 @@ import {
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
+import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
@@ -27,6 +28,7 @@ import { FreshPairing } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
+import { type Waking, wake } from "./wake.ts";
 
 export interface DeviceDependencies {
   readonly registry: Registry;
@@ -46,6 +48,8 @@ export interface DeviceDependencies {
    * `read` looks less often than a command does.
    */
   seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Turns a device on, in a test that has none. */
+  readonly wake?: typeof wake;
   /** Told when nothing is under way any more at a device that is no longer known. */
   gone(device: Device): void;
 }
@@ -99,6 +103,8 @@ export class Device {
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
   #pairing: AbortController | undefined;
+  /** When it last said by itself that it is on. */
+  #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
   constructor(deps: DeviceDependencies, record: Entry) {
@@ -323,17 +329,38 @@ export class Device {
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const wasOff = this.#isOff;
-    const { powerOn } = this.connection;
-    if (!powerOn || !this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
+    if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       doing: "waking it",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
-      work: (_connection, within) => powerOn(within, { silent: true, withinMs: timeoutMs }),
+      work: (connection, within) => this.turnOn(connection, within, { silent: !failedBy(error, "asleep"), timeoutMs }),
     };
     await this.#attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
     this.notePower("on");
+  }
+
+  /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
+  async turnOn(
+    connection: Connection,
+    signal: AbortSignal,
+    waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
+  ): Promise<void> {
+    const { surroundings } = this.#deps;
+    const { host, macs, ports, name } = this.record;
+    const parts = {
+      power: method(connection.power, "power_on"),
+      macs,
+      hint: this.#platform?.sleepHint,
+      saidOnAt: () => this.#saidOnAt,
+      call: () => {
+        const destinations = destinationsFor(host, surroundings.broadcasts());
+        surroundings.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
+      },
+    };
+    await (this.#deps.wake ?? wake)(parts, waking, signal);
   }
 
   /**
@@ -524,6 +551,7 @@ export class Device {
           .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
       },
       heard: (power) => {
+        if (power === "on") this.#saidOnAt = performance.now();
         if (registry.get(id)) registry.noteContact(id, power !== "off", power ?? undefined);
       },
       fellSilent: () => {

@@ -1,5 +1,16 @@
 /** What a platform is given by the daemon, with the answers of a test. */
-import type { Credentials, DeviceSurroundings, Facts, MdnsService, Power } from "../../src/platforms/platform.ts";
+
+import { wake } from "../../src/devices/wake.ts";
+import type {
+  Connection,
+  Credentials,
+  DeviceSurroundings,
+  Facts,
+  MdnsService,
+  Power,
+  Target,
+} from "../../src/platforms/platform.ts";
+import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface SurroundingsOptions {
   readonly timeout?: number;
@@ -36,5 +47,15 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
   };
 }
 
-/** A call of a set that is off, as the daemon's `power-on` makes it. */
-export const calling = { silent: false, withinMs: 30_000 } as const;
+/** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
+export async function turnOn(
+  { power }: Connection,
+  { host, macs, ports }: Target,
+  signal: AbortSignal,
+  silent = false,
+): Promise<void> {
+  if (!power) throw new Error("it has no power of its own");
+  const call = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
+  const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
+  await wake(parts, { silent, timeoutMs: 30_000 }, signal);
+}
