@@ -5,9 +5,9 @@ import { type Connection, type Key, keys, type Power } from "../platforms/platfo
 import { Pulse, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Device, Task } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
+import type { Reach, Task } from "./reach.ts";
 
 const literal = "literal:";
 const maxCharacters = 1_024;
@@ -83,7 +83,7 @@ export function powerAfter(press: Press): Power | null | undefined {
 
 /** Sends one press. What no key of the device's own does about its power is done here. */
 export async function perform(
-  device: Pick<Device, "turnOn">,
+  reach: Pick<Reach, "turnOn">,
   connection: Connection,
   press: Press,
   signal: AbortSignal,
@@ -91,10 +91,10 @@ export async function perform(
   if ("text" in press) return method(connection.text, "text").type(press.text, signal);
   const { key } = press;
   const { keys: ofDevice, power } = connection;
-  if (power && key === "power-on") return device.turnOn(connection, signal);
+  if (power && key === "power-on") return reach.turnOn(connection, signal);
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
-    return (await unlessSlept(power.isOn(signal))) === false ? device.turnOn(connection, signal) : power.off(signal);
+    return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
   return method(ofDevice, "keys").press(key, signal);
 }
 
@@ -103,7 +103,7 @@ export async function perform(
  * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
-  device: Pick<Device, "turnOn">,
+  reach: Pick<Reach, "turnOn">,
   connection: Connection,
   presses: readonly Press[],
   delayMs: number,
@@ -123,7 +123,7 @@ export async function runSequence(
       signal.throwIfAborted();
       if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       checked(press);
-      await perform(device, connection, press, signal);
+      await perform(reach, connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
     }
