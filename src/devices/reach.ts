@@ -9,8 +9,10 @@ import {
   type Capability,
   type Connection,
   capabilities,
+  type DeviceEvent,
   type DeviceSurroundings,
   type Platform,
+  type PlatformState,
   type Power,
   type Surroundings,
 } from "../platforms/platform.ts";
@@ -50,6 +52,9 @@ export interface Contact {
   readonly power: Power | null;
 }
 
+/** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
+export type Observe = (patch: Partial<PlatformState>, cause: "push" | "poll" | "command") => void;
+
 /** One command or read of a device. */
 export interface Task<T> {
   /** What is attempted, for the error: "pressing home". */
@@ -87,6 +92,7 @@ const answeredBy: ReadonlySet<string> = new Set([
 export class Reach {
   readonly id: string;
   readonly #deps: ReachDependencies;
+  readonly #observe: Observe;
   readonly #running = new Set<AbortController>();
   /** As it was last known. */
   #last: Entry;
@@ -97,8 +103,9 @@ export class Reach {
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
-  constructor(deps: ReachDependencies, record: Entry) {
+  constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
     this.#deps = deps;
+    this.#observe = observe;
     this.#last = record;
     this.id = record.id;
   }
@@ -135,13 +142,13 @@ export class Reach {
     return saysOff(power) ? (power ?? "unknown") : "unknown";
   }
 
-  /** Notes that it answered; `said` is its word on its power, or what a command that it took makes of it, if it is known anew. */
+  /** Notes that it answered; `said` is what is known anew of its power, `null` where it may be either by now. */
   answered(said?: Power | null): void {
     const power = said === undefined ? this.contact.power : said;
     this.#contact = { status: "online", last_seen: new Date().toISOString(), power };
   }
 
-  /** Notes that it did not answer, or that it said that it goes off. */
+  /** Notes that it does not answer, or is about to; `off`, where it said so. */
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
     this.#contact = { status: "offline", last_seen, power: said ?? power };
@@ -180,7 +187,7 @@ export class Reach {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(targetOf(record), this.surroundings());
+    const connection = this.platform.connect(targetOf(record), this.surroundings(), (event) => this.emit(event));
     this.#opened = { record, key, connection };
     return connection;
   }
@@ -242,7 +249,7 @@ export class Reach {
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
-    this.answered("on");
+    this.#observe({ power: "on" }, "command");
   }
 
   /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
@@ -334,25 +341,25 @@ export class Reach {
 
   /** What the daemon gives to a connection of it. */
   surroundings(): DeviceSurroundings {
-    const { registry, trust, surroundings, log } = this.#deps;
-    const { id } = this;
-    const isKnown = () => registry.get(id) !== undefined;
-    return {
-      ...surroundings,
-      credentials: trust.keeper(this.record),
-      learned: (facts) => {
-        registry
-          .learn(id, facts)
-          .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
-      },
-      heard: (power) => {
-        if (power === "on") this.#saidOnAt = performance.now();
-        if (isKnown()) power === "off" ? this.silent(power) : this.answered(power ?? undefined);
-      },
-      fellSilent: () => {
-        if (isKnown()) this.silent();
-      },
-    };
+    const { trust, surroundings } = this.#deps;
+    return { ...surroundings, credentials: trust.keeper(this.record) };
+  }
+
+  /** Takes what a connection of it tells. */
+  emit(event: DeviceEvent): void {
+    const { registry, log } = this.#deps;
+    if (event.type === "facts") {
+      registry
+        .learn(this.id, event.facts)
+        .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
+    } else if (event.type === "state") {
+      if (event.patch.power === "on") this.#saidOnAt = performance.now();
+      this.#observe(event.patch, "push");
+    } else if (event.why === "going_off") {
+      this.#observe({ power: "off" }, "push");
+    } else {
+      this.silent();
+    }
   }
 }
 

@@ -5,9 +5,10 @@ import type {
   Connection,
   Credentials,
   DeviceSurroundings,
+  Emit,
   Facts,
   MdnsService,
-  Power,
+  PlatformState,
   Target,
 } from "../../src/platforms/platform.ts";
 import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
@@ -18,9 +19,6 @@ export interface SurroundingsOptions {
   /** What is kept for the device at first. */
   readonly credentials?: Credentials;
   announced?(type: string, host: string): MdnsService | null;
-  learned?(facts: Partial<Facts>): void;
-  heard?(power: Power | null): void;
-  fellSilent?(): void;
 }
 
 export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroundings {
@@ -41,9 +39,6 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
         kept = null;
       },
     },
-    learned: (facts) => options.learned?.(facts),
-    heard: (power) => options.heard?.(power),
-    fellSilent: () => options.fellSilent?.(),
   };
 }
 
@@ -59,3 +54,30 @@ export async function turnOn(
   const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
   await wake(parts, { silent, timeoutMs: 30_000 }, signal);
 }
+
+export interface Told {
+  /** What connections learned on the way, and what they said of the state, each in order. */
+  readonly learned: Partial<Facts>[];
+  readonly states: Partial<PlatformState>[];
+  /** Why each connection that ended did. */
+  readonly ended: ("hung_up" | "going_off")[];
+  readonly emit: Emit;
+}
+
+/** Takes down what connections tell. */
+export function listener(): Told {
+  const told: Told = {
+    learned: [],
+    states: [],
+    ended: [],
+    emit(event) {
+      if (event.type === "facts") told.learned.push(event.facts);
+      else if (event.type === "state") told.states.push(event.patch);
+      else told.ended.push(event.why);
+    },
+  };
+  return told;
+}
+
+/** Takes nothing down. */
+export const nobody: Emit = () => {};

@@ -5,6 +5,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   PairingAnswer,
   Platform,
@@ -41,8 +42,8 @@ function describeKodi({ macs, access }: Target): Description {
   return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
 }
 
-function connectKodi(target: Target, surroundings: DeviceSurroundings): Connection {
-  const device = new KodiDevice(target, surroundings);
+function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const device = new KodiDevice(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   return {
@@ -60,7 +61,7 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
     power: powerOf(device),
-    pair: (given, signal) => pair(device, surroundings, given, signal),
+    pair: (given, signal) => pair(device, surroundings, emit, given, signal),
     close: () => device.close(),
   };
 }
@@ -86,6 +87,7 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
 async function pair(
   device: KodiDevice,
   surroundings: DeviceSurroundings,
+  emit: Emit,
   { user = "kodi", password, pin }: PairingAnswer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -107,7 +109,7 @@ async function pair(
       },
     );
     if (isOpen) {
-      surroundings.learned({ access: "full" });
+      emit({ type: "facts", facts: { access: "full" } });
       throw nothingToPair();
     }
     await locked.read("JSONRPC.Ping", {}, signal);
@@ -119,7 +121,7 @@ async function pair(
     locked.close();
   }
   if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
-  surroundings.learned({ access: "full" });
+  emit({ type: "facts", facts: { access: "full" } });
 }
 
 function nothingToPair(): ZapdError {

@@ -2,7 +2,16 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, Description, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  DeviceSurroundings,
+  Emit,
+  Key,
+  Platform,
+  Target,
+} from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
@@ -37,8 +46,8 @@ function describeWebos({ macs, access }: Target): Description {
   return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
 }
 
-function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
-  const reconnecting = sessionWith(target, surroundings);
+function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const reconnecting = sessionWith(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
   const names = keysOf(inputs, canWake);
@@ -62,7 +71,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
           throw lacking(key, error);
         }),
     },
-    power: powerOf(reconnecting, target, surroundings),
+    power: powerOf(reconnecting, target, emit),
     text: {
       msPerCharacter: 50,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
@@ -83,7 +92,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       reconnecting.drop();
       const facts = await knownFacts(session, hello, target, signal);
       const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      surroundings.learned({ ...facts, traits });
+      emit({ type: "facts", facts: { ...facts, traits } });
       session.close();
     },
     close: () => reconnecting.close(),

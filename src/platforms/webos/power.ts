@@ -4,7 +4,7 @@ import { unlessSlept } from "../../system/clock.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { DeviceSurroundings, PowerControl, Target } from "../platform.ts";
+import type { Emit, PowerControl, Target } from "../platform.ts";
 import { type RegisteredSession, readyForCommand } from "./connection.ts";
 import { lacking, SetFailure } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";
@@ -19,7 +19,7 @@ const entersWithin = 15_000;
 export function powerOf(
   reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
-  surroundings: DeviceSurroundings,
+  emit: Emit,
 ): PowerControl {
   let asking: Promise<boolean> | undefined;
   let pressedAt = Number.NEGATIVE_INFINITY;
@@ -47,7 +47,7 @@ export function powerOf(
       await registered.state.refresh(signal, ["power", "app"]);
       // Told to turn off, a set in standby turns on (2.5).
       if (isOff(registered)) return;
-      await turnOff(reconnecting, registered, surroundings, signal).catch((error: unknown) => {
+      await turnOff(reconnecting, registered, emit, signal).catch((error: unknown) => {
         throw lacking("power-off", error);
       });
     },
@@ -74,7 +74,7 @@ function isOff({ state }: RegisteredSession): boolean {
 async function turnOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
   registered: RegisteredSession,
-  surroundings: DeviceSurroundings,
+  emit: Emit,
   signal: AbortSignal,
 ): Promise<void> {
   const { session, state } = registered;
@@ -97,7 +97,7 @@ async function turnOff(
     }
   }
   if (registered.alive && state.power === "standby") return;
-  surroundings.heard("off");
+  emit({ type: "disconnected", why: "going_off" });
   // A socket that stays open and silent must not take the next command.
   reconnecting.drop();
 }
