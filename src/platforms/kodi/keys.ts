@@ -83,7 +83,8 @@ const ways = [
   ["canhibernate", "System.Hibernate"],
 ] as const;
 
-const turnOff: Press = async (device, signal) => {
+/** Turns the machine off that it runs on, by whichever way that allows. */
+export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const can = await device.read("System.GetProperties", { properties: ways.map(([name]) => name) }, signal);
   const way = ways.find(([name]) => can[name] === true);
   if (!way)
@@ -95,7 +96,7 @@ const turnOff: Press = async (device, signal) => {
     if (!failedBy(error, "closed") || error.phase === "connect") throw error;
   });
   device.leave(true);
-};
+}
 
 export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   home: goHome,
@@ -116,8 +117,6 @@ export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   "volume-up": send("Application.SetVolume", { volume: "increment" }),
   "volume-down": send("Application.SetVolume", { volume: "decrement" }),
   mute: send("Application.SetMute", { mute: "toggle" }),
-  power: turnOff,
-  "power-off": turnOff,
   "channel-up": changeChannel("channelup"),
   "channel-down": changeChannel("channeldown"),
   "input-tuner": openTuner,

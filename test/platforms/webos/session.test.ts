@@ -121,7 +121,7 @@ describe("pairing", () => {
     await one.connection.pair?.({}, never);
     one.renew();
     expect(webos.describe(one.target).withheld.size).toBe(0);
-    expect(one.connection.powerOn).toBeDefined();
+    expect(one.connection.power).toBeDefined();
   });
 });
 
