@@ -5,7 +5,7 @@ import { nearest } from "../system/nearest.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { table } from "./print.ts";
+import { listOf } from "./print.ts";
 import { readUnseen } from "./progress.ts";
 
 type Value = string | number | boolean | readonly string[];
@@ -36,8 +36,8 @@ async function get(context: Context, words: readonly string[]): Promise<void> {
   if (context.json) return context.print(text);
   const value = key === undefined ? undefined : settings.get(key);
   if (value !== undefined) return context.print(printable(typeof value === "object" ? value.join(",") : String(value)));
-  const rows = [...settings].map(([name, one]) => [name, `= ${JSON.stringify(one)}`]);
-  context.print(table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY).replaceAll("  =", " ="));
+  const rows = [...settings].map(([name, one]): [string, string] => [name, `= ${JSON.stringify(one)}`]);
+  context.print(listOf(rows).replaceAll("  =", " ="));
 }
 
 async function set(context: Context, words: readonly string[]): Promise<void> {

@@ -54,7 +54,9 @@ export interface Context {
   print(text: string): void;
   /** Talk, on stderr. */
   say(text: string): void;
-  /** The response where `--json` asks for it, or else a sentence for people, if there is something to say. */
+  /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
+  show<Data>(response: { readonly data: Data; readonly text: string }, textOf: (data: Data) => string): void;
+  /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
   tell(response: { readonly text: string }, sentence?: string | false): void;
 }
 
@@ -101,6 +103,7 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     },
     print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
     say: (line) => void stderr().write(`${line}\n`),
+    show: ({ data, text }, textOf) => context.print(json ? text : textOf(data)),
     tell(response, sentence) {
       if (json) context.print(response.text);
       else if (sentence) context.say(printable(sentence));
@@ -195,20 +198,6 @@ export function milliseconds(option: string, given: string): number {
 /** `500 ms`, `30 s`. */
 export function durationText(ms: number): string {
   return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
-}
-
-/** The few colours there are, for what one looks for first. */
-interface Paint {
-  good(text: string): string;
-  warn(text: string): string;
-  bad(text: string): string;
-  faint(text: string): string;
-}
-
-/** Paints where the output takes colour, and leaves the text as it is elsewhere. */
-export function paintFor(colour: boolean): Paint {
-  const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
-  return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
 }
 
 /** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */

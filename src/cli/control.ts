@@ -1,6 +1,6 @@
 /** What is on a device, and its apps, on the command line. */
 import type { Result } from "../api/client.ts";
-import type { App, State } from "../api/operations.ts";
+import type { App, State } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -8,8 +8,7 @@ import { UsageError } from "./failure.ts";
 import { clock, table } from "./print.ts";
 
 export async function state(context: Context): Promise<void> {
-  const { data, text } = await call(context, "getState", { id: context.words[0] ?? context.device });
-  context.print(context.json ? text : stateLine(data));
+  context.show(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
 }
 
 /** What a power is called behind the name of a set. */
@@ -48,9 +47,13 @@ function volumePart(volume: State["volume"]): string {
 }
 
 export async function apps(context: Context): Promise<void> {
-  const { data, text } = await call(context, "listApps", { id: context.device });
-  const shown = data.apps.filter((app) => app.installed || context.flag("all"));
-  context.print(context.json ? text : appTable(shown, context));
+  const all = context.flag("all");
+  context.show(await call(context, "listApps", { id: context.device }), ({ apps }) =>
+    appTable(
+      apps.filter((app) => app.installed || all),
+      context.width,
+    ),
+  );
 }
 
 export async function launch(context: Context): Promise<void> {
@@ -88,7 +91,7 @@ function pairOf(word: string): [string, string] {
   return [word.slice(0, at), word.slice(at + 1)];
 }
 
-function appTable(all: readonly App[], context: Context): string {
+function appTable(all: readonly App[], width: number): string {
   const columns = [
     { title: "APP", yields: 0 },
     { title: "ID", yields: 2 },
@@ -96,5 +99,5 @@ function appTable(all: readonly App[], context: Context): string {
     { title: "VERSION", yields: 1 },
   ];
   const rows = all.map((app) => [app.installed ? app.name : `${app.name} (gone)`, app.id, app.type, app.version ?? ""]);
-  return table(columns, rows, context.width);
+  return table(columns, rows, width);
 }

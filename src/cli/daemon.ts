@@ -1,33 +1,30 @@
 /** Commands about the daemon itself. */
-
+import type { Result } from "../api/client.ts";
 import { printable } from "../system/log.ts";
 import { version } from "../system/version.ts";
 import { call, readDocument } from "./client.ts";
 import type { Context } from "./context.ts";
-import { addressText, table } from "./print.ts";
+import { addressText, listOf } from "./print.ts";
 
 export async function printVersion(context: Context): Promise<void> {
   context.print(context.json ? JSON.stringify({ version }) : `zapd ${version}`);
 }
 
 export async function status(context: Context): Promise<void> {
-  const { data, text } = await call(context, "status", {});
-  if (context.json) return context.print(text);
-  const rows = [
-    ["zapd", `${data.version}, pid ${data.pid}, running for ${duration(data.uptime_s)}`],
-    [
-      "API",
-      data.http_enabled ? `http://${addressText(data.http_host, data.http_port)}/v1` : "off (daemon.http_enabled)",
-    ],
-    ["socket", data.socket],
-    [
-      "devices",
-      `${data.device_count}, ${data.default_device === null ? "no default" : `default ${data.default_device}`}`,
-    ],
-  ];
-  context.print(table([{ title: "" }, { title: "" }], rows, Number.POSITIVE_INFINITY));
+  context.show(await call(context, "status", {}), statusText);
+  if (context.json) return;
   const health = await call(context, "health", {});
   for (const warning of health.data.warnings) context.say(`warning: ${printable(warning)}`);
+}
+
+function statusText(status: Result<"status">): string {
+  const { version, pid, uptime_s, http_enabled, http_host, http_port, socket, device_count, default_device } = status;
+  return listOf([
+    ["zapd", `${version}, pid ${pid}, running for ${duration(uptime_s)}`],
+    ["API", http_enabled ? `http://${addressText(http_host, http_port)}/v1` : "off (daemon.http_enabled)"],
+    ["socket", socket],
+    ["devices", `${device_count}, ${default_device === null ? "no default" : `default ${default_device}`}`],
+  ]);
 }
 
 export async function openapi(context: Context): Promise<void> {

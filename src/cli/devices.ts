@@ -1,33 +1,30 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
 import { networkInterfaces } from "node:os";
-import type { Device } from "../api/operations.ts";
+import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
-import { ask, call } from "./client.ts";
-import { type Context, paintFor, stderr } from "./context.ts";
+import { call } from "./client.ts";
+import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listed, shellWord, table } from "./print.ts";
+import { addressText, type Cell, fullTime, listOf, paintFor, table } from "./print.ts";
 import { readUnseen } from "./progress.ts";
 
 export async function devices(context: Context): Promise<void> {
-  const { data, text } = await call(context, "listDevices", {});
-  if (context.json) return context.print(text);
-  if (data.length === 0)
-    return context.say("no device is known yet. Look for some with zapd discover, or add one: zapd add 192.168.1.40");
-  context.print(deviceTable(data, context));
+  const called = await call(context, "listDevices", {});
+  if (context.json || called.data.length > 0) return context.show(called, (all) => deviceTable(all, context));
+  context.say("no device is known yet. Look for some with zapd discover, or add one: zapd add 192.168.1.40");
 }
 
 export async function discover(context: Context): Promise<void> {
   if (stderr().isTTY && !context.json) context.say("looking …");
-  const { data, text } = await call(context, "discoverDevices", {}, { quiet: true });
-  if (context.json) return context.print(text);
-  if (data.devices.length > 0) return context.print(deviceTable(data.devices, context));
+  const called = await call(context, "discoverDevices", {}, { quiet: true });
+  if (context.json || called.data.devices.length > 0)
+    return context.show(called, (found) => deviceTable(found.devices, context));
   const { data: config } = await call(context, "readConfig", {});
   context.say(nothingFound(config.discovery.interfaces).join("\n"));
 }
 
 export async function device(context: Context): Promise<void> {
-  const { data, text } = await call(context, "getDevice", { id: context.words[0] ?? context.device });
-  context.print(context.json ? text : deviceFacts(data));
+  context.show(await call(context, "getDevice", { id: context.words[0] ?? context.device }), deviceFacts);
 }
 
 export async function add(context: Context): Promise<void> {
@@ -63,9 +60,9 @@ function deviceMeant(id: string | undefined): string {
 
 export async function defaultDevice(context: Context): Promise<void> {
   const [id = "default"] = context.words;
-  const { data, text } = await call(context, "getDevice", { id });
-  if (context.words.length === 0) return context.print(context.json ? text : printable(data.name));
-  context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": data.name } }));
+  const called = await call(context, "getDevice", { id });
+  if (context.words.length === 0) return context.show(called, ({ name }) => printable(name));
+  context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
 }
 
 /** Asks a device to let zapd in, and waits while its user answers there. */
@@ -128,8 +125,7 @@ export function modelOf({ manufacturer, model }: Device): string {
 }
 
 function deviceFacts(one: Device): string {
-  const ports = Object.entries(one.ports).map((pair) => pair.join(" "));
-  const rows: readonly (readonly [string, string | null])[] = [
+  const rows: readonly (readonly [name: string, value: string | null])[] = [
     ["name", one.name],
     ["default", one.is_default ? "yes" : null],
     ["id", one.id],
@@ -140,7 +136,12 @@ function deviceFacts(one: Device): string {
     ["mac", one.mac],
     ["software", one.software_version],
     ["address", addressText(one.host, one.port)],
-    ["ports", ports.join(", ")],
+    [
+      "ports",
+      Object.entries(one.ports)
+        .map((pair) => pair.join(" "))
+        .join(", "),
+    ],
     ["status", one.status],
     ["power", one.power],
     ["access", one.access],
@@ -148,11 +149,10 @@ function deviceFacts(one: Device): string {
     ["added", fullTime(new Date(one.added_at))],
     ["last seen", one.last_seen && fullTime(new Date(one.last_seen))],
   ];
-  const shown = rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
-  return table([{ title: "" }, { title: "", yields: 1 }], shown, Number.POSITIVE_INFINITY);
+  return listOf(rows.flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }
 
-/** The lines of that screen: where was asked (`discovery.interfaces`, or all), what is usually in the way, what always works. */
+/** The lines for a search that found nothing: where was asked (`discovery.interfaces`, or all), what is usually in the way, what always works. */
 export function nothingFound(wanted: readonly string[]): string[] {
   const asked = wanted.length > 0 ? wanted : interfaces();
   return [
@@ -168,32 +168,4 @@ function interfaces(): string[] {
       .filter(({ family, internal }) => family === "IPv4" && !internal)
       .map(({ address }) => `${name} (${address})`),
   );
-}
-
-/** A house has no more; a lab has its own list. */
-const mostNames = 12;
-
-/** The same failure with what can be typed instead; as it was, where no device is known. `given` are the words of the command. */
-export async function withNames(
-  failure: CommandError,
-  context: Context,
-  given: readonly string[],
-): Promise<CommandError> {
-  const asked = await ask(context, "listDevices", {}, 2_000);
-  if (!asked.ok || asked.data.length === 0) return failure;
-  const names = asked.data.map(({ name }) => name);
-  const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
-  const example = shellWord((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
-  const once = given.includes("default") ? "" : `This once: ${withDevice(given, example)}. `;
-  const { message, code, response } = failure;
-  const hint = `Known: ${listed(shown)}. ${once}From now on: zapd default ${example}`;
-  return CommandError.of({ code, message, hint }, response);
-}
-
-/** The command as it was typed, for one device. */
-function withDevice(given: readonly string[], name: string): string {
-  const end = given.indexOf("--");
-  const words = given.map(shellWord);
-  const at = end === -1 ? words.length : end;
-  return ["zapd", ...words.slice(0, at), "-d", name, ...words.slice(at)].join(" ");
 }

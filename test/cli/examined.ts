@@ -1,5 +1,5 @@
 /** An examination of a machine that a test has made up. */
-import type { Device } from "../../src/api/operations.ts";
+import type { Device } from "../../src/api/schemas.ts";
 import type { Outcome } from "../../src/cli/client.ts";
 import type { Examination, Met, Probe } from "../../src/cli/doctor/examination.ts";
 import { configOf } from "../../src/config/schema.ts";

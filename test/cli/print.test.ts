@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { paintFor, takesColour } from "../../src/cli/context.ts";
-import { clock, columnsOf, cut, shellWord, size, table, wrap } from "../../src/cli/print.ts";
+import { takesColour } from "../../src/cli/context.ts";
+import { clock, columnsOf, cut, paintFor, shellWord, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
 import { printable } from "../../src/system/log.ts";
 

@@ -1,7 +1,7 @@
 /** `zapd doctor`: looks for what may be in the way, and says what to do about it. */
 
 import { exits } from "../../api/errors.ts";
-import type { Device, State } from "../../api/operations.ts";
+import type { Device, State } from "../../api/schemas.ts";
 import type { Outcome } from "../client.ts";
 import type { Context } from "../context.ts";
 import { powerWords } from "../control.ts";

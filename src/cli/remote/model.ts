@@ -1,5 +1,5 @@
 /** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
-import type { App, Device, State } from "../../api/operations.ts";
+import type { App, Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/log.ts";
 import type { Failure } from "../failure.ts";
 import type { Input } from "./terminal.ts";

@@ -1,5 +1,5 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
-import type { Device } from "../../api/operations.ts";
+import type { Device } from "../../api/schemas.ts";
 import { printable } from "../../system/log.ts";
 import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";

@@ -1,6 +1,6 @@
 /** `zapd remote`: a remote that fills the terminal. */
 import { exits } from "../../api/errors.ts";
-import type { Device, KeyOrText } from "../../api/operations.ts";
+import type { Device, KeyOrText } from "../../api/schemas.ts";
 import { ask, call, notRunning } from "../client.ts";
 import type { Context } from "../context.ts";
 import { CommandError, type Failure } from "../failure.ts";
