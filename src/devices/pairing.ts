@@ -9,7 +9,7 @@ import type { CodeForm, CredentialKeeper, Paired, Pairing, Platform } from "../p
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Credentials } from "./credentials.ts";
-import { type Entry, targetOf, withFacts } from "./entry.ts";
+import { targetOf, withFacts } from "./entry.ts";
 import { aborted, method, named, shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Reach } from "./reach.ts";
@@ -152,14 +152,12 @@ export class DevicePairing {
 
   /** Has the device begin to ask. */
   async #open(current: Underway): Promise<Opened> {
-    const { registry, trust } = this.#deps;
     const { at, anew, over } = current;
-    const { record } = this.#reach;
-    const { platform } = this.#reach;
+    const { record, platform } = this.#reach;
     const there = at ? { ...withFacts(record, at.facts, []), ...at.address } : record;
     const surroundings = {
       ...this.#reach.surroundings(),
-      credentials: anew ? nothingKept : trust.keeper(record),
+      credentials: anew ? nothingKept : this.#deps.trust.keeper(record),
     };
     const work = async (within: AbortSignal) => {
       // One that lets everybody in has nothing to pair with: that it was met there is all there is.
@@ -184,7 +182,6 @@ export class DevicePairing {
       end?.catch(() => {});
       return { pairing, expiresAt, accepted: end };
     } catch (error) {
-      if (!anew && failedBy(error, "open")) await registry.learn(record.id, { access: "full" });
       this.#end(current, error);
       throw error;
     }
@@ -228,7 +225,7 @@ export class DevicePairing {
   }
 
   /** A part of the pairing, which ends with it and for its reason. */
-  #attempt<T>(
+  async #attempt<T>(
     { over, anew }: Underway,
     timeoutMs: number,
     given: readonly string[],
@@ -244,7 +241,13 @@ export class DevicePairing {
           throw over.signal.aborted ? over.signal.reason : error;
         }),
     };
-    return this.#reach.attempt(task, over.signal);
+    try {
+      return await this.#reach.attempt(task, over.signal);
+    } catch (error) {
+      const { id } = this.#reach.record;
+      if (!anew && failedBy(error, "open")) await this.#deps.registry.learn(id, { access: "full" });
+      throw error;
+    }
   }
 
   /**

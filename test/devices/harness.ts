@@ -72,6 +72,7 @@ export function defaultConfig(): Config {
 export async function openHouse(
   connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
+  pair?: NonNullable<Platform["pair"]>,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const damaged = (problem: string) => {
@@ -85,7 +86,11 @@ export async function openHouse(
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
-    describe: (target) => descriptionOf(connect(set, target), withheld),
+    describe: (target) => {
+      const { has, ...described } = descriptionOf(connect(set, target), withheld);
+      return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
+    },
+    ...(pair && { pair }),
     connect: (target, surroundings) => {
       connected.push({ target, surroundings });
       return connect(set, target);

@@ -33,6 +33,7 @@ export interface FakeOptions {
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
   connect?(target: Target, surroundings: DeviceSurroundings): Connection;
   describe?(target: Target): Description;
+  pair?: Platform["pair"];
 }
 
 /** What a connection has, by its methods. */
@@ -54,6 +55,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
     },
     describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings) => options.connect?.(target, surroundings) ?? { close: () => {} },
+    ...(options.pair && { pair: options.pair }),
   };
 }
 
