@@ -6,6 +6,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   Platform,
   Target,
@@ -44,8 +45,8 @@ function describeKodi({ macs, access }: Target): Description {
 const sleepHint =
   "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
 
-function connectKodi(target: Target, surroundings: DeviceSurroundings): Connection {
-  const device = new KodiDevice(target, surroundings);
+function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const device = new KodiDevice(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const names = new Set<Key>([...(Object.keys(kodiKeys) as Key[]), ...(canWake ? ["power-on" as const] : [])]);
   const connection: Connection = {

@@ -1,6 +1,6 @@
 /** Being let in by a Kodi that asks for a name and a password (players.md 7.1), which its user has set on it. */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
-import type { Facts, Pairing, PairingSurroundings, Target } from "../platform.ts";
+import type { DeviceSurroundings, Facts, Pairing, Target } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import { AsksLogin, HttpRpc, type Login, passwordHint } from "./rpc.ts";
 
@@ -11,19 +11,14 @@ const usualUser = "kodi";
 /** Begins with a call without a login: only one that asks for it, as Kodi does, is told it. */
 export async function pairKodi(
   target: Target,
-  surroundings: PairingSurroundings,
+  surroundings: DeviceSurroundings,
   _options: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing> {
   if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
   let learned: Partial<Facts> = {};
-  const device = new KodiDevice(target, {
-    ...surroundings,
-    learned: (facts) => {
-      learned = { ...learned, ...facts };
-    },
-    heard() {},
-    fellSilent() {},
+  const device = new KodiDevice(target, surroundings, (event) => {
+    if (event.type === "facts") learned = { ...learned, ...event.facts };
   });
   const open = new HttpRpc({ address: target, surroundings });
   try {
@@ -57,7 +52,7 @@ export async function pairKodi(
 async function tryLogin(
   device: KodiDevice,
   address: Target,
-  surroundings: PairingSurroundings,
+  surroundings: DeviceSurroundings,
   login: Login,
   signal: AbortSignal,
 ): Promise<void> {

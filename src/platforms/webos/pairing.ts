@@ -1,7 +1,7 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
 import { DeviceError, failedBy, pairingFailed, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { CredentialKeeper, Paired, Pairing, PairingSurroundings, Target } from "../platform.ts";
+import type { CredentialKeeper, DeviceSurroundings, Paired, Pairing, Target } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { knownFacts } from "./identity.ts";
@@ -71,7 +71,7 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
  */
 export async function pairWebos(
   target: Target,
-  surroundings: PairingSurroundings,
+  surroundings: DeviceSurroundings,
   { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing> {

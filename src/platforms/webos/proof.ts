@@ -4,7 +4,7 @@
  */
 import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { PairingSurroundings, Target } from "../platform.ts";
+import type { DeviceSurroundings, Target } from "../platform.ts";
 import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
 
@@ -15,7 +15,7 @@ const tryEvery = 300;
 const looksAfter = 600;
 
 /** The certificate of the pairing, where it was made over the secure port. */
-export function pinOf({ credentials }: PairingSurroundings): string | null {
+export function pinOf({ credentials }: DeviceSurroundings): string | null {
   return credentials.readAnyway()?.["certificate"] ?? null;
 }
 
@@ -43,7 +43,7 @@ function mayBeNameless({ identity, traits }: Target): boolean {
  */
 export async function openProven(
   target: Target,
-  surroundings: PairingSurroundings,
+  surroundings: DeviceSurroundings,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const pin = pinOf(surroundings);
@@ -98,7 +98,7 @@ export async function openProven(
 /** Enters a set that is to be paired: over the secure port where there was one, and else by whichever opens. */
 export async function openToPair(
   target: Target,
-  surroundings: PairingSurroundings,
+  surroundings: DeviceSurroundings,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const endpoints = endpointsOf(target, target.ports, target.traits["door"]);
