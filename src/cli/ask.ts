@@ -38,7 +38,7 @@ interface Typing {
 async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unseen, signal }: Typing): Promise<string> {
   let typed: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const draw = () => void stderr().write(`\r${prompt()}${unseen ? "" : typed.join("")}\x1b[K`);
+  const draw = () => void stderr().write(unseen ? prompt() : `\r${prompt()}${typed.join("")}\x1b[K`);
   const onData = (bytes: Buffer) => {
     for (const character of bytes.toString("utf8")) {
       if (character === keys.cancel) {

@@ -110,7 +110,7 @@ export class DevicePairing {
       if (current.entering || (before && !enter)) throw this.#busy(current);
       if (!enter) return hold(current, opened);
       current.held ||= request.begin === true;
-      await Promise.race([this.#enter(current, opened, enter, words), aborted(signal)]);
+      await Promise.race([this.#enter(current, opened, enter, request), aborted(signal)]);
       return null;
     } finally {
       if (--current.waiting === 0 && !current.held) this.#end(current, signal.aborted ? signal.reason : givenUp());
@@ -191,13 +191,14 @@ export class DevicePairing {
     current: Underway,
     { expiresAt }: Opened,
     enter: () => Promise<Paired>,
-    words: readonly string[],
+    request: PairingRequest,
   ): Promise<void> {
+    const secrets = [request.pin, request.password].filter((word) => word !== undefined);
     current.entering = true;
     try {
-      await this.#finish(current, Math.max(0, expiresAt - Date.now()) + answerTimeoutMs, words, () =>
+      await this.#finish(current, Math.max(0, expiresAt - Date.now()) + answerTimeoutMs, wordsIn(request), () =>
         enter().catch((error: unknown) => {
-          throw without(words, error);
+          throw without(secrets, error);
         }),
       );
     } finally {
@@ -389,13 +390,13 @@ function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readon
   throw pairingFailed("wrong", `shows a code of ${shape}, and this is none`, { hint: "Look at its screen again" });
 }
 
-/** Shorter words are parts of others. */
+/** A shorter one is a part of other words. */
 const maskedFrom = 4;
 
-/** A failure in which nothing stands of what was typed, whether it was right or not (SECURITY.md T31). */
-function without(words: readonly string[], error: unknown): unknown {
+/** A failure in which no code and no password stands that was typed, whether it was right or not (SECURITY.md T31). */
+function without(secrets: readonly string[], error: unknown): unknown {
   if (!(error instanceof ZapdError)) return error;
-  const typed = words.filter((word) => word.length >= maskedFrom);
+  const typed = secrets.filter((word) => word.length >= maskedFrom);
   const masked = (text: string) => typed.reduce((rest, word) => rest.replaceAll(word, "…"), text);
   const message = masked(error.message);
   const hint = error.hint && masked(error.hint);
