@@ -336,10 +336,11 @@ export type PairingReason = (typeof pairingReasons)[number];
 
 /**
  * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
- * device is there; what it says cannot be understood; it lets nobody in; it lets everybody in, and cannot be paired with.
+ * device is there; what it says cannot be understood; it lets nobody in; it says that it is in
+ * standby, and is to be woken; it lets everybody in, and cannot be paired with.
  */
 export type DeviceReason =
-  | ("refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied" | "open")
+  | ("refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied" | "asleep" | "open")
   | PairingReason;
 
 /** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
@@ -380,6 +381,11 @@ export function wrongDevice(host: string): DeviceError {
 /** A pairing came to nothing; the message is a predicate, as an adapter's. */
 export function pairingFailed(reason: PairingReason, message: string, options: ErrorOptions = {}): DeviceError {
   return new DeviceError("pairing_failed", message, { ...options, phase: "answered", reason });
+}
+
+/** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
+export function inStandby(hint?: string): DeviceError {
+  return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
 }
 
 /** An answer that is none, or not one to what was asked. */

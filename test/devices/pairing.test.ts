@@ -53,7 +53,7 @@ let next: () => Asked | Promise<Asked>;
 beforeEach(async () => {
   asked = [];
   next = () => new Asked();
-  house = await openHouse(undefined, [], async () => {
+  house = await openHouse(undefined, [], undefined, async () => {
     const one = await next();
     asked.push(one);
     return one.pairing();

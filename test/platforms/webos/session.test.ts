@@ -122,7 +122,7 @@ describe("pairing", () => {
     await one.pair();
     one.renew();
     expect(webos.describe(one.target).withheld.size).toBe(0);
-    expect(one.connection.powerOn).toBeDefined();
+    expect(one.connection.power).toBeDefined();
   });
 });
 
