@@ -38,12 +38,12 @@ export interface Clock {
 export const systemClock: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Looks until something holds: at once, then every `everyMs`; `false` when it does not hold within `timeoutMs`. A look that
- * is under way then is waited for.
+ * Looks until something holds: at once, then every `everyMs` (0.1 s); `false` when it does not hold within `timeoutMs`. A
+ * look that is under way then is waited for.
  */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  { everyMs, timeoutMs, signal, clock = systemClock }: UntilOptions,
+  { timeoutMs, everyMs = 100, signal, clock = systemClock }: UntilOptions,
 ): Promise<boolean> {
   const end = clock.now() + timeoutMs;
   for (;;) {
@@ -54,8 +54,8 @@ export async function until(
 }
 
 export interface UntilOptions {
-  readonly everyMs: number;
   readonly timeoutMs: number;
+  readonly everyMs?: number;
   readonly signal: AbortSignal;
   readonly clock?: Clock;
 }
