@@ -24,7 +24,8 @@ const key = (id: string, name: string) => succeed(daemon, "pressKey", { id, body
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
+    speed: 4,
+    config: { devices: { request_timeout_ms: 4_000 }, dev: { vendor_password: "secret-of-the-set" } },
   });
 });
 
@@ -63,7 +64,7 @@ test.concurrent("an installation and a reload turn it on first", async () => {
   expect(set.commands[0]).toBe("/keypress/PowerOn");
   set.facts.set("power-mode", "Ready");
   set.active = null;
-  await Bun.sleep(2_100);
+  await daemon.sleep(2_100);
   set.forget();
   await succeed(daemon, "reloadPackage", { id });
   expect(set.commands[0]).toBe("/keypress/PowerOn");

@@ -17,7 +17,8 @@ const cleanups: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+    speed: 4,
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_600 }, devices: { request_timeout_ms: 8_000 } },
   });
 });
 afterAll(async () => {

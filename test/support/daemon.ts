@@ -27,6 +27,8 @@ export interface DaemonSetup {
   readonly env?: Readonly<Record<string, string>>;
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
+  /** How many times as fast its clock runs, so that nobody waits for what waits by design; under Bun alone, elsewhere as ever. */
+  readonly speed?: number;
 }
 
 /** What the API answered. */
@@ -49,6 +51,8 @@ export interface TestDaemon {
   log(): string;
   /** One call; `body` is sent as JSON, and a path is below `/v1`. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  /** Waits for so many milliseconds of its clock. */
+  sleep(ms: number): Promise<void>;
   /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** Ends it and removes its folder. Fails when an error went uncaught in it (R18), or when it has ended of itself. */
@@ -68,10 +72,12 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const port = await freePort();
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const own = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
+  const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
+  const speed = runtime === "bun" ? (setup.speed ?? 1) : 1;
+  const own = programOf(runtime, speed !== 1);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
   const child = spawn(program, [...words, "serve", "--config", configFile], {
-    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ...setup.env },
+    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";
@@ -88,6 +94,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       const text = await response.text();
       return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
     },
+    sleep: (ms) => Bun.sleep(ms / speed),
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       return exited;
@@ -126,10 +133,11 @@ export function straysIn(log: string): string[] {
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
-function programOf(runtime: string): string[] {
+function programOf(runtime: string, isFast: boolean): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
-  if (runtime === "bun") return [process.execPath, main];
+  const preload = isFast ? ["--preload", join(import.meta.dir, "fast-clock.ts")] : [];
+  if (runtime === "bun") return [process.execPath, ...preload, main];
   return [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start"), main];
 }
 

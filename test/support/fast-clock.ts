@@ -1,0 +1,16 @@
+/**
+ * Preloaded into a daemon under test (`startTestDaemon({ speed })`): its clock runs `$ZAPD_TEST_SPEED` times as fast, so
+ * that nobody waits for what waits by design. Dates, and what the system itself times, stay as they are.
+ */
+const speed = Number(process.env["ZAPD_TEST_SPEED"] ?? 1);
+
+const { setTimeout: later, setInterval: often } = globalThis;
+const now = performance.now.bind(performance);
+const ends = AbortSignal.timeout.bind(AbortSignal);
+performance.now = () => now() * speed;
+AbortSignal.timeout = (ms) => ends(Math.ceil(ms / speed));
+Object.assign(globalThis, {
+  setTimeout: (work: () => void, ms = 0, ...rest: []) => later(work, ms / speed, ...rest),
+  setInterval: (work: () => void, ms = 0, ...rest: []) => often(work, ms / speed, ...rest),
+});
+export {};
