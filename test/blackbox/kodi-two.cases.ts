@@ -25,11 +25,10 @@ async function kodi(options: Partial<KodiSimulatorOptions>): Promise<KodiSimulat
 
 async function start(config: DaemonSetup["config"] = {}): Promise<TestDaemon> {
   const daemon = await startTestDaemon({
-    speed: 4,
     config: {
       ...config,
-      discovery: { interfaces: ["lo"], timeout_ms: 2_000, ...config["discovery"] },
-      devices: { request_timeout_ms: 8_000 },
+      discovery: { interfaces: ["lo"], timeout_ms: 500, ...config["discovery"] },
+      devices: { request_timeout_ms: 2_000 },
     },
   });
   cleanups.push(() => daemon.dispose());

@@ -17,7 +17,7 @@ async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: st
 }
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 4, config: { devices: { request_timeout_ms: 4_000 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
 });
 
 afterAll(async () => {

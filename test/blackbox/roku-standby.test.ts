@@ -24,8 +24,7 @@ const key = (id: string, name: string) => succeed(daemon, "pressKey", { id, body
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    speed: 4,
-    config: { devices: { request_timeout_ms: 4_000 }, dev: { vendor_password: "secret-of-the-set" } },
+    config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
   });
 });
 

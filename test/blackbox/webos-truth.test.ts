@@ -16,7 +16,7 @@ const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 let daemon: TestDaemon;
 const sets: FakeSet[] = [];
 beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 5, config: { devices: { request_timeout_ms: 3_000 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 750 } } });
 });
 afterAll(() => daemon.dispose());
 

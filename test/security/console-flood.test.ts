@@ -5,7 +5,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { add, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -84,7 +83,6 @@ test("T34 a console that floods costs 16 MiB at most, its answers 2 MiB, and wha
     await Bun.sleep(50);
   }
   const grown = field("VmHWM") - before;
-  measured("T34", "a console that floods", `${grown.toFixed(1)} MiB, health within ${slowest.toFixed(0)} ms`);
   expect(grown).toBeLessThan(16);
   expect(slowest).toBeLessThan(200);
   expect(first.bytes).toBeLessThan(answerAtMost);
@@ -117,7 +115,6 @@ slowTest(
       floods.pop()?.kill("SIGKILL");
     }
     const grown = field("VmHWM") - before;
-    measured("T34", "six odd floods one after the other", `${grown.toFixed(1)} MiB`);
     expect(grown).toBeLessThan(16);
   },
   60_000,

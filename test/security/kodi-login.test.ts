@@ -17,8 +17,7 @@ const cleanups: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
-    speed: 4,
-    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_600 }, devices: { request_timeout_ms: 8_000 } },
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 2_000 } },
   });
 });
 afterAll(async () => {

@@ -6,10 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import net from "node:net";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
+import { isWhole, slowTest } from "../support/whole.ts";
 
-const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
-/** Limits are 10 s; Bun looks every four, and the handler's own may follow the runtime's. */
+/** Limits are 10 s of the daemon's clock; Bun looks every four, and the handler's own may follow the runtime's. */
 const most = 25_000;
 
 let daemon: TestDaemon;
@@ -24,20 +23,25 @@ const path = "/v1/config";
 /** What is sent at once, and what every half second after it. */
 interface Caller {
   readonly what: string;
+  /** Bun gives a head ten seconds of its own, which no test can hurry. */
+  readonly isHead?: true;
   first(): string;
   readonly every?: string;
 }
 
-const callers: readonly Caller[] = [
-  { what: "silent from the start", first: () => "" },
-  { what: "half a head, then silent", first: () => `GET ${path} HTTP/1.1\r\n${host()}` },
+const served = () => `GET /v1/health HTTP/1.1\r\n${host()}\r\n`;
+const all: readonly Caller[] = [
+  { what: "silent from the start", isHead: true, first: () => "" },
+  { what: "half a head, then silent", isHead: true, first: () => `GET ${path} HTTP/1.1\r\n${host()}` },
   {
     what: "a head that drips by lines",
+    isHead: true,
     first: () => `GET ${path} HTTP/1.1\r\n${host()}`,
     every: "X: y\r\n",
   },
   {
     what: "a head that drips by bytes",
+    isHead: true,
     first: () => `GET ${path} HTTP/1.1\r\n${host()}X: `,
     every: "y",
   },
@@ -54,8 +58,15 @@ const callers: readonly Caller[] = [
     what: "half a chunk",
     first: () => `PATCH ${path} HTTP/1.1\r\n${host()}Transfer-Encoding: chunked\r\n\r\n9\r\n{"`,
   },
-  { what: "served, then silent", first: () => `GET /v1/health HTTP/1.1\r\n${host()}\r\n` },
+  // src/runtime/bun.ts lifts the limit of a connection for a request, and sets it again.
+  { what: "served, then silent", first: served },
+  { what: "served, then half a head", first: () => `${served()}GET /v1/he` },
+  {
+    what: "served, then half a body",
+    first: () => `${served()}PATCH ${path} HTTP/1.1\r\n${host()}Content-Length: 9\r\n\r\n{`,
+  },
 ];
+const callers = all.filter((one) => isWhole || !one.isHead);
 
 /** Milliseconds until the connection is closed, or answered with a failure; `null` when neither comes. */
 function ended(caller: Caller): Promise<number | null> {
@@ -109,25 +120,23 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
   test("T19 others are answered while a thousand connections are open", () => {
     const slowest = Math.max(...answers);
     expect(slowest).toBeLessThan(1_000);
-    measured("T19", `1 000 idle connections, ${runtime}`, `slowest answer ${Math.ceil(slowest)} ms`);
   });
 
   test("T19 each slow caller is ended", async () => {
     const took = await slow;
     expect(took.filter((ms) => ms === null)).toEqual([]);
-    expect(Math.min(...took.map((ms) => ms ?? 0))).toBeGreaterThan(5_000);
-    const longest = Math.max(...took.map((ms) => ms ?? 0));
-    measured(
-      "T19",
-      `slow callers, ${runtime}`,
-      `${took.length} kinds, the last ended after ${Math.round(longest / 1_000)} s`,
-    );
+    // None at once: a caller has its time.
+    expect(Math.min(...took.map((ms) => ms ?? 0))).toBeGreaterThan(1_000);
   }, 40_000);
 
-  test("T19 the idle ones are ended by themselves", async () => {
-    for (let tries = 0; tries < 300 && open > 0; tries++) await Bun.sleep(100);
-    expect(open).toBe(0);
-  }, 40_000);
+  slowTest(
+    "T19 the idle ones are ended by themselves",
+    async () => {
+      for (let tries = 0; tries < 300 && open > 0; tries++) await Bun.sleep(100);
+      expect(open).toBe(0);
+    },
+    40_000,
+  );
 });
 
 describe("T19 more callers than descriptors", () => {
@@ -165,11 +174,6 @@ describe("T19 more callers than descriptors", () => {
         const took = performance.now() - start;
         expect(well).toBe(true);
         expect(took).toBeLessThan(15_000);
-        measured(
-          "T19",
-          `1 500 callers, 256 descriptors, ${runtime}`,
-          `well again after ${(took / 1_000).toFixed(1)} s`,
-        );
       } finally {
         for (const socket of sockets) socket.destroy();
         await small.dispose();

@@ -174,24 +174,6 @@ describe("T18 address", () => {
 });
 
 describe("T19 time", () => {
-  /** Connections that are served, and then silent: one idle, one in the midst of a head, one in the midst of a body. */
-  let silent: Promise<boolean[]>;
-  beforeAll(() => {
-    const get = requestOf("GET", "/v1/health", [`Host: 127.0.0.1:${room.daemon.port}`]);
-    const stop = requestOf(
-      "POST",
-      "/v1/devices/set/apps/stop",
-      [`Host: 127.0.0.1:${room.daemon.port}`, "Content-Length: 9"],
-      "{",
-    );
-    const ended = (bytes: Uint8Array) =>
-      send(bytes, { to: room.daemon.port, toTheEnd: true, patienceMs: 14_000 }).then(
-        () => true,
-        () => false,
-      );
-    silent = Promise.all([ended(get), ended(Buffer.concat([get, Buffer.from("GET /v1/he")])), ended(stop)]);
-  });
-
   test("a body that drips is ended in the end", async () => {
     const drip = new ReadableStream({
       async pull(controller) {
@@ -238,9 +220,4 @@ describe("T19 time", () => {
     },
     20_000,
   );
-
-  // src/runtime/bun.ts lifts the limit of a connection for a request, and sets it again.
-  test("a connection that has been served is ended when it is silent", async () => {
-    expect(await silent).toEqual([true, true, true]);
-  }, 16_000);
 });

@@ -5,7 +5,6 @@ import fc from "fast-check";
 import type { ZapdError } from "../../src/api/errors.ts";
 import { type Exchange, HttpConnection, marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
 import { runs, within } from "../support/whole.ts";
 
@@ -123,11 +122,6 @@ describe("a request", () => {
           expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
         }),
         { numRuns },
-      );
-      measured(
-        "T11",
-        "generated paths and headers",
-        `${numRuns - refused} sent as one clean request, ${refused} not at all`,
       );
       connection.close();
       expect(refused).toBeGreaterThan(500);
