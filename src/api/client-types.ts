@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { Operation, operations } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
 
-export type { App, Device, KeyOrText, State } from "./operations.ts";
+export type { App, Device, KeyOrText, State } from "./schemas.ts";
 
 /** A package to upload: a `Blob`, or a file that is opened when it is read. */
 export interface Archive {

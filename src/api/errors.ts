@@ -329,9 +329,17 @@ export type DevicePhase = "connect" | "sent" | "answered";
 
 /**
  * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
- * device is there; what it says cannot be understood; it lets nobody in.
+ * device is there; what it says cannot be understood; it lets nobody in; it says that it is in standby, and is to be woken.
  */
-export type DeviceReason = "refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied";
+export type DeviceReason =
+  | "refused"
+  | "no_route"
+  | "closed"
+  | "timeout"
+  | "wrong_device"
+  | "protocol"
+  | "denied"
+  | "asleep";
 
 /** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
 export class DeviceError extends ZapdError {
@@ -366,6 +374,11 @@ export function wrongDevice(host: string): DeviceError {
     reason: "wrong_device",
     hint: "Find it at its new address: zapd discover",
   });
+}
+
+/** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
+export function inStandby(hint?: string): DeviceError {
+  return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
 }
 
 /** An answer that is none, or not one to what was asked. */

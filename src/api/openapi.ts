@@ -2,22 +2,9 @@
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode } from "./errors.ts";
-import {
-  App,
-  ConfigReload,
-  Device,
-  everywhere,
-  Failure,
-  KeyName,
-  KeyOrText,
-  type Operation,
-  operations,
-  Playback,
-  State,
-  tags,
-  Volume,
-} from "./operations.ts";
+import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
+import { App, Device, KeyName, KeyOrText, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;

@@ -5,19 +5,10 @@
  */
 import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
-import {
-  accessModes,
-  appTypes,
-  capabilities,
-  type Key,
-  keys,
-  kinds,
-  playbackStatuses,
-  powers,
-} from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
+import { App, Device, KeyOrText, port, State, text } from "./schemas.ts";
 
 export const tags = {
   devices: "The registry, discovery and live state",
@@ -39,93 +30,6 @@ export interface Operation extends Endpoint {
   readonly query?: z.ZodObject;
   readonly data: z.ZodType;
 }
-
-const text = z.string().nullable();
-const unsaid = text.describe("`null`, where the device did not say");
-const time = z.iso.datetime();
-const port = z.int().min(1).max(65_535);
-
-/** A registry entry. */
-export const Device = z.object({
-  id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
-  name: z.string().describe("What it is called, unique without case"),
-  platform: z.string().describe("The platform that drives it"),
-  kind: z.enum(kinds).describe("What it is"),
-  manufacturer: unsaid,
-  model: unsaid,
-  serial: unsaid,
-  mac: text.describe("The network address of its hardware, the one in use; `null`, where it is not known"),
-  software_version: unsaid,
-  power: z.enum(powers).describe("Whether it is on: what is known now, without asking it"),
-  host: z.string().describe("Where it answers"),
-  port: port.describe("Its control port"),
-  ports: z
-    .record(z.string(), port)
-    .describe("Ports beside the control port, where they are not the platform's usual ones"),
-  status: z
-    .enum(["online", "offline", "unknown"])
-    .describe("Whether it answered when it was last asked; `unknown` until then"),
-  access: z
-    .enum(accessModes)
-    .nullable()
-    .describe(
-      "What its settings allow: `limited` withholds some capabilities, `disabled` nearly all, `unpaired` all until it is paired; `null`, where it did not say",
-    ),
-  capabilities: z.array(z.enum(capabilities)).describe("What works on this very device, with its settings as they are"),
-  used: z.boolean().describe("Whether anybody ever drove it"),
-  is_default: z.boolean().describe("Whether `default` stands for it"),
-  added_at: time.describe("When it came into the registry"),
-  last_seen: time.nullable().describe("When it last answered; `null`, if it never did"),
-});
-export type Device = z.infer<typeof Device>;
-
-/** An app of a device. */
-export const App = z.object({
-  id: z.string().describe("Means the same on every platform: `netflix`, `youtube`, `prime-video`; unique in a catalog"),
-  name: z.string().describe("As the device shows it"),
-  platform_id: z.string().describe("The platform's own id"),
-  type: z.enum(appTypes).describe("`dev` is the sideloaded package"),
-  version: unsaid,
-  installed: z.boolean().describe("`false`: the device no longer lists it"),
-});
-export type App = z.infer<typeof App>;
-
-export const Playback = z.object({
-  status: z.enum(playbackStatuses).describe("What the player does"),
-  position_ms: z.int().nullable().describe("`null`, where the device did not say"),
-  duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
-  live: z.boolean().nullable().describe("Whether it is a live stream"),
-  title: unsaid,
-});
-
-export const Volume = z.object({
-  level: z.number().min(0).max(100).nullable().describe("0 to 100"),
-  muted: z.boolean().nullable().describe("`null`, where the device did not say"),
-});
-
-export const State = z.object({
-  power: z.enum(powers).describe("`unknown`, where the device does not know"),
-  app: App.nullable().describe("`null`: the home screen, or unknown"),
-  screensaver: z.boolean().nullable().describe("Whether one is shown"),
-  playback: Playback.nullable().describe("`null`, where nothing plays, or the device does not say"),
-  volume: Volume.nullable().describe("`null`, where the device has none, or does not say"),
-  input: text.describe("The input that is shown: `hdmi1` to `hdmi4`, `av`, `tuner`"),
-  observed_at: time.describe("When it was read"),
-});
-export type State = z.infer<typeof State>;
-
-/** The keys by their names, the same on every platform. */
-export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
-
-/** A key by its name, or text to type. */
-export type KeyOrText = Key | `literal:${string}`;
-
-/** Any text is let through: the remote judges it, and says which key was meant (`invalid_key`). */
-export const KeyOrText = z
-  .string()
-  .describe(
-    "A key by its name, or `literal:<text>` with 1 to 1,024 characters of any script, no control characters",
-  ) as unknown as z.ZodType<KeyOrText, KeyOrText>;
 
 /** Dotted key -> value. Not a zod record: that would drop a key called `__proto__` in silence instead of refusing it. */
 const ConfigPatch = z

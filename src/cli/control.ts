@@ -1,6 +1,6 @@
 /** What is on a device, and its apps, on the command line. */
 import type { Result } from "../api/client.ts";
-import type { App, State } from "../api/operations.ts";
+import type { App, State } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";

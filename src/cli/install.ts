@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
 import { systemCode } from "../api/errors.ts";
-import type { Device } from "../api/operations.ts";
+import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";

@@ -1,5 +1,5 @@
 /** The keys of a remote on the command line, loaded alone: a key press waits for nothing that it does not need. Silence is success. */
-import type { KeyOrText } from "../api/operations.ts";
+import type { KeyOrText } from "../api/schemas.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";

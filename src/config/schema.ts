@@ -8,7 +8,7 @@ import { nearest } from "../system/nearest.ts";
 export const redacted = "[redacted]";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
-const longestSocket = 107;
+export const longestSocket = 107;
 
 /** A text of at most so many characters. `must` is what people are told when it is wrong, whatever is wrong with it. */
 const text = (most: number, must: string) => z.string(must).max(most, must);

@@ -1,7 +1,7 @@
 /** The apps of each device, kept in `apps.json`: normalized ids, merging, and finding the app that is meant. */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { App } from "../api/operations.ts";
+import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { nearest } from "../system/nearest.ts";
 import { Store } from "./store.ts";

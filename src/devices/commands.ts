@@ -1,11 +1,11 @@
 /** What can be asked of a device, one function per action of the API. Each answers once the device took it. */
 
 import { ZapdError } from "../api/errors.ts";
-import type { App } from "../api/operations.ts";
 import { sequenceLimits } from "../api/routes.ts";
+import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
-import type { Device, Task } from "./device.ts";
+import type { Device } from "./device.ts";
 import { method, named } from "./failures.ts";
 import {
   atOff,
@@ -18,6 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
+import type { Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -85,13 +86,13 @@ export async function pressKey(device: Device, wanted: string, signal: AbortSign
     timeoutMs: patience(press, connection, device.timeoutMs),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
-    work: async (current, within) => {
+    work: async (current, within, reach) => {
       checkTyped(device, press);
-      await perform(current, press, within);
+      await perform(reach, current, press, within);
     },
   });
   const power = powerAfter(press);
-  if (power !== undefined) device.notePower(power);
+  if (power !== undefined) device.observe({ power }, "command");
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -119,9 +120,9 @@ export async function pressKeys(
     timeoutMs,
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
-    work: (current, deadline) => {
+    work: (current, deadline, reach) => {
       const checked = (press: Press) => checkTyped(device, press);
-      return runSequence(current, presses, delayMs, { progress, checked }, deadline);
+      return runSequence(reach, current, presses, delayMs, { progress, checked }, deadline);
     },
   };
   const ran = await device.command(task, {
@@ -131,7 +132,7 @@ export async function pressKeys(
     signal,
   });
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
-  if (power !== undefined) device.notePower(power);
+  if (power !== undefined) device.observe({ power }, "command");
   return ran;
 }
 

@@ -1,6 +1,6 @@
 /** All devices: which one is meant, which is the default one, and which are no longer known. */
 import { ZapdError } from "../api/errors.ts";
-import type { Device as View } from "../api/operations.ts";
+import type { Device as View } from "../api/schemas.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { noneKnown, resolveName } from "./names.ts";
@@ -55,6 +55,11 @@ export class Devices {
   /** Drops what is kept of a device that has given way to another. */
   forget(entry: Entry): Promise<void> {
     return this.of(entry).remove();
+  }
+
+  /** Keeps when each device was last seen, and its last word on its power. */
+  keepContacts(): Promise<void> {
+    return this.#deps.registry.keepContacts((id) => this.#devices.get(id)?.reach.contact);
   }
 
   /** Ends what is under way at every device, and begins nothing any more. */

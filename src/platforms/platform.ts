@@ -158,16 +158,26 @@ export interface PairingAnswer {
   readonly fresh?: boolean | undefined;
 }
 
-/** How a device that may be asleep is called. */
-export interface Waking {
-  /** It has just not answered: asking it first would only lose time. */
-  readonly silent: boolean;
-  /** How long it is called, in milliseconds, until it answers. */
-  readonly withinMs: number;
-}
-
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
+
+/** What a device does about its power. Waiting, trying again and magic packets are the core's part. */
+export interface PowerControl {
+  /**
+   * Whether it is on, asked now; one that lets nobody in is on, too. `null` where it answers, but does not say. Fails as a
+   * command does where it does not answer.
+   */
+  isOn(signal: AbortSignal): Promise<boolean | null>;
+  /** Tells one that answers to turn on. Fails by `asleep` where it does so for a magic packet alone. */
+  on?(signal: AbortSignal): Promise<void>;
+  /**
+   * Turns it off, and leaves one that is off as it is. With it, the keys `power` and `power-off` are this; without it, the
+   * device has keys of its own for them.
+   */
+  off?(signal: AbortSignal): Promise<void>;
+  /** Whether a magic packet may wake it now: not where its machine is up and the program that is driven has ended. */
+  readonly wakesByPacket: boolean;
+}
 
 /**
  * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
@@ -186,11 +196,12 @@ export interface Connection {
   launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
   /** Leaves the app that is shown; answers with it, or `null` when there was none. */
   stop?(signal: AbortSignal): Promise<PlatformApp | null>;
+  /** `power-on` is never pressed where there is `power`, nor is what that turns off. */
   keys?: { readonly names: ReadonlySet<Key>; press(key: Key, signal: AbortSignal): Promise<void> };
   /** Types text, by code point. `msPerCharacter` is what one takes at most, so that a deadline can be set. */
   text?: { readonly msPerCharacter: number; type(text: string, signal: AbortSignal): Promise<void> };
-  /** Turns the device on from any state and waits until it answers. */
-  powerOn?(signal: AbortSignal, waking: Waking): Promise<void>;
+  /** What the core wakes it with (devices/wake.ts). */
+  power?: PowerControl;
   /**
    * Makes the device let us in: asks it, waits for its user (60 s), and ends when what it gave is kept. Only this may make
    * it show a prompt. Fails with `pairing_failed`, whose message says whether it was denied, ran out or was busy.
@@ -239,13 +250,18 @@ export interface CredentialKeeper {
 /** What the daemon gives to a connection beside that. */
 export interface DeviceSurroundings extends Surroundings {
   readonly credentials: CredentialKeeper;
-  /** What a connection learned on the way about its device (a new access mode, a new name); the rest stays. */
-  learned(facts: Partial<Facts>): void;
-  /** The device spoke by itself: it answers, and has this power, where it said so (`off`: it is on its way to be). */
-  heard(power: Power | null): void;
-  /** The device hung up or fell silent while nobody asked. */
-  fellSilent(): void;
 }
+
+/** What a connection tells of its device, whether anybody has asked or not. */
+export type DeviceEvent =
+  /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */
+  | { readonly type: "state"; readonly patch: Partial<PlatformState> }
+  /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
+  | { readonly type: "facts"; readonly facts: Partial<Facts> }
+  /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
+  | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
+
+export type Emit = (event: DeviceEvent) => void;
 
 /** What a device can do. */
 export interface Description {
@@ -261,6 +277,8 @@ export interface Platform {
   /** Words for ports beside the control port that may be set per device, with their usual numbers. */
   readonly ports: Ports;
   readonly finders: readonly Finder[];
+  /** What a user sets on a device so that it can be woken: the hint of one that does not wake. */
+  readonly sleepHint?: string;
   /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
   readonly services?: ReadonlyMap<string, ServiceId>;
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
@@ -269,5 +287,5 @@ export interface Platform {
   identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
   describe(target: Target): Description;
-  connect(target: Target, surroundings: DeviceSurroundings): Connection;
+  connect(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
 }

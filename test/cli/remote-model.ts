@@ -1,5 +1,5 @@
 /** A remote in some state, for the tests of what it shows and does. */
-import type { App, Device, State } from "../../src/api/operations.ts";
+import type { App, Device, State } from "../../src/api/schemas.ts";
 import { begin, type Model } from "../../src/cli/remote/model.ts";
 import { device } from "./examined.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
-import { App } from "../../src/api/operations.ts";
+import { App } from "../../src/api/schemas.ts";
 import { appNotFound, Catalog, describeApp, findApp, mergeApps } from "../../src/devices/catalog.ts";
 import type { PlatformApp } from "../../src/platforms/platform.ts";
 

@@ -6,7 +6,7 @@ import { type Config, configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
-import type { Device } from "../../src/devices/device.ts";
+import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -15,6 +15,7 @@ import type {
   Capability,
   Connection,
   DeviceSurroundings,
+  Emit,
   Facts,
   Platform,
   Target,
@@ -39,7 +40,7 @@ export interface House {
   /** Devices that did not answer, by name. */
   readonly lost: string[];
   /** Connections made so far. */
-  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings }[];
+  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings; readonly emit: Emit }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
@@ -72,6 +73,7 @@ export function defaultConfig(): Config {
 export async function openHouse(
   connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
+  wake?: DeviceDependencies["wake"],
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const damaged = (problem: string) => {
@@ -86,8 +88,8 @@ export async function openHouse(
   const connected: House["connected"] = [];
   const platform = fakePlatform({
     describe: (target) => descriptionOf(connect(set, target), withheld),
-    connect: (target, surroundings) => {
-      connected.push({ target, surroundings });
+    connect: (target, surroundings, emit) => {
+      connected.push({ target, surroundings, emit });
       return connect(set, target);
     },
   });
@@ -106,6 +108,7 @@ export async function openHouse(
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
     seek: async () => false,
+    ...(wake && { wake }),
   });
   let config = defaultConfig();
   const house: House = {
@@ -120,7 +123,9 @@ export async function openHouse(
     },
     async add(identity, more) {
       const facts = factsOf(identity, more);
-      return (await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } })).entry;
+      const { entry } = await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } });
+      devices.of(entry).reach.answered();
+      return entry;
     },
     remove() {
       devices.close();

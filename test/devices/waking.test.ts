@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import type { Connection, Waking } from "../../src/platforms/platform.ts";
+import type { Waking } from "../../src/devices/wake.ts";
+import { neverOff } from "../support/fake-platform.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
 let house: House;
@@ -12,14 +13,14 @@ let wakes: (waking: Waking, signal: AbortSignal) => Promise<void>;
 const silent = () => new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
 
 beforeEach(async () => {
-  house = await openHouse((set): Connection => {
-    const names = ["home", "power", "power-on", "power-off"] as const;
-    const powerOn = async (signal: AbortSignal, waking: Waking) => {
-      set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.withinMs / 1000)}`);
+  house = await openHouse(
+    (set) => ({ ...set.connection(["home", "power", "power-on", "power-off"]), power: neverOff }),
+    [],
+    async (_parts, waking, signal) => {
+      house.set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
       await wakes(waking, signal);
-    };
-    return { ...set.connection(names), powerOn };
-  });
+    },
+  );
   wakes = async () => {
     house.set.failure = undefined;
   };
@@ -70,8 +71,25 @@ describe("the state of a silent device", () => {
     await press("power-on");
     house.set.failure = silent();
     expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
-    house.connected[0]?.surroundings.heard("off");
+    house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect((await house.devices.of(tv).state(never)).power).toBe("off");
+  });
+
+  test("its last state has one writer, whoever saw a part of it", async () => {
+    const device = house.devices.of(tv);
+    house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
+    await device.state(never);
+    const { emit } = house.connected[0] ?? expect.unreachable();
+    emit({ type: "state", patch: { volume: { level: 4, muted: true } } });
+    expect(device.lastState).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
+    emit({ type: "disconnected", why: "going_off" });
+    expect(device.lastState).toMatchObject({ power: "off", volume: null });
+    expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
+    await press("power-on");
+    expect(device.lastState.power).toBe("on");
+    await house.devices.remove(device);
+    emit({ type: "state", patch: { power: "standby" } });
+    expect(device.lastState.power).toBe("on");
   });
 
   test("is not off for a word that is older than a command it took", async () => {
@@ -84,10 +102,10 @@ describe("the state of a silent device", () => {
 
   test("is known after a restart", async () => {
     await fallAsleep("off");
-    await house.registry.close();
+    await house.devices.keepContacts();
     const { Registry } = await import("../../src/devices/registry.ts");
     const again = await Registry.open({ path: `${house.folder}/devices.json`, damaged: () => {} });
-    expect(again.contact(tv.id)).toMatchObject({ status: "unknown", power: "off" });
+    expect(again.get(tv.id)?.last_power).toBe("off");
   });
 });
 

@@ -30,7 +30,7 @@ const files = [
   "server/bodies",
   "server/guard-properties",
   "server/limits",
-  "transport/http-answer",
+  "transport/http-connection",
   "transport/socket",
   "transport/websocket-upgrade",
   "transport/xml",

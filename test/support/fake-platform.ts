@@ -7,6 +7,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Facts,
   Finder,
   Identified,
@@ -26,18 +27,21 @@ export const asleep: PlatformState = {
   ...{ power: "standby", app: null, screensaver: null, playback: null, volume: null, input: null },
 };
 
+/** A device that is on, whenever it is asked. */
+export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => true, wakesByPacket: true };
+
 export interface FakeOptions {
   readonly name?: string;
   readonly finders?: readonly Finder[];
   readonly defaultPort?: number;
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
-  connect?(target: Target, surroundings: DeviceSurroundings): Connection;
+  connect?(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
   describe?(target: Target): Description;
 }
 
 /** What a connection has, by its methods. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
-  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
+  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.power };
   return { has: new Set(capabilities.filter((one) => methods[one] !== undefined)), withheld: new Set(withheld) };
 }
 
@@ -53,7 +57,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
       throw new ZapdError("device_error", "is nobody");
     },
     describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
-    connect: (target, surroundings) => options.connect?.(target, surroundings) ?? { close: () => {} },
+    connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
   };
 }
 

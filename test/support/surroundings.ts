@@ -1,5 +1,17 @@
 /** What a platform is given by the daemon, with the answers of a test. */
-import type { Credentials, DeviceSurroundings, Facts, MdnsService, Power } from "../../src/platforms/platform.ts";
+
+import { wake } from "../../src/devices/wake.ts";
+import type {
+  Connection,
+  Credentials,
+  DeviceSurroundings,
+  Emit,
+  Facts,
+  MdnsService,
+  PlatformState,
+  Target,
+} from "../../src/platforms/platform.ts";
+import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface SurroundingsOptions {
   readonly timeout?: number;
@@ -7,9 +19,6 @@ export interface SurroundingsOptions {
   /** What is kept for the device at first. */
   readonly credentials?: Credentials;
   announced?(type: string, host: string): MdnsService | null;
-  learned?(facts: Partial<Facts>): void;
-  heard?(power: Power | null): void;
-  fellSilent?(): void;
 }
 
 export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroundings {
@@ -30,11 +39,45 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
         kept = null;
       },
     },
-    learned: (facts) => options.learned?.(facts),
-    heard: (power) => options.heard?.(power),
-    fellSilent: () => options.fellSilent?.(),
   };
 }
 
-/** A call of a set that is off, as the daemon's `power-on` makes it. */
-export const calling = { silent: false, withinMs: 30_000 } as const;
+/** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
+export async function turnOn(
+  { power }: Connection,
+  { host, macs, ports }: Target,
+  signal: AbortSignal,
+  silent = false,
+): Promise<void> {
+  if (!power) throw new Error("it has no power of its own");
+  const call = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
+  const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
+  await wake(parts, { silent, timeoutMs: 30_000 }, signal);
+}
+
+export interface Told {
+  /** What connections learned on the way, and what they said of the state, each in order. */
+  readonly learned: Partial<Facts>[];
+  readonly states: Partial<PlatformState>[];
+  /** Why each connection that ended did. */
+  readonly ended: ("hung_up" | "going_off")[];
+  readonly emit: Emit;
+}
+
+/** Takes down what connections tell. */
+export function listener(): Told {
+  const told: Told = {
+    learned: [],
+    states: [],
+    ended: [],
+    emit(event) {
+      if (event.type === "facts") told.learned.push(event.facts);
+      else if (event.type === "state") told.states.push(event.patch);
+      else told.ended.push(event.why);
+    },
+  };
+  return told;
+}
+
+/** Takes nothing down. */
+export const nobody: Emit = () => {};

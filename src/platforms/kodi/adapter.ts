@@ -1,22 +1,22 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import { callUntilAwake } from "../../transport/wake-on-lan.ts";
 import type {
   Capability,
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   PairingAnswer,
   Platform,
+  PowerControl,
   Target,
-  Waking,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
 import { KodiDevice } from "./device.ts";
 import { identifyKodi, readService } from "./identity.ts";
-import { kodiKeys } from "./keys.ts";
+import { kodiKeys, turnOff } from "./keys.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
 import { AsksLogin, HttpRpc, passwordHint } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
@@ -27,6 +27,8 @@ export const kodi: Platform = {
   ports: { websocket: 9_090, wake: 9 },
   finders: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
   isAppId: isKodiAppId,
+  sleepHint:
+    "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand",
   identify: identifyKodi,
   describe: describeKodi,
   connect: connectKodi,
@@ -40,34 +42,28 @@ function describeKodi({ macs, access }: Target): Description {
   return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
 }
 
-const sleepHint =
-  "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
-
-function connectKodi(target: Target, surroundings: DeviceSurroundings): Connection {
-  const device = new KodiDevice(target, surroundings);
+function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const device = new KodiDevice(target, surroundings, emit);
   const canWake = target.macs.length > 0;
-  const names = new Set<Key>([...(Object.keys(kodiKeys) as Key[]), ...(canWake ? ["power-on" as const] : [])]);
-  const connection: Connection = {
+  const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
+  return {
     state: (signal) => readState(device, signal),
     apps: (signal) => listApps(device, signal),
     launch: (id, params, signal) => launchApp(device, id, params, signal),
     stop: (signal) => stopApp(device, signal),
     keys: {
-      names,
+      names: new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]),
       async press(key, signal) {
-        // One that answers is on.
-        if (key === "power-on") return void (await device.players(signal));
         const press = kodiKeys[key];
         if (!press) throw new ZapdError("unsupported_key", `has no ${key} key`);
         await press(device, signal);
       },
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
-    pair: (given, signal) => pair(device, surroundings, given, signal),
+    power: powerOf(device),
+    pair: (given, signal) => pair(device, surroundings, emit, given, signal),
     close: () => device.close(),
   };
-  if (canWake) connection.powerOn = (signal, waking) => powerOn(device, surroundings, signal, waking);
-  return connection;
 }
 
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
@@ -91,6 +87,7 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
 async function pair(
   device: KodiDevice,
   surroundings: DeviceSurroundings,
+  emit: Emit,
   { user = "kodi", password, pin }: PairingAnswer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -112,7 +109,7 @@ async function pair(
       },
     );
     if (isOpen) {
-      surroundings.learned({ access: "full" });
+      emit({ type: "facts", facts: { access: "full" } });
       throw nothingToPair();
     }
     await locked.read("JSONRPC.Ping", {}, signal);
@@ -124,7 +121,7 @@ async function pair(
     locked.close();
   }
   if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
-  surroundings.learned({ access: "full" });
+  emit({ type: "facts", facts: { access: "full" } });
 }
 
 function nothingToPair(): ZapdError {
@@ -133,36 +130,25 @@ function nothingToPair(): ZapdError {
   });
 }
 
-/** How long magic packets are tried on a machine that is up, where they can hardly help: it may just be going down. */
-const triedAnyway = 5_000;
-const refusesWithin = 250;
-
-async function powerOn(
-  device: KodiDevice,
-  surroundings: DeviceSurroundings,
-  signal: AbortSignal,
-  { silent, withinMs }: Waking,
-): Promise<void> {
-  let refusal: unknown = null;
-  const answers = async (ms: number) => {
-    try {
-      await device.players(AbortSignal.any([signal, AbortSignal.timeout(ms)]));
-      return true;
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (failedBy(error, "wrong_device")) throw error;
-      refusal = failedBy(error, "refused") ? error : null;
-      return error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven");
-    }
+/** A Kodi that answers is on, be it only to ask for a login. */
+function powerOf(device: KodiDevice): PowerControl {
+  let machineIsUp = false;
+  return {
+    async isOn(signal) {
+      machineIsUp = false;
+      try {
+        await device.players(signal);
+        return true;
+      } catch (error) {
+        if (error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven")) return true;
+        // A machine that is up refuses at once, where it did not say that it goes to sleep.
+        machineIsUp = failedBy(error, "refused") && !device.asleep;
+        throw error;
+      }
+    },
+    off: (signal) => turnOff(device, signal),
+    get wakesByPacket() {
+      return !machineIsUp;
+    },
   };
-  // A machine that is up refuses at once; one that has just been silent is not waited for again.
-  if (await answers(silent ? refusesWithin : 2_500)) return;
-  const isUp = refusal !== null && !device.asleep;
-  // A command does not wait for what magic packets cannot do.
-  if (isUp && silent) throw refusal;
-  const within = isUp ? Math.min(withinMs, triedAnyway) : withinMs;
-  const call = { target: device.target, surroundings, withinMs: within, answers, hint: sleepHint };
-  await callUntilAwake(call, signal).catch((error: unknown) => {
-    throw refusal ?? error;
-  });
 }

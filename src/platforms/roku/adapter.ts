@@ -9,6 +9,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   Platform,
   PlatformState,
@@ -19,7 +20,6 @@ import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { powerOn } from "./power.ts";
 import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
@@ -33,6 +33,8 @@ export const roku: Platform = {
   ports: { ...developerPorts, wake: 9 },
   finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   services: rokuServices,
+  sleepHint:
+    "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
     const http = new DeviceHttp({ address, surroundings });
@@ -69,11 +71,11 @@ function describeRoku(target: Target): Description {
   return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
 }
 
-function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
+function connectRoku(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
   const names = keysOf(target);
-  const ecp = new Ecp(target, surroundings, names.has("power-on"));
+  const ecp = new Ecp(target, surroundings, emit, names.has("power-on"));
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings);
+  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings, emit);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),
@@ -90,9 +92,19 @@ function connectRoku(target: Target, surroundings: DeviceSurroundings): Connecti
     },
   };
   if (names.has("power-on"))
-    connection.powerOn = (signal, waking) => powerOn(ecp, target, surroundings, signal, waking);
+    connection.power = {
+      isOn: (signal) => isOn(ecp, signal),
+      on: (signal) => press(ecp, "power-on", signal),
+      wakesByPacket: true,
+    };
   if (developer) connection.dev = developer.dev;
   return connection;
+}
+
+/** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
+async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
+  const power = (await ecp.info(signal))?.power ?? "unknown";
+  return power === "unknown" ? null : power === "on";
 }
 
 /** Keys about power itself: a set in standby takes them, and `power-off` must not turn it on. */

@@ -1,16 +1,25 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
-import { ZapdError } from "../../api/errors.ts";
+import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, Description, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  DeviceSurroundings,
+  Emit,
+  Key,
+  Platform,
+  Target,
+} from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
-import { type RegisteredSession, sessionWith } from "./connection.ts";
+import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
-import { SetFailure } from "./failures.ts";
+import { lacking } from "./failures.ts";
 import { identifyWebos, knownFacts } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { askToPair } from "./pairing.ts";
-import { powerOff, powerOn } from "./power.ts";
+import { powerOf } from "./power.ts";
 import { Prompted } from "./prompted.ts";
 import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
@@ -21,6 +30,8 @@ export const webos: Platform = {
   ports: { plain: plainPort, wake: 9 },
   finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
   isAppId: isWebosAppId,
+  sleepHint:
+    "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
   identify: identifyWebos,
   describe: describeWebos,
   connect: connectWebos,
@@ -35,14 +46,14 @@ function describeWebos({ macs, access }: Target): Description {
   return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
 }
 
-function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
-  const reconnecting = sessionWith(target, surroundings);
+function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const reconnecting = sessionWith(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
   const names = keysOf(inputs, canWake);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
-  const connection: Connection = {
+  return {
     async state(signal) {
       const registered = await reconnecting.use(signal);
       await registered.state.refresh(signal);
@@ -56,13 +67,11 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
     keys: {
       names,
       press: (key, signal) =>
-        (key === "power-off" || key === "power"
-          ? press(reconnecting, target, surroundings, key, signal)
-          : command(signal, (registered) => pressOn(registered, key, signal))
-        ).catch((error: unknown) => {
+        command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {
           throw lacking(key, error);
         }),
     },
+    power: powerOf(reconnecting, target, emit),
     text: {
       msPerCharacter: 50,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
@@ -83,13 +92,11 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       reconnecting.drop();
       const facts = await knownFacts(session, hello, target, signal);
       const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      surroundings.learned({ ...facts, traits });
+      emit({ type: "facts", facts: { ...facts, traits } });
       session.close();
     },
     close: () => reconnecting.close(),
   };
-  if (canWake) connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, signal, waking);
-  return connection;
 }
 
 /** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
@@ -110,46 +117,13 @@ async function awake<T>(
           hint: "Turn it on with its own remote; zapd learns its address while it is on",
         },
       );
-    throw new ZapdError("device_unreachable", "is in standby");
+    throw inStandby();
   }
   return registered.busy(() => work(registered));
 }
 
-async function readyForCommand(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  signal: AbortSignal,
-): Promise<RegisteredSession> {
-  const registered = await reconnecting.use(signal, { eager: true });
-  await registered.proveAlive(signal);
-  return registered;
-}
-
-/** A key that the set has no function for is one that it lacks. */
-function lacking(key: Key, error: unknown): unknown {
-  if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
-  return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
-}
-
-async function press(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
-  surroundings: DeviceSurroundings,
-  key: "power" | "power-off",
-  signal: AbortSignal,
-): Promise<void> {
-  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  await registered.state.refresh(signal, ["power", "app"]);
-  const isOff = registered.state.power === "standby" || registered.state.power === "off";
-  // Told to turn off, a set in standby turns on (2.5).
-  if (key === "power-off" && isOff) return;
-  if (!isOff) return powerOff(reconnecting, registered, surroundings, signal);
-  if (target.macs.length === 0) return registered.pointer.press("POWER", signal);
-  return powerOn(reconnecting, target, surroundings, signal, { silent: false, withinMs: 30_000 });
-}
-
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
   const { state } = registered;
-  if (key === "power-on") return;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
     return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));

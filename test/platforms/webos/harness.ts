@@ -1,7 +1,8 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Credentials, Facts, Power, Target } from "../../../src/platforms/platform.ts";
+import { perform } from "../../../src/devices/press.ts";
+import type { Connection, Credentials, Facts, Key, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
 import {
@@ -9,7 +10,7 @@ import {
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { surroundingsOf } from "../../support/surroundings.ts";
+import { listener, surroundingsOf, type Told, turnOn } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -45,8 +46,8 @@ export interface Line {
   readonly set: WebosSimulator;
   readonly facts: Facts;
   readonly learned: Partial<Facts>[];
-  readonly heard: (Power | null)[];
-  readonly silences: number[];
+  readonly states: Told["states"];
+  readonly ended: Told["ended"];
   kept(): Credentials | null;
   connection: Connection;
   /** What it was made for. */
@@ -61,14 +62,8 @@ export async function line(
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const learned: Partial<Facts>[] = [];
-  const heard: (Power | null)[] = [];
-  const silences: number[] = [];
-  const surroundings = surroundingsOf({
-    ...{ timeout: 1_500, learned: (facts) => learned.push(facts), heard: (power) => heard.push(power) },
-    fellSilent: () => silences.push(1),
-    ...(credentials && { credentials }),
-  });
+  const { learned, states, ended, emit } = listener();
+  const surroundings = surroundingsOf({ timeout: 1_500, ...(credentials && { credentials }) });
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };
@@ -78,12 +73,12 @@ export async function line(
     const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
     const traits = { ...facts.traits, ...known.traits };
     const target: Target = { ...facts, ...known, ...lead, ports, traits, ...more };
-    const connection = webos.connect(target, surroundings);
+    const connection = webos.connect(target, surroundings, emit);
     cleanups.push(() => connection.close());
     return { connection, target };
   };
   const made: Line = {
-    ...{ set, facts, learned, heard, silences, ...connect() },
+    ...{ set, facts, learned, states, ended, ...connect() },
     kept: () => surroundings.credentials.read(),
     renew(more) {
       made.connection.close();
@@ -95,8 +90,9 @@ export async function line(
 }
 
 export const state = ({ connection }: Line) => connection.state?.(never) ?? expect.unreachable();
-export const press = ({ connection }: Line, name: Parameters<NonNullable<Connection["keys"]>["press"]>[0]) =>
-  connection.keys?.press(name, never) ?? expect.unreachable();
+/** As the core presses a key, with waking where that is what the key means. */
+export const press = ({ connection, target }: Line, key: Key) =>
+  perform({ turnOn: (_connection, signal) => turnOn(connection, target, signal) }, connection, { key }, never);
 export const failure = async (work: Promise<unknown>): Promise<ZapdError> => {
   const error = await work.then(
     (result) => new Error(`it gave ${JSON.stringify(result)}`),

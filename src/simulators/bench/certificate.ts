@@ -1,0 +1,56 @@
+/** Certificates that sets sign themselves. */
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+
+export interface Certificate {
+  /** PEM, PKCS #8. */
+  readonly key: string;
+  /** PEM. */
+  readonly cert: string;
+}
+
+/** A self-signed certificate under a common name, good from 2018 to 2034. */
+export function createCertificateFor(commonName: string): Certificate {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const name = sequence(tlv(0x31, sequence(COMMON_NAME, tlv(0x0c, Buffer.from(commonName)))));
+  const body = sequence(
+    tlv(0xa0, tlv(0x02, Buffer.from([2]))),
+    tlv(0x02, Buffer.from([0x20, ...randomBytes(8)])),
+    ECDSA_WITH_SHA256,
+    name,
+    sequence(tlv(0x17, Buffer.from("180312000000Z")), tlv(0x17, Buffer.from("340815000000Z"))),
+    name,
+    publicKey.export({ type: "spki", format: "der" }),
+  );
+  const signature = tlv(0x03, Buffer.from([0]), sign("sha256", body, privateKey));
+  return {
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    cert: pem(sequence(body, ECDSA_WITH_SHA256, signature)),
+  };
+}
+
+/** One DER value: its tag, its length, its content. */
+function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+}
+
+function sequence(...parts: readonly Uint8Array[]): Buffer {
+  return tlv(0x30, ...parts);
+}
+
+function objectId(hex: string): Buffer {
+  return tlv(0x06, Buffer.from(hex, "hex"));
+}
+
+function pem(der: Uint8Array): string {
+  const lines =
+    Buffer.from(der)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
+}
+
+const COMMON_NAME = objectId("550403");
+const ECDSA_WITH_SHA256 = sequence(objectId("2a8648ce3d040302"));

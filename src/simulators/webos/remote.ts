@@ -1,0 +1,169 @@
+/** What can be done to a set, whether over the network or with its remote. */
+import { keep } from "../bench/set.ts";
+import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
+import { HOME, LIVE_TV } from "./options.ts";
+
+export function setVolume(model: Model, level: number, cause: string): void {
+  const bounded = Math.max(0, Math.min(100, level));
+  const changed = bounded === model.volume ? [] : ["volume"];
+  model.volume = bounded;
+  tellVolume(model, changed, cause);
+}
+
+/** Up ends the mute; that down does not is in no source. */
+export function stepVolume(model: Model, by: 1 | -1, cause: string): void {
+  if (by > 0) setMuted(model, false, cause);
+  setVolume(model, model.volume + by, cause);
+}
+
+export function setMuted(model: Model, muted: boolean, cause: string): void {
+  const changed = muted === model.muted ? [] : ["muted"];
+  model.muted = muted;
+  tellVolume(model, changed, cause);
+}
+
+function tellVolume(model: Model, changed: readonly string[], cause: string): void {
+  if (changed.length === 0) return;
+  const { volume: level, muted } = model;
+  model.emit("volume", muted ? `volume ${level}, muted` : `volume ${level}`);
+  model.feeds.changed("volume", { changed, cause });
+}
+
+export function launch(model: Model, launched: Launched): void {
+  const { id, params, target } = keep(model.received.launches, launched);
+  const words = Object.entries(params).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  const text = `launched "${titleOf(model, id)}"${target === null ? "" : ` ${target}`}${words.join("")}`;
+  model.emit("launch", text);
+  bringToFront(model, id);
+}
+
+export function bringToFront(model: Model, id: string): void {
+  endScreensaver(model);
+  if (model.active === id) return;
+  model.active = id;
+  model.activeSince = Date.now();
+  model.running.add(id);
+  if (id === LIVE_TV) model.channel ??= model.behaviour.channels[0] ?? null;
+  setPlayback(model, null);
+  model.feeds.changed("app");
+}
+
+export function closeApp(model: Model, id: string): void {
+  if (id !== fallback(model)) model.running.delete(id);
+  model.emit("close", `closed "${titleOf(model, id)}"`);
+  if (model.active === id) bringToFront(model, fallback(model));
+}
+
+/** Without a home of its own the set falls back to live TV; which app real sets show then is in no source. */
+function fallback({ firmware, behaviour }: Model): string {
+  return firmware.homeApp || !behaviour.tuner ? HOME : LIVE_TV;
+}
+
+export function goHome(model: Model): void {
+  if (model.firmware.homeApp) bringToFront(model, HOME);
+}
+
+export function setPlayback(model: Model, playState: PlayState | null): void {
+  const playback = playState === null ? null : { appId: model.active, playState };
+  if (playback === null && model.playback === null) return;
+  model.playback = playback;
+  model.feeds.changed("media");
+}
+
+export function setScreen(model: Model, screen: "on" | "off" | "saver"): void {
+  if (model.screen === screen) return;
+  model.screen = screen;
+  model.feeds.changed("power");
+}
+
+export function endScreensaver(model: Model): void {
+  if (model.screen === "saver") setScreen(model, "on");
+}
+
+export function changeChannel(model: Model, by: 1 | -1): void {
+  const { channels } = model.behaviour;
+  if (model.active !== LIVE_TV || model.channel === null) return;
+  const at = channels.indexOf(model.channel) + by + channels.length;
+  model.channel = channels[at % channels.length] ?? null;
+  model.feeds.changed("channel");
+}
+
+/** Text for the field in front; without one it is lost. */
+export function typeText(model: Model, text: string, replace: boolean): void {
+  keep(model.received.texts, text);
+  model.emit("text", `text "${text}"`);
+  if (model.focused) model.text = replace ? text : model.text + text;
+}
+
+export function deleteText(model: Model, count: number): void {
+  if (model.focused && count > 0) model.text = [...model.text].slice(0, -count).join("");
+}
+
+export function setFocus(model: Model, focused: boolean): void {
+  if (model.focused === focused) return;
+  model.focused = focused;
+  model.text = "";
+  model.feeds.changed("keyboard", { focusChanged: true });
+}
+
+/** What a button does to what the set tells of itself; the rest moves a highlight that nobody sees. */
+const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
+  HOME: goHome,
+  EXIT: goHome,
+  POWER: (model) => model.togglePower(),
+  VOLUMEUP: (model) => stepVolume(model, 1, "volumeUp"),
+  VOLUMEDOWN: (model) => stepVolume(model, -1, "volumeDown"),
+  MUTE: (model) => setMuted(model, !model.muted, "setMuted"),
+  CHANNELUP: (model) => changeChannel(model, 1),
+  CHANNELDOWN: (model) => changeChannel(model, -1),
+  PLAY: (model) => model.playback && setPlayback(model, "playing"),
+  PAUSE: (model) => model.playback && setPlayback(model, "paused"),
+  STOP: (model) => setPlayback(model, null),
+  NETFLIX: (model) => bringToFront(model, "netflix"),
+  AMAZON: (model) => bringToFront(model, "amazon"),
+};
+
+/** The names of smart-tvs.md 8, and the others that bscpylgtv lists. */
+const BUTTONS: ReadonlySet<string> = new Set([
+  ...Object.keys(ACTIONS),
+  ...["UP", "DOWN", "LEFT", "RIGHT", "ENTER", "BACK", "INFO", "QMENU", "MENU", "GUIDE", "LIST", "DASH", "ASTERISK"],
+  ...["REWIND", "FASTFORWARD", "RECORD", "GOTOPREV", "GOTONEXT", "RED", "GREEN", "YELLOW", "BLUE", "CC", "SAP", "AD"],
+  ...["INPUT_HUB", "MYAPPS", "PROGRAM", "SETTINGS", "SEARCH", "TELETEXT", "TEXTOPTION", "3D_MODE", "SCREEN_REMOTE"],
+  ...Array.from({ length: 10 }, (_, digit) => String(digit)),
+]);
+
+/** No word ever comes back, not for a button that does not exist either (smart-tvs.md 2.4). */
+export function pressButton(model: Model, name: string): void {
+  if (!BUTTONS.has(name)) {
+    model.emit("refused", `unknown button "${name}"`);
+    return;
+  }
+  keep(model.received.buttons, name);
+  model.emit("button", `button ${name.toLowerCase()}`);
+  feelButton(model, name);
+}
+
+/** What a button does, whichever remote it is on. */
+export function feelButton(model: Model, name: string): void {
+  if (!BUTTONS.has(name)) throw new Error(`no remote has a button "${name}"`);
+  endScreensaver(model);
+  ACTIONS[name]?.(model);
+}
+
+/** Frames are lines of `name:value`, each frame ended by an empty line (smart-tvs.md 2.4). */
+export function takeFrames(model: Model, text: string): void {
+  for (const frame of text.split("\n\n").filter((one) => one.trim() !== "")) {
+    const lines = frame.split("\n").map((line) => line.split(":"));
+    const field = (name: string) => lines.find(([key]) => key?.trim() === name)?.[1]?.trim() ?? "";
+    const type = field("type");
+    if (type === "button") pressButton(model, field("name"));
+    else if (type === "click" || type === "move" || type === "scroll")
+      point(model, type, Number(field("dx")) || 0, Number(field("dy")) || 0);
+  }
+}
+
+function point(model: Model, action: "click" | "move" | "scroll", dx: number, dy: number): void {
+  keep(model.received.pointer, { action, dx, dy });
+  endScreensaver(model);
+  model.emit("pointer", action === "click" ? "click" : `${action} ${dx} ${dy}`);
+}

@@ -1,0 +1,348 @@
+/**
+ * One connection to a device, carrying HTTP/1.1 exchanges one after another. Not `fetch`: here a redirect cannot be
+ * followed, a scheme cannot be swapped, an upload is streamed with its length, and the connection itself is known, so that
+ * an identity read over it holds for the command sent after it. Answers are read leniently where sets are careless (bare
+ * LF, no reason phrase, no length), strictly where it protects us (size of head and body, no compression).
+ */
+import type net from "node:net";
+import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
+import type { Address } from "../platforms/platform.ts";
+import { connectSocket, hostLine, marker, tooLate } from "./socket.ts";
+
+/** What a device answered. Header names are in lower case. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Uint8Array;
+}
+
+/** How much of an answer is wanted: an action is decided by its head, and some sets send no length for its empty body. */
+export type Wanted = "head" | "all";
+
+export interface Exchange {
+  readonly method: "GET" | "HEAD" | "POST";
+  /** Path and query, already percent-encoded: one word of printable ASCII. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A chunk is sent before the next is asked for, and may be the same memory. */
+  readonly body?: { readonly bytes: number; chunks(): AsyncIterable<Uint8Array> };
+  readonly wanted: Wanted;
+  readonly maxBytes: number;
+}
+
+export class HttpConnection {
+  /** Whether what answers here has been proven to be the device that is meant. */
+  proven = false;
+  /** What the device wanted with every exchange on this connection before it let us in. */
+  login: Readonly<Record<string, string>> | undefined;
+  /** When that was, on the monotonic clock. */
+  provenAt = Number.NEGATIVE_INFINITY;
+  /** Whether another exchange may be sent. */
+  usable = true;
+  /** Whether an exchange has been carried before. */
+  used = false;
+  /** When the last exchange ended, on the monotonic clock. */
+  idleSince = performance.now();
+
+  readonly #socket: net.Socket;
+  readonly #host: string;
+  #reader: AnswerReader | undefined;
+  #settle: ((error?: Error) => void) | undefined;
+
+  private constructor(socket: net.Socket, address: Address) {
+    this.#socket = socket;
+    this.#host = hostLine(address);
+    socket.on("data", (bytes: Uint8Array) => this.#received(bytes));
+    socket.on("error", (error) => this.#ended(error));
+    socket.on("close", () => this.#ended());
+    socket.on("end", () => this.#ended());
+  }
+
+  /** Connects; fails with `device_unreachable`. */
+  static async open(address: Address, signal: AbortSignal): Promise<HttpConnection> {
+    return new HttpConnection(await connectSocket(address, false, signal), address);
+  }
+
+  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
+  exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const head = headOf(exchange, this.#host);
+    const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
+    this.#reader = reader;
+    return new Promise<Answer>((resolve, reject) => {
+      const aborted = () => this.#settle?.(tooLate(signal, "device_timeout"));
+      this.#settle = (error) => {
+        this.#settle = undefined;
+        this.#reader = undefined;
+        signal.removeEventListener("abort", aborted);
+        this.used = true;
+        this.idleSince = performance.now();
+        if (error || !reader.answer || !reader.reusable) this.close();
+        if (error) reject(error);
+        else if (reader.answer) resolve(reader.answer);
+      };
+      if (signal.aborted) return aborted();
+      if (!this.usable) return this.#settle(hungUp("closed the connection without an answer"));
+      signal.addEventListener("abort", aborted, { once: true });
+      this.#socket.write(head);
+      if (exchange.body) this.#send(exchange.body.chunks()).catch((error) => this.#settle?.(error));
+    });
+  }
+
+  close(): void {
+    this.usable = false;
+    this.#socket.destroy();
+  }
+
+  /** Sends a body as fast as the device takes it, one chunk at a time, and stops when the device has answered already. */
+  async #send(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const chunk of chunks) {
+      if (!this.usable || !this.#settle) return;
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          this.#socket.off("close", go);
+          resolve();
+        };
+        this.#socket.on("close", go);
+        this.#socket.write(chunk, go);
+      });
+    }
+  }
+
+  #received(bytes: Uint8Array): void {
+    const reader = this.#reader;
+    // Bytes that nobody asked for: what they belong to cannot be known, so the connection is not used again.
+    if (!reader) return this.close();
+    try {
+      reader.push(bytes);
+      if (reader.answer) this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+
+  #ended(cause?: Error): void {
+    this.usable = false;
+    const reader = this.#reader;
+    if (!reader) return;
+    try {
+      if (cause) throw hungUp("broke the connection off", cause);
+      reader.end();
+      this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+}
+
+function headOf(exchange: Exchange, host: string): string {
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, host, `${marker}: 1`];
+  for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
+  if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
+  else if (exchange.method === "POST") lines.push("Content-Length: 0");
+  const head = `${lines.join("\r\n")}\r\n\r\n`;
+  if (!/^[\x20-\x7e\r\n]+$/.test(head) || /\s/.test(exchange.path) || lines.some((line) => /[\r\n]/.test(line))) {
+    throw new ZapdError("internal_error", "A request to a device held characters that no request may hold");
+  }
+  return head;
+}
+
+const maxHead = 16 * 1024;
+const maxInterim = 8;
+
+type Framing =
+  | { by: "length"; left: number }
+  | { by: "chunks"; left: number; trailer: boolean }
+  | { by: "close" }
+  | { by: "none" };
+
+/** Fed with bytes by `push`, and told of the end of the connection by `end`; `answer` is there when it is complete. */
+export class AnswerReader {
+  answer: Answer | undefined;
+  /** Whether the connection may carry another exchange after this answer. */
+  reusable = false;
+
+  readonly #wanted: Wanted;
+  readonly #maxBytes: number;
+  readonly #headOnly: boolean;
+  #pending: Uint8Array = new Uint8Array(0);
+  #head: { status: number; headers: Map<string, string>; persistent: boolean } | undefined;
+  #framing: Framing = { by: "none" };
+  #parts: Uint8Array[] = [];
+  #size = 0;
+  #interim = 0;
+
+  constructor(method: string, wanted: Wanted, maxBytes: number) {
+    this.#wanted = wanted;
+    this.#maxBytes = maxBytes;
+    this.#headOnly = method === "HEAD";
+  }
+
+  /** Whether a single byte of an answer has come. */
+  get begun(): boolean {
+    return this.#head !== undefined || this.#pending.length > 0;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.answer) return;
+    this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    if (!this.#head && !this.#readHead()) return;
+    this.#readBody();
+    // An action whose body is not all here yet is answered all the same; its connection is not used again.
+    if (!this.answer && this.#wanted === "head") this.#finish(false);
+  }
+
+  /** The device closed the connection. */
+  end(): void {
+    if (this.answer) return;
+    if (this.#head && this.#framing.by === "close") return this.#finish(false);
+    throw hungUp(this.begun ? "closed the connection in mid-answer" : "closed the connection without an answer");
+  }
+
+  #readHead(): boolean {
+    for (;;) {
+      const end = headEnd(this.#pending);
+      if (end === -1 ? this.#pending.length > maxHead : end > maxHead) throw garbage("a head over 16 KiB");
+      if (end === -1) {
+        const start = latin1.decode(this.#pending.subarray(0, 5));
+        if (!"HTTP/".startsWith(start)) throw garbage("something that is not HTTP");
+        return false;
+      }
+      const head = parseHead(latin1.decode(this.#pending.subarray(0, end)));
+      this.#pending = this.#pending.subarray(end);
+      if (head.status >= 100 && head.status < 200) {
+        if (head.status === 101 || ++this.#interim > maxInterim) throw garbage("an upgrade that nobody asked for");
+        continue;
+      }
+      this.#head = head;
+      this.#framing = framingOf(head, this.#headOnly);
+      if (this.#wanted === "all") this.#refuseUnreadable(head.headers);
+      return true;
+    }
+  }
+
+  #refuseUnreadable(headers: ReadonlyMap<string, string>): void {
+    const encoding = headers.get("content-encoding");
+    if (encoding && encoding !== "identity") throw garbage("a compressed answer that nobody asked for");
+    if (this.#framing.by === "length" && this.#framing.left > this.#maxBytes) throw tooLong(this.#maxBytes);
+  }
+
+  #readBody(): void {
+    const framing = this.#framing;
+    if (framing.by === "none") return this.#finish(true);
+    if (framing.by === "close") return this.#keep(this.#take(this.#pending.length));
+    if (framing.by === "length") {
+      const bytes = this.#take(Math.min(framing.left, this.#pending.length));
+      framing.left -= bytes.length;
+      this.#keep(bytes);
+      if (framing.left === 0) this.#finish(true);
+      return;
+    }
+    this.#readChunks(framing);
+  }
+
+  #readChunks(framing: Framing & { by: "chunks" }): void {
+    for (;;) {
+      if (framing.left > 0) {
+        const bytes = this.#take(Math.min(framing.left, this.#pending.length));
+        framing.left -= bytes.length;
+        this.#keep(bytes);
+        if (framing.left > 0) return;
+      }
+      const end = this.#pending.indexOf(10);
+      if (end === -1) {
+        if (this.#pending.length > 1024) throw garbage("a broken chunk");
+        return;
+      }
+      const line = latin1.decode(this.#take(end + 1)).trim();
+      if (framing.trailer) {
+        if (line === "") return this.#finish(true);
+        continue;
+      }
+      if (line === "") continue; // the end of the chunk before
+      const size = /^([0-9a-f]{1,8})(?:\s*;.*)?$/i.exec(line)?.[1];
+      if (size === undefined) throw garbage("a broken chunk");
+      framing.left = Number.parseInt(size, 16);
+      framing.trailer = framing.left === 0;
+    }
+  }
+
+  #take(count: number): Uint8Array {
+    const taken = this.#pending.subarray(0, count);
+    this.#pending = this.#pending.subarray(count);
+    return taken;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#size += bytes.length;
+    if (this.#size > this.#maxBytes) throw tooLong(this.#maxBytes);
+    this.#parts.push(bytes);
+  }
+
+  #finish(framed: boolean): void {
+    const head = this.#head;
+    if (!head) return;
+    this.reusable = framed && head.persistent && this.#pending.length === 0;
+    this.answer = { status: head.status, headers: head.headers, body: Buffer.concat(this.#parts) };
+  }
+}
+
+/** The body of an answer as text. Sets write UTF-8; what is not becomes U+FFFD. */
+export function bodyText(answer: Answer): string {
+  return utf8.decode(answer.body);
+}
+
+const latin1 = new TextDecoder("latin1");
+const utf8 = new TextDecoder();
+
+/** The index just behind the blank line that ends a head, or -1. */
+function headEnd(bytes: Uint8Array): number {
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) {
+    if (bytes[at + 1] === 10) return at + 2;
+    if (bytes[at + 1] === 13 && bytes[at + 2] === 10) return at + 3;
+  }
+  return -1;
+}
+
+function parseHead(text: string): { status: number; headers: Map<string, string>; persistent: boolean } {
+  const [first = "", ...lines] = text.split(/\r?\n/);
+  const start = /^HTTP\/1\.([01]) +(\d{3})(?: .*)?$/.exec(first);
+  if (!start) throw garbage("something that is not HTTP");
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon < 1) continue;
+    const name = line.slice(0, colon).trim().toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    const before = headers.get(name);
+    if (before !== undefined && name === "content-length" && before !== value) throw garbage("two lengths");
+    headers.set(name, before === undefined || name === "content-length" ? value : `${before}, ${value}`);
+  }
+  const connection = headers.get("connection")?.toLowerCase() ?? "";
+  const persistent = start[1] === "1" ? !connection.includes("close") : connection.includes("keep-alive");
+  return { status: Number(start[2]), headers, persistent };
+}
+
+function framingOf(head: { status: number; headers: ReadonlyMap<string, string> }, headOnly: boolean): Framing {
+  if (headOnly || head.status === 204 || head.status === 304) return { by: "none" };
+  if (head.headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
+    return { by: "chunks", left: 0, trailer: false };
+  }
+  const length = head.headers.get("content-length");
+  if (length === undefined) return { by: "close" };
+  if (!/^\d{1,15}$/.test(length)) throw garbage("a broken length");
+  return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };
+}
+
+/** The connection ended before an answer was whole: whether what was asked has been done is not known. */
+export function hungUp(problem: string, cause?: unknown): DeviceError {
+  return new DeviceError("device_error", problem, { phase: "sent", reason: "closed", cause });
+}
+
+function garbage(what: string): DeviceError {
+  return notUnderstood(`answered with ${what}`);
+}
+
+function tooLong(maxBytes: number): DeviceError {
+  return notUnderstood(`answered with more than ${Math.round(maxBytes / 1024)} KiB`);
+}
