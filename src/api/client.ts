@@ -10,11 +10,11 @@
  */
 
 import type { Answer, Archive, Call, Client } from "./client-types.ts";
-import { codes, type ErrorCode, ZapdError } from "./errors.ts";
+import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export type * from "./client-types.ts";
-export { type ErrorCode, ZapdError } from "./errors.ts";
+export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
@@ -25,11 +25,14 @@ export interface ClientOptions {
 
 /** The daemon's own failure, with its code, message and hint. */
 export class ApiError extends ZapdError {
+  /** Why a pairing failed; absent with every other code. */
+  readonly reason: PairingReason | undefined;
   /** The body of the response, unchanged. */
   readonly text: string;
 
-  constructor({ code, message, hint }: Failure, text: string) {
+  constructor({ code, message, hint, reason }: Failure, text: string) {
     super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+    this.reason = reason;
     this.text = text;
   }
 }
@@ -122,6 +125,7 @@ interface Failure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
+  readonly reason?: PairingReason;
 }
 
 function readAnswer(text: string): Answer<unknown> {
