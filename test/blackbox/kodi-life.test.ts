@@ -64,7 +64,7 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
       const { wake } = set.ports;
       await set.stop();
       const heard = await packets(set.host, wake);
-      expect(await within(1_500, () => power(id))).toBe("off");
+      await within(1_500, () => until("it is off", async () => (await power(id)) === "off"));
       expect(await succeed(daemon, "getDevice", { id })).toMatchObject({ status: "offline", power: "off" });
       for (const [name, body] of [
         ["pressKey", { key: "left" }],
@@ -96,7 +96,7 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
     expect(await power(id)).toBe("on");
     await until("it is followed", () => set.state.clients.websocket === 1);
     await set.end("quit");
-    expect(await within(1_500, () => power(id))).toBe("off");
+    await within(1_500, () => until("it is off", async () => (await power(id)) === "off"));
     await within(1_500, () => refuse(daemon, "pressKey", { id, body: { key: "left" } }, "device_unreachable"));
     await set.wake();
     await until("it is on", async () => (await power(id)) === "on");
