@@ -254,7 +254,10 @@ export function registry({ identity }: Model): string {
 /** What `/exit-app` answers for an app that was running (1.8). */
 export const EXITED = xmlDocument(element("exit-app", {}, { status: "OK" }));
 
-export function appState(model: Model, app: SimulatedApp): string {
+/** `/query/app-state`; 404 for an app that is not there. */
+export function appState(model: Model, [id = ""]: readonly string[]): string | 404 {
+  const app = findApp(model, id);
+  if (app === undefined) return 404;
   const content = {
     "app-id": app.id,
     "app-title": app.name,
