@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { keep } from "../bench/set.ts";
 import { type Caller, endpointAt, openTo, type Reading } from "./endpoints.ts";
-import type { Model, OpenPrompt, ReceivedRequest, Topic } from "./model.ts";
+import type { Model, OpenPrompt, ReceivedRequest } from "./model.ts";
 import { takeFrames } from "./remote.ts";
 import { failureOf, isPayload, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
@@ -57,7 +57,7 @@ export class Connection extends Link {
   readonly #model: Model;
   readonly #door: Door;
   /** What it is told of, and how that ends. */
-  readonly #subscriptions = new Map<string, { readonly topic: Topic; end(): void }>();
+  readonly #subscriptions = new Map<string, () => void>();
   readonly #caller: Caller;
   #granted: ReadonlySet<string> | null = null;
   #prompt: OpenPrompt | null = null;
@@ -73,10 +73,9 @@ export class Connection extends Link {
         this.#hungUp = true;
         socket.terminate();
       },
-      subscribed: (topic) => [...this.#subscriptions.values()].some((one) => one.topic === topic),
     };
     socket.on("close", () => {
-      for (const { end } of this.#subscriptions.values()) end();
+      for (const end of this.#subscriptions.values()) end();
       this.#subscriptions.clear();
       // Whether a real prompt outlives its connection is in no source.
       this.#prompt?.end("gone");
@@ -175,13 +174,12 @@ export class Connection extends Link {
 
   #subscribe(id: unknown, endpoint: Reading): void {
     this.#unsubscribe(id);
-    const { topic } = endpoint;
-    const end = this.#model.feeds.add(topic, (detail) => {
+    const end = this.#model.feeds.add(endpoint.topic, (detail) => {
       const told = this.#tell(endpoint, detail);
       // The answer to the request that made the change goes first.
       if (told !== null) queueMicrotask(() => this.#answer(id, told, true));
     });
-    this.#subscriptions.set(keyOf(id), { topic, end });
+    this.#subscriptions.set(keyOf(id), end);
   }
 
   /** Null for what cannot be read just now. */
@@ -195,17 +193,12 @@ export class Connection extends Link {
   }
 
   #unsubscribe(id: unknown): void {
-    this.#subscriptions.get(keyOf(id))?.end();
+    this.#subscriptions.get(keyOf(id))?.();
     this.#subscriptions.delete(keyOf(id));
   }
 
   #answer(id: unknown, answer: Payload, subscribed: boolean): void {
-    const { returnValue, subscribed: saysSubscribed } = this.#model.firmware;
-    const payload = {
-      ...answer,
-      ...(subscribed && saysSubscribed ? { subscribed: true } : {}),
-      ...(returnValue ? { returnValue: true } : {}),
-    };
+    const payload = { ...answer, ...(subscribed && { subscribed }), returnValue: true };
     this.#send({ id, type: "response", payload });
   }
 
