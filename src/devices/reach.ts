@@ -64,8 +64,8 @@ export interface Task<T> {
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
   work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
-  /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
-  readonly over?: Connection;
+  /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
+  readonly apart?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
@@ -288,15 +288,15 @@ export class Reach {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
-      const work = task.work(task.over ?? this.connection, controller.signal, this);
+      const work = task.work(this.connection, controller.signal, this);
       const result = await heldTo(controller.signal, work);
-      if (!task.over) this.answered();
+      if (!task.apart) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(error);
+      if (error instanceof ZapdError && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);

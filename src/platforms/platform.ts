@@ -149,14 +149,44 @@ export interface Developer {
   console: Console;
 }
 
-/** What a caller gives to pair with: what the device shows, or the name and password that were set on it. */
-export interface PairingAnswer {
-  readonly pin?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  /** The device may be another than the one that was paired before: what was kept then must not reach it. */
-  readonly fresh?: boolean | undefined;
+/** What a device gave that has let us in: what lets us in again, and what it says of itself to those it knows. */
+export interface Paired<Secret = Credentials> {
+  /** `null` where nothing is needed to come back with. */
+  readonly secret: Secret | null;
+  readonly facts?: Partial<Facts>;
 }
+
+/** What a device shows that is to be typed: `digits` are 0 to 9, `hex` 0 to 9 and A to F. */
+export const codeForms = ["digits", "hex"] as const;
+export type CodeForm = (typeof codeForms)[number];
+
+/** How a pairing goes on: its user accepts at the device; a code is typed that it shows; or a login that was set on it. */
+export const pairingSteps = ["confirm", "code", "login"] as const;
+
+/**
+ * A pairing that has begun. `done` and `enter` fail with `pairing_failed`, whose reason says why; after `wrong` the same
+ * pairing can be tried again. Nothing is kept by the platform: what the device gave is in the result.
+ */
+export type Pairing<Secret = Credentials> = {
+  /** Milliseconds for which the device waits, from now on. */
+  readonly expiresMs: number;
+  /** Takes what is asked from the screen and releases the sockets; what is under way fails. Also called after the end. */
+  cancel(): void;
+} & (
+  | { readonly step: "confirm"; readonly done: Promise<Paired<Secret>> }
+  | {
+      readonly step: "code";
+      readonly form: CodeForm;
+      /** Characters that it shows. */
+      readonly length: number;
+      enter(code: string): Promise<Paired<Secret>>;
+    }
+  | {
+      readonly step: "login";
+      /** Without a name, the usual one of the platform. */
+      enter(user: string | undefined, password: string): Promise<Paired<Secret>>;
+    }
+);
 
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
@@ -202,11 +232,6 @@ export interface Connection {
   text?: { readonly msPerCharacter: number; type(text: string, signal: AbortSignal): Promise<void> };
   /** What the core wakes it with (devices/wake.ts). */
   power?: PowerControl;
-  /**
-   * Makes the device let us in: asks it, waits for its user (60 s), and ends when what it gave is kept. Only this may make
-   * it show a prompt. Fails with `pairing_failed`, whose message says whether it was denied, ran out or was busy.
-   */
-  pair?(given: PairingAnswer, signal: AbortSignal): Promise<void>;
   dev?: Developer;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
@@ -247,7 +272,7 @@ export interface CredentialKeeper {
   drop(): Promise<void>;
 }
 
-/** What the daemon gives to a connection beside that. */
+/** What the daemon gives to a connection and to a pairing beside that. */
 export interface DeviceSurroundings extends Surroundings {
   readonly credentials: CredentialKeeper;
 }
@@ -287,5 +312,16 @@ export interface Platform {
   identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
   describe(target: Target): Description;
+  /**
+   * Begins to pair: asks the device to let us in. Only this may make it show a prompt. The kept secret reads as `null` when it
+   * is paired anew (`fresh`), since it may be another than the one that gave it. `signal` ends the beginning; what has begun
+   * ends with `cancel`. Fails with `unsupported_operation` and the reason `open` where the device lets everybody in.
+   */
+  pair?(
+    target: Target,
+    surroundings: DeviceSurroundings,
+    options: { readonly fresh: boolean },
+    signal: AbortSignal,
+  ): Promise<Pairing>;
   connect(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
 }

@@ -32,18 +32,18 @@ export interface Clock {
   /** Milliseconds since some moment. */
   now(): number;
   /** Waits, or fails as soon as the signal ends. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Looks until something holds: at once, then every `everyMs`; `false` when it does not hold within `timeoutMs`. A look that
- * is under way then is waited for.
+ * Looks until something holds: at once, then every `everyMs` (0.1 s); `false` when it does not hold within `timeoutMs`. A
+ * look that is under way then is waited for.
  */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  { everyMs, timeoutMs, signal, clock = systemClock }: UntilOptions,
+  { timeoutMs, everyMs = 100, signal, clock = systemClock }: UntilOptions,
 ): Promise<boolean> {
   const end = clock.now() + timeoutMs;
   for (;;) {
@@ -54,8 +54,8 @@ export async function until(
 }
 
 export interface UntilOptions {
-  readonly everyMs: number;
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly everyMs?: number;
+  readonly signal?: AbortSignal | undefined;
   readonly clock?: Clock;
 }

@@ -74,6 +74,7 @@ export async function openHouse(
   connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
   wake?: DeviceDependencies["wake"],
+  pair?: NonNullable<Platform["pair"]>,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const damaged = (problem: string) => {
@@ -87,7 +88,11 @@ export async function openHouse(
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
-    describe: (target) => descriptionOf(connect(set, target), withheld),
+    describe: (target) => {
+      const { has, ...described } = descriptionOf(connect(set, target), withheld);
+      return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
+    },
+    ...(pair && { pair }),
     connect: (target, surroundings, emit) => {
       connected.push({ target, surroundings, emit });
       return connect(set, target);

@@ -2,52 +2,10 @@
 import { expect, test } from "bun:test";
 import { DeviceError, type DeviceReason, inStandby, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { type WakeParts, type Waking, wake } from "../../src/devices/wake.ts";
-import type { Clock } from "../../src/system/sleep.ts";
+import { TestClock } from "../support/test-clock.ts";
 
 const key: Waking = { silent: false, timeoutMs: 30_000 };
 const command: Waking = { silent: true, timeoutMs: 30_000 };
-
-/** A clock that goes on when everybody waits for it. */
-class TestClock implements Clock {
-  #now = 1_000_000;
-  #waiting: { readonly at: number; done(): void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const waiting = { at: this.#now + ms, done: resolve };
-      this.#waiting.push(waiting);
-      signal.addEventListener("abort", () => {
-        this.#waiting = this.#waiting.filter((one) => one !== waiting);
-        reject(signal.reason);
-      });
-    });
-  }
-
-  /** Lets time pass until the work is done; everything that can be done without waiting is done before each step. */
-  async run<T>(work: Promise<T>): Promise<T> {
-    let over = false;
-    const ended = () => {
-      over = true;
-    };
-    work.then(ended, ended);
-    for (let idle = 0; !over; idle++) {
-      for (let turn = 0; turn < 50 && !over; turn++) await Promise.resolve();
-      const next = this.#waiting.sort((one, other) => one.at - other.at).shift();
-      if (over || !next) {
-        if (idle > 100_000) throw new Error("it hangs");
-        continue;
-      }
-      this.#now = Math.max(this.#now, next.at);
-      next.done();
-    }
-    return work;
-  }
-}
 
 interface Story {
   /** What it answers to the question whether it is on, at a moment after the beginning: a word, or how it fails. */

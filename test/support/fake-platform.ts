@@ -37,6 +37,7 @@ export interface FakeOptions {
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
   connect?(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
   describe?(target: Target): Description;
+  pair?: Platform["pair"];
 }
 
 /** What a connection has, by its methods. */
@@ -58,6 +59,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
     },
     describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
+    ...(options.pair && { pair: options.pair }),
   };
 }
 

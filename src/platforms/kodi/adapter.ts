@@ -7,7 +7,6 @@ import type {
   DeviceSurroundings,
   Emit,
   Key,
-  PairingAnswer,
   Platform,
   PowerControl,
   Target,
@@ -17,8 +16,9 @@ import { launchApp, listApps, stopApp } from "./apps.ts";
 import { KodiDevice } from "./device.ts";
 import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys, turnOff } from "./keys.ts";
+import { pairKodi } from "./pairing.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
-import { AsksLogin, HttpRpc, passwordHint } from "./rpc.ts";
+import { AsksLogin } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform = {
@@ -31,6 +31,7 @@ export const kodi: Platform = {
     "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand",
   identify: identifyKodi,
   describe: describeKodi,
+  pair: pairKodi,
   connect: connectKodi,
 };
 
@@ -61,7 +62,6 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emi
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
     power: powerOf(device),
-    pair: (given, signal) => pair(device, surroundings, emit, given, signal),
     close: () => device.close(),
   };
 }
@@ -78,56 +78,6 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
     });
   }
   await device.field.type(device, window, text, signal);
-}
-
-/**
- * Proves a name and a password, and keeps them. They go out only after a 401 of Kodi's own from this very address. One that
- * asks for none says nothing of them: they are not kept.
- */
-async function pair(
-  device: KodiDevice,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
-  { user = "kodi", password, pin }: PairingAnswer,
-  signal: AbortSignal,
-): Promise<void> {
-  const { target } = device;
-  const given = password ?? pin;
-  const login = () => {
-    if (given === undefined || given === "") throw new AsksLogin();
-    return { user, password: given };
-  };
-  if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
-  const open = new HttpRpc({ address: target, surroundings });
-  const locked = new HttpRpc({ address: target, surroundings, login, vouch: (within) => device.vouch(within) });
-  try {
-    const isOpen = await open.read("JSONRPC.Ping", {}, signal).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof AsksLogin) return false;
-        throw device.toldOf(error);
-      },
-    );
-    if (isOpen) {
-      emit({ type: "facts", facts: { access: "full" } });
-      throw nothingToPair();
-    }
-    await locked.read("JSONRPC.Ping", {}, signal);
-  } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
-    throw new ZapdError("pairing_failed", error.message, { hint: passwordHint });
-  } finally {
-    open.close();
-    locked.close();
-  }
-  if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
-  emit({ type: "facts", facts: { access: "full" } });
-}
-
-function nothingToPair(): ZapdError {
-  return new ZapdError("unsupported_operation", "needs no pairing: it asks for no name and no password", {
-    hint: "Use it as it is. To have it ask, in Kodi: Settings > Services > Control > Require authentication",
-  });
 }
 
 /** A Kodi that answers is on, be it only to ask for a login. */

@@ -16,12 +16,10 @@ import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
-import { identifyWebos, knownFacts } from "./identity.ts";
+import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
-import { askToPair } from "./pairing.ts";
+import { pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
-import { Prompted } from "./prompted.ts";
-import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform = {
@@ -34,6 +32,7 @@ export const webos: Platform = {
     "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
   identify: identifyWebos,
   describe: describeWebos,
+  pair: pairWebos,
   connect: connectWebos,
 };
 
@@ -75,25 +74,6 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
     text: {
       msPerCharacter: 50,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
-    },
-    async pair({ fresh = false }, signal) {
-      const { credentials } = surroundings;
-      const greeted = await openToPair(target, surroundings, signal);
-      const { session, hello } = greeted;
-      // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
-      const isKnown = !fresh && isProven(greeted, target, pinOf(surroundings));
-      try {
-        await askToPair(session, credentials, isKnown ? (credentials.read()?.["key"] ?? null) : null, signal);
-      } catch (error) {
-        session.destroy();
-        throw error;
-      }
-      // What was open before knows the key of before.
-      reconnecting.drop();
-      const facts = await knownFacts(session, hello, target, signal);
-      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      emit({ type: "facts", facts: { ...facts, traits } });
-      session.close();
     },
     close: () => reconnecting.close(),
   };

@@ -52,6 +52,8 @@ export interface Line {
   connection: Connection;
   /** What it was made for. */
   target: Target;
+  /** Pairs, and keeps what the set gives, as the daemon does; gives up with the signal. */
+  pair(signal?: AbortSignal): Promise<void>;
   /** As the daemon does when it learned something. */
   renew(more?: Partial<Target>): Connection;
 }
@@ -80,6 +82,14 @@ export async function line(
   const made: Line = {
     ...{ set, facts, learned, states, ended, ...connect() },
     kept: () => surroundings.credentials.read(),
+    async pair(signal = never) {
+      const pairing = await webos.pair?.(made.target, surroundings, { fresh: false }, signal);
+      if (pairing?.step !== "confirm") throw new Error("it must be accepted on the screen");
+      signal.addEventListener("abort", () => pairing.cancel());
+      const { secret, facts } = await pairing.done;
+      if (secret) await surroundings.credentials.keep(secret);
+      if (facts) learned.push(facts);
+    },
     renew(more) {
       made.connection.close();
       Object.assign(made, connect(more));
