@@ -9,7 +9,7 @@
  * ```
  */
 
-import type { Answer, Archive, Call, Client } from "./client-types.ts";
+import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
@@ -22,6 +22,31 @@ export interface ClientOptions {
   /** Instead of the global `fetch`: a handler of your own, or one that calls the control socket. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
 }
+
+/** A package to upload: a `Blob`, or a file that is opened when it is read. */
+export interface Archive {
+  /** Bytes. */
+  readonly size: number;
+  stream(): ReadableStream<Uint8Array>;
+}
+
+/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
+export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
+
+/** What an operation answers: the `data` of its envelope. */
+export type Result<Name extends EndpointName> = Awaited<ReturnType<Client[Name]>>;
+
+export interface Answer<Data> {
+  readonly data: Data;
+  /** The body of the response, unchanged. */
+  readonly text: string;
+}
+
+/** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
+export type Call = <Name extends EndpointName>(
+  name: Name,
+  ...given: Parameters<Client[Name]>
+) => Promise<Answer<Result<Name>>>;
 
 /** The daemon's own failure, with its code, message and hint. */
 export class ApiError extends ZapdError {

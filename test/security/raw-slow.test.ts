@@ -45,6 +45,15 @@ const withoutRequest: readonly Caller[] = [
     every: "y",
   },
   { what: "served, then silent", first: () => `GET /v1/health HTTP/1.1\r\n${host()}\r\n` },
+  {
+    what: "served, then half a head",
+    first: () => `GET /v1/health HTTP/1.1\r\n${host()}\r\nGET /v1/he`,
+  },
+  // src/runtime/bun.ts lifts the limit of a connection for this request, and sets it again.
+  {
+    what: "answered before its body was there, then silent",
+    first: () => `POST /v1/devices/discover HTTP/1.1\r\n${host()}Content-Length: 9\r\n\r\n{`,
+  },
 ];
 const inBody: readonly Caller[] = [
   {
