@@ -66,8 +66,8 @@ const afterRequest: readonly Caller[] = [
   { what: "served, then silent", first: served },
   { what: "served, then half a head", first: () => `${served()}GET /v1/he` },
   {
-    what: "served, then half a body",
-    first: () => `${served()}PATCH ${path} HTTP/1.1\r\n${host()}Content-Length: 9\r\n\r\n{`,
+    what: "answered before its body was there, then silent",
+    first: () => `POST /v1/devices/discover HTTP/1.1\r\n${host()}Content-Length: 9\r\n\r\n{`,
   },
 ];
 const callers = deno ? inBody : [...inBody, ...afterRequest, ...(isWhole ? inHead : [])];
