@@ -59,7 +59,7 @@ export function inventName(wanted: string, others: readonly Pick<Named, "name">[
 export function resolveName<D extends Named>(
   segment: string,
   devices: readonly D[],
-  byId: (id: string) => D | undefined,
+  byId: (id: string) => D | undefined = (id) => devices.find((device) => device.id === id),
 ): D | null {
   const text = segment.trim().normalize("NFC");
   if (text.includes("/") || text.includes("%")) {

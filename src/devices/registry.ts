@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Composition, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
+import type { Address, Composition, Facts, Identified, Ports } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
@@ -24,18 +24,13 @@ import {
   withFacts,
 } from "./entry.ts";
 import { checkName, inCommand, inventName, type Named, resolveName } from "./names.ts";
+import type { Contact } from "./reach.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
-
-/** What contact with a device has shown since the start. */
-export interface Contact {
-  readonly status: "online" | "offline" | "unknown";
-  readonly last_seen: string | null;
-  /** The last word of the device on its power. */
-  readonly power: Power | null;
-}
+/** Characters of a hardware id. */
+const maxId = 128;
 
 /** The device that a name in the config was found to mean. */
 interface Chosen {
@@ -70,8 +65,6 @@ export interface RegistryOptions {
 export class Registry {
   readonly #store: Store<Content>;
   readonly #composition: Composition;
-  readonly #contacts = new Map<string, Contact>();
-  #contactsNoted = 0;
   #index: Index | undefined;
   /** What the config calls the default device; `undefined` before it was read. */
   #wanted: string | undefined;
@@ -153,35 +146,6 @@ export class Registry {
     return this.#index;
   }
 
-  /** How often contact was noted: while it and `entries` stay the same, nothing that a list shows has changed. */
-  get contacts(): number {
-    return this.#contactsNoted;
-  }
-
-  /** The same object until contact is noted anew. */
-  contact(id: string): Contact {
-    const noted = this.#contacts.get(id);
-    if (noted) return noted;
-    const entry = this.get(id);
-    const power = entry?.last_power ?? null;
-    const contact: Contact = { status: "unknown", last_seen: entry?.last_seen ?? null, power };
-    if (entry) this.#contacts.set(id, contact);
-    return contact;
-  }
-
-  /** Notes in memory that a device answered, or did not; `said` is its word on its power, if it gave one. */
-  noteContact(id: string, answered: boolean, said?: Power | null): void {
-    const { last_seen, power: before } = this.contact(id);
-    const power = said === undefined ? before : said;
-    this.#contactsNoted++;
-    this.#contacts.set(
-      id,
-      answered
-        ? { status: "online", last_seen: new Date().toISOString(), power }
-        : { status: "offline", last_seen, power },
-    );
-  }
-
   /**
    * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
    * hardware's own, by its address.
@@ -194,9 +158,8 @@ export class Registry {
   async merge(sighting: Sighting): Promise<Merged> {
     const metAt = (id: string) => this.#met.get(id) ?? 0;
     const result = await this.#update((content) => mergeInto(content, sighting, metAt, this.#composition));
-    for (const { id } of result.gone) this.#drop(id);
+    for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
-    this.noteContact(result.entry.id, true);
     // Under the name, and as the part, that it was found to have.
     return { ...result, entry: this.get(result.entry.id) ?? result.entry };
   }
@@ -366,15 +329,17 @@ export class Registry {
       const devices = content.devices.filter((entry) => !result.includes(entry));
       return { next: result.length === 0 ? content : { ...content, devices }, result };
     });
-    for (const { id } of removed) this.#drop(id);
+    for (const { id } of removed) this.#met.delete(id);
     return removed;
   }
 
-  /** Writes when each device was last seen. */
-  async close(): Promise<void> {
+  /** Writes when each device was last seen, and what it said of its power, as far as that is known. */
+  async keepContacts(contactOf: (id: string) => Pick<Contact, "last_seen" | "power"> | undefined): Promise<void> {
     await this.#update((content) => {
       const devices = content.devices.map((entry) => {
-        const { last_seen, power: last_power } = this.contact(entry.id);
+        const contact = contactOf(entry.id);
+        if (!contact) return entry;
+        const { last_seen, power: last_power } = contact;
         const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
         return same ? entry : { ...entry, last_seen, last_power };
       });
@@ -383,11 +348,6 @@ export class Registry {
         result: undefined,
       };
     });
-  }
-
-  #drop(id: string): void {
-    this.#contacts.delete(id);
-    this.#met.delete(id);
   }
 
   /**
@@ -609,6 +569,12 @@ function withIdentity(entry: Entry, { identity, provisional }: Identified): Entr
   return { ...own, identity };
 }
 
+/** The names that the hardware has for itself; on probation it is measured by those of before. */
+function withHardwareIds(entry: Entry, { ids = [] }: Identified): Entry {
+  if (ids.length === 0 || entry.standing?.probation) return entry;
+  return { ...entry, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
+}
+
 function replace(content: Content, entry: Entry, next: Entry): Content {
   if (same(entry, next)) return content;
   return { ...content, devices: content.devices.map((device) => (device === entry ? next : device)) };
@@ -651,7 +617,7 @@ function mergeInto(
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
   const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, sighting);
-  const learned = withIdentity(withFacts(base, facts, names), facts);
+  const learned = withHardwareIds(withIdentity(withFacts(base, facts, names), facts), facts);
   const ports = { ...learned.ports, ...sighting.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const by = sighting.by === "user" ? { ...named, added_by: sighting.by } : named;
