@@ -1,9 +1,16 @@
 /**
- * Which entries of the registry are one device, driven over several protocols. Pure: it depends on what is known of the
- * entries, and on nothing that came before, so that the order in which they were found does not matter.
+ * Several protocols, one device: which entries of the registry belong together, in which order they are asked, and how what
+ * they tell is put together. Pure: it depends on what is known of the entries, and on nothing that came before, so that the
+ * order in which they were found does not matter.
  */
-import type { Composition } from "../platforms/platform.ts";
+import type { Composition, PlatformState } from "../platforms/platform.ts";
 import type { Entry } from "./entry.ts";
+
+/** What one protocol of a device has shown of its state, and which parts of that it tells by itself. */
+export interface Seen<State extends object = Partial<PlatformState>> {
+  readonly state: State;
+  readonly pushed: ReadonlySet<string>;
+}
 
 /** Which entries belong to each entry; always told of both. */
 type Edges = Map<Entry, Set<Entry>>;
@@ -148,4 +155,33 @@ function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly
     for (const one of group) grouped.add(one);
     return [group.length < 2 ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
   });
+}
+
+/** Those of preferred platforms first, in their order; the others behind them, as they were. */
+export function inOrder<T>(
+  all: readonly T[],
+  platforms: readonly string[],
+  platformOf: (one: T) => string,
+): readonly T[] {
+  if (all.length < 2) return all;
+  const rank = (one: T) => {
+    const at = platforms.indexOf(platformOf(one));
+    return at === -1 ? platforms.length : at;
+  };
+  return all.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** A device's state, part by part: of those that say anything of it who tells it by itself, then who was asked, the preferred first. */
+export function mergedState<State extends object>(first: Seen<State>, ...others: readonly Seen<State>[]): State {
+  if (others.length === 0) return first.state;
+  const seen = [first, ...others];
+  const parts = [...new Set(seen.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
+  const says = ({ state }: Seen<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
+  const merged = { ...first.state };
+  for (const part of parts) {
+    const tells = seen.filter((one) => says(one, part));
+    const teller = tells.find(({ pushed }) => pushed.has(part)) ?? tells[0];
+    if (teller) merged[part] = teller.state[part];
+  }
+  return merged;
 }

@@ -17,6 +17,7 @@ import {
   type Surroundings,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
+import type { Seen } from "./compose.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import { named, subjectOf } from "./failures.ts";
@@ -49,7 +50,8 @@ export interface Contact {
 }
 
 /** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
-export type Observe = (patch: Partial<PlatformState>, cause: "push" | "poll" | "command") => void;
+export type Observe = (patch: Partial<PlatformState>, cause: Cause, reach: Reach) => void;
+export type Cause = "push" | "poll" | "command";
 
 /** One command or read of a device. */
 export interface Task<T> {
@@ -59,13 +61,29 @@ export interface Task<T> {
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
-  work(connection: Connection, signal: AbortSignal): Promise<T>;
+  /** What a reach must have for it; of those that have it the preferred is asked first. Without it, the leading one is. */
+  readonly needs?: Capability;
+  /** Whether a reach that has the capability can do this very thing. */
+  fits?(reach: Reach): boolean;
+  /** It may hold a secret: it goes to nobody but those that have secrets of their own, where there are such. */
+  readonly confidential?: boolean;
+  /** The one that is to do it, and no other. */
+  readonly at?: At;
+  work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  /** What is known of its state once it took the command. */
+  readonly makes?: Partial<PlatformState> | undefined;
   /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
   readonly over?: Connection;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
+}
+
+/** One reach of a device; `asIs`: it is neither woken nor looked for, since another may be asked. */
+export interface At {
+  readonly reach: Reach;
+  readonly asIs?: boolean;
 }
 
 /** A timer set for longer would end at once. */
@@ -95,6 +113,8 @@ export class Reach {
   #opened: { record: Entry; readonly key: string; readonly connection: Connection } | undefined;
   #capabilities: { readonly of: Entry; readonly all: readonly Capability[] } | undefined;
   #contact: Contact | undefined;
+  #lastState: Partial<PlatformState> = {};
+  readonly #pushed = new Set<string>();
   #over: ZapdError | undefined;
 
   constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
@@ -146,6 +166,34 @@ export class Reach {
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
     this.#contact = { status: "offline", last_seen, power: said ?? power };
+  }
+
+  /** What was last seen of its state, and which parts of it it tells by itself. */
+  get seen(): Seen {
+    return { state: this.#lastState, pushed: this.#pushed };
+  }
+
+  /**
+   * Takes what was seen of its state. Power that is `unknown` after a command may be either by now; read, it says nothing new.
+   * What says by itself that it is off will not answer.
+   */
+  note(patch: Partial<PlatformState>, cause: Cause): void {
+    const { power } = patch;
+    if (power === "off" && cause === "push") this.silent(power);
+    else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
+    else this.answered(power);
+    if (cause === "push") for (const part of Object.keys(patch)) this.#pushed.add(part);
+    this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+  }
+
+  /** Whether it has a capability that its settings, or its pairing, keep back now. */
+  withholds(capability: Capability): boolean {
+    return this.#platform?.describe(targetOf(this.record)).withheld.has(capability) ?? false;
+  }
+
+  /** Whether it has a capability that works now. */
+  has(capability: Capability): boolean {
+    return this.capabilities.includes(capability);
   }
 
   get platform(): Platform {
@@ -244,7 +292,7 @@ export class Reach {
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
-    this.#observe({ power: "on" }, "command");
+    this.#observe({ power: "on" }, "command", this);
   }
 
   /**
@@ -261,15 +309,15 @@ export class Reach {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
-      const work = task.work(task.over ?? this.connection, controller.signal);
+      const work = task.work(task.over ?? this.connection, controller.signal, this);
       const result = await heldTo(controller.signal, work);
       if (!task.over) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
-      // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(error);
+      // A caller who hung up says nothing of the device; what is named already is another reach's failure.
+      if (error instanceof ZapdError && !error.named && !signal.aborted && !task.over) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);
@@ -326,9 +374,9 @@ export class Reach {
         .learn(this.id, event.facts)
         .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
     } else if (event.type === "state") {
-      this.#observe(event.patch, "push");
+      this.#observe(event.patch, "push", this);
     } else if (event.why === "going_off") {
-      this.#observe({ power: "off" }, "push");
+      this.#observe({ power: "off" }, "push", this);
     } else {
       this.silent();
     }
@@ -382,7 +430,22 @@ function saysOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
+/** Whether a failure is that nothing has reached it. */
+export function isUnreached(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && error.code === "device_unreachable";
+}
+
 /** Whether a failure is that nobody answered. */
 export function isSilent(error: unknown): error is ZapdError {
   return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
 }
+
+/** The state of a device that is off. */
+export const offState: PlatformState & { readonly app: null } = {
+  power: "off",
+  app: null,
+  screensaver: null,
+  playback: null,
+  volume: null,
+  input: null,
+};

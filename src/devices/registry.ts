@@ -64,7 +64,8 @@ export interface RegistryOptions {
 
 export class Registry {
   readonly #store: Store<Content>;
-  readonly #composition: Composition;
+  /** Which platforms go together, and which comes first. */
+  readonly composition: Composition;
   #index: Index | undefined;
   /** What the config calls the default device; `undefined` before it was read. */
   #wanted: string | undefined;
@@ -80,7 +81,7 @@ export class Registry {
 
   private constructor(store: Store<Content>, composition: Composition) {
     this.#store = store;
-    this.#composition = composition;
+    this.composition = composition;
   }
 
   /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
@@ -157,7 +158,7 @@ export class Registry {
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
   async merge(sighting: Sighting): Promise<Merged> {
     const metAt = (id: string) => this.#met.get(id) ?? 0;
-    const result = await this.#update((content) => mergeInto(content, sighting, metAt, this.#composition));
+    const result = await this.#update((content) => mergeInto(content, sighting, metAt, this.composition));
     for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
     // Under the name, and as the part, that it was found to have.
@@ -302,7 +303,8 @@ export class Registry {
     if (this.#default?.of === content && this.#default.wanted === wanted) return this.#default.entry;
     const { devices } = this;
     const chosen = content.default;
-    const meant = () => (chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : meantBy(wanted ?? "", content));
+    const meant = () =>
+      chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : meantBy(wanted ?? "", content);
     const entry = wanted ? meant() : devices.length === 1 ? devices[0] : undefined;
     this.#default = { of: content, wanted, entry };
     return entry;
@@ -358,7 +360,7 @@ export class Registry {
     return this.#store.update((content) => {
       const before = withDefault(content, this.#wanted);
       const { next, result } = change(before);
-      const judged = next.devices === before.devices ? next : composed(next, this.#composition);
+      const judged = next.devices === before.devices ? next : composed(next, this.composition);
       return { next: withDefault(judged, this.#wanted), result };
     });
   }
@@ -611,7 +613,8 @@ function mergeInto(
     content.devices.find((device) => device.id === place?.from.id) ??
     findIn(content.devices, platform, facts, sighting.address);
   const id = before?.id ?? idOf(platform, facts.identity);
-  const given = sighting.name === undefined ? null : checkName(sighting.name, othersThan(before?.part_of ?? id, content));
+  const given =
+    sighting.name === undefined ? null : checkName(sighting.name, othersThan(before?.part_of ?? id, content));
   const names = namesIn(content, before ?? { id });
   // What was decided of its place holds only where nothing else has been decided meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;

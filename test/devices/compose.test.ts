@@ -60,14 +60,19 @@ function groups(registry: Registry): string[] {
 
 async function after(...sightings: readonly Sighting[]): Promise<string[]> {
   return withRegistry(async (registry) => {
-    for (const sighting of sightings) await registry.merge(sighting);
+    // One after the other, and all in one write.
+    await Promise.all(sightings.map((sighting) => registry.merge(sighting)));
     return groups(registry);
   });
 }
 
 const together = ["alpha a + beta b"];
 const apart = ["alpha a", "beta b"];
-const failure = (work: Promise<unknown>) => work.then(() => "none", (error: { code: string }) => error.code);
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: { code: string }) => error.code,
+  );
 
 describe("entries of two platforms are one device", () => {
   test("with a hardware id in common at one host, whatever they are called", async () => {
@@ -77,13 +82,12 @@ describe("entries of two platforms are one device", () => {
       [{ ids: ["upnp:1234"] }, { ids: ["upnp:1234"] }],
     ];
     for (const [one, other] of own)
-      expect(await after(seen("alpha", "a", one), seen("delta", "d", other))).toEqual([
-        "alpha a + delta d",
-      ]);
+      expect(await after(seen("alpha", "a", one), seen("delta", "d", other))).toEqual(["alpha a + delta d"]);
   });
 
   test("of a known pair at one host, with a name or a model that agrees", async () => {
-    const pair = (one: Partial<Facts>, other: Partial<Facts>) => after(seen("alpha", "a", one), seen("beta", "b", other));
+    const pair = (one: Partial<Facts>, other: Partial<Facts>) =>
+      after(seen("alpha", "a", one), seen("beta", "b", other));
     expect(await pair({ name: "Living Room" }, { name: "living-room" })).toEqual(together);
     expect(await pair({ name: "One", model: "TV 9" }, { name: "Two", model: "TV9" })).toEqual(together);
     expect(await pair({ name: "One" }, { name: "Two" })).toEqual(apart);
@@ -100,9 +104,9 @@ describe("entries of two platforms are one device", () => {
     const shown = [{ mac }, { mac: "02:00:00:00:00:bb" }] as const;
     expect(await after(seen("alpha", "a", same, shown[0]), seen("beta", "b", same, shown[1]))).toEqual(apart);
     for (const weak of [{ serial: "1" }, { serial: "00000000" }, { macs: ["00:00:00:00:00:00"] }])
-      expect(await after(seen("alpha", "a", { ...weak, name: "A" }), seen("beta", "b", { ...weak, name: "B" }))).toEqual(
-        apart,
-      );
+      expect(
+        await after(seen("alpha", "a", { ...weak, name: "A" }), seen("beta", "b", { ...weak, name: "B" })),
+      ).toEqual(apart);
   });
 
   test("where two candidates fit, none is joined; two of one platform are never one device", async () => {
@@ -229,11 +233,15 @@ describe("a device of several entries", () => {
     withRegistry(async (registry) => {
       const host = (at: number) => `192.0.${2 + (at >> 8)}.${at & 255}`;
       await Promise.all(
-        Array.from({ length: 1_000 }, (_, at) => registry.merge(seen("alpha", `a${at}`, { host: host(at), name: `N${at}` }))),
+        Array.from({ length: 1_000 }, (_, at) =>
+          registry.merge(seen("alpha", `a${at}`, { host: host(at), name: `N${at}` })),
+        ),
       );
       await registry.merge(seen("beta", "b", { host: host(7), name: "N7" }));
       expect([registry.devices.length, registry.entries.length]).toEqual([1_000, 1_001]);
-      expect(await failure(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe("storage_error");
+      expect(await failure(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
+        "storage_error",
+      );
     }));
 });
 

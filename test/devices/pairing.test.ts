@@ -89,7 +89,7 @@ describe("pairing", () => {
       .of(tv)
       .pair({}, never)
       .catch((error: ZapdError) => error.code);
-    await house.devices.forget(tv);
+    await house.devices.forget([tv]);
     pairing = async () => {};
     await house.devices.of(tv).pair({}, never);
     expect(await left).toBe("device_not_found");
@@ -129,7 +129,7 @@ describe("credentials", () => {
     const other = await house.add("2");
     await house.credentials.keeper(other.id).keep({ key: "other-key" });
     await house.devices.of(tv).pair({}, never);
-    await house.devices.forget(tv);
+    await house.devices.forget([tv]);
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
     await house.credentials.keeper(other.id).drop();
@@ -144,7 +144,7 @@ describe("credentials", () => {
     };
     const answered = failure(house.devices.of(tv).pair({}, never));
     await house.registry.remove(tv.id);
-    await house.devices.forget(tv);
+    await house.devices.forget([tv]);
     gate.resolve();
     expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
