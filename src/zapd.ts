@@ -12,8 +12,8 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { platforms } from "./platforms/index.ts";
-import type { Surroundings } from "./platforms/platform.ts";
+import { composition as everyComposition, platforms as everyPlatform } from "./platforms/index.ts";
+import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
@@ -52,6 +52,10 @@ export interface ZapdOptions {
   readonly prefix?: string;
   /** Which hardware answers at an address; without it, the system's own table where it can be read. */
   readonly neighbours?: Neighbours;
+  /** What it drives, where that is something else than every platform that it knows. */
+  readonly platforms?: readonly Platform[];
+  /** How those go together where several of them reach one device. */
+  readonly composition?: Composition;
   /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
   readonly now?: () => number;
   /**
@@ -104,7 +108,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
   sweepState(state);
-  const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
+  const { platforms = everyPlatform, composition = everyComposition } = options;
+  const registry = await Registry.open({ path: join(state, "devices.json"), composition, damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
   const credentials = await Credentials.open({

@@ -5,10 +5,11 @@
  */
 import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
+import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
-import { codes, type ErrorCode } from "./errors.ts";
+import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
-import { App, Device, KeyOrText, port, State, text } from "./schemas.ts";
+import { App, Device, KeyOrText, port, State, text, time } from "./schemas.ts";
 
 export const tags = {
   devices: "The registry, discovery and live state",
@@ -57,6 +58,12 @@ export const Failure = z.strictObject({
     code: z.enum(Object.keys(codes) as [ErrorCode]),
     message: z.string(),
     hint: z.string().optional(),
+    reason: z
+      .enum(pairingReasons)
+      .optional()
+      .describe(
+        "With `pairing_failed` alone: what was typed is `wrong`, and can be tried again while the pairing lasts; it came too `late`; it was `denied` at the device, or `cancelled`; the device is `busy` with another's; it `closed` the connection, or broke the `protocol`",
+      ),
   }),
 });
 
@@ -213,10 +220,14 @@ export const operations = {
     tag: "devices",
     summary: "Have a device let zapd in",
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` shows then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
     codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
+        begin: z
+          .boolean()
+          .optional()
+          .describe("To be told at once what comes next, and not to wait while somebody accepts at the device"),
         pin: z.string().min(1).max(64).optional().describe("What the device shows, where it shows something to type"),
         user: z
           .string()
@@ -225,6 +236,10 @@ export const operations = {
           .optional()
           .describe("The name that is set on the device, where it asks for one"),
         password: z.string().min(1).max(1_024).optional().describe("The password that is set on the device"),
+        platform: z
+          .string()
+          .optional()
+          .describe("Over which of its platforms, where the device has several; else the one that wants it"),
         host: host
           .optional()
           .describe(
@@ -232,7 +247,26 @@ export const operations = {
           ),
       })
       .meta({ examples: [{}] }),
-    data: action("pair", {}),
+    data: action("pair", {
+      step: z
+        .enum(pairingSteps)
+        .optional()
+        .describe(
+          "What comes next: `confirm`, somebody accepts it at the device; `code`, it shows one, to be given as `pin`; `login`, the `user` and `password` that are set on it. Without it, zapd has been let in",
+        ),
+      form: z.enum(codeForms).nullable().optional().describe("Of which characters the code is; `null` without one"),
+      length: z.int().nullable().optional().describe("How many characters the code has; `null` without one"),
+      expires_at: time.optional().describe("When the pairing ends by itself"),
+    }),
+  },
+  cancelPairing: {
+    ...endpoints.cancelPairing,
+    tag: "devices",
+    summary: "Give up a pairing",
+    description:
+      "Takes what the device asks from its screen, and tells whoever waits. What was kept before stays as it was.",
+    codes: byName,
+    data: action("cancel_pairing", { cancelled: z.boolean().describe("Whether there was one to give up") }),
   },
   trustDevice: {
     ...endpoints.trustDevice,
@@ -241,6 +275,30 @@ export const operations = {
     description:
       "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
     codes: [...byName, "storage_error"],
+    data: Device,
+  },
+  joinDevice: {
+    ...endpoints.joinDevice,
+    tag: "devices",
+    summary: "Say that two devices are one",
+    description:
+      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+    codes: [...byName, "storage_error"],
+    body: z
+      .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
+      .meta({ examples: [{ with: "Media Box" }] }),
+    data: Device,
+  },
+  splitDevice: {
+    ...endpoints.splitDevice,
+    tag: "devices",
+    summary: "Say that a platform of a device is a device of its own",
+    description:
+      "Where zapd, or its user, took for one what are two: what reaches it over that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with what is left. A device that is reached over one platform cannot be split. Nothing is asked of it.",
+    codes: [...byName, "storage_error"],
+    body: z
+      .strictObject({ platform: z.string().min(1).max(64).describe("One of its `platforms`") })
+      .meta({ examples: [{ platform: "dlna" }] }),
     data: Device,
   },
   removeDevice: {

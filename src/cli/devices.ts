@@ -4,9 +4,8 @@ import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
-import { CommandError, UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listOf, paintFor, table } from "./print.ts";
-import { readUnseen } from "./progress.ts";
+import { UsageError } from "./failure.ts";
+import { addressText, type Cell, fullTime, listed, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
@@ -65,31 +64,32 @@ export async function defaultDevice(context: Context): Promise<void> {
   context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
 }
 
-/** Asks a device to let zapd in, and waits while its user answers there. */
-export async function pair(context: Context): Promise<void> {
-  const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
-  if (pin !== undefined && user !== undefined) throw new UsageError("give --pin or --user, not both");
-  const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
-  const attempt = (quiet: boolean, password?: string) =>
-    call(context, "pairDevice", { id: name, body: { host, pin, user, password } }, quiet ? { quiet } : {});
-  if (user === undefined && pin === undefined)
-    context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  // Nobody is asked for a password that is not wanted: who wants one says so first.
-  const called = await attempt(user === undefined).catch(async (error: unknown) => {
-    if (user === undefined || !(error instanceof CommandError) || error.code !== "pairing_failed") throw error;
-    // Never among the words of a command, where every user of the machine can read it.
-    const password = await readUnseen(printable(`password of ${user}`));
-    if (password === "") throw new UsageError("the password is empty");
-    return attempt(true, password);
-  });
-  context.tell(called, `paired with ${name}`);
-}
-
 /** What answers for a device that is on probation is it. */
 export async function trust(context: Context): Promise<void> {
   const called = await call(context, "trustDevice", { id: deviceMeant(context.words[0]) });
   const { host, port, name } = called.data;
   context.tell(called, `what is at ${addressText(host, port)} is ${name}`);
+}
+
+/** Two devices are one. */
+export async function join(context: Context): Promise<void> {
+  const [id, other] = context.words;
+  if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
+  const called = await call(context, "joinDevice", { id: deviceMeant(id), body: { with: other } });
+  const { name, platforms } = called.data;
+  context.tell(called, `${name} is reached over ${listed(platforms)}`);
+}
+
+/** What reaches a device over a platform is a device of its own. */
+export async function split(context: Context): Promise<void> {
+  const [id, platform] = context.words;
+  if (platform === undefined) throw new UsageError(id === undefined ? "which device?" : "which of its platforms?");
+  const called = await call(context, "splitDevice", { id: deviceMeant(id), body: { platform } });
+  const { name, platforms } = called.data;
+  context.tell(
+    called,
+    `${name} is reached over ${listed(platforms)}; what it was over ${platform} is a device of its own`,
+  );
 }
 
 /** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
@@ -108,7 +108,7 @@ function deviceTable(all: readonly Device[], context: Context): string {
   const powers = { on: paint.good, standby: paint.faint, off: paint.faint, unknown: paint.faint };
   const rows = all.map((one): Cell[] => [
     `${one.name}${one.is_default ? "*" : ""}`,
-    one.platform,
+    one.platforms.join("+"),
     modelOf(one),
     { text: one.power, paint: one.status === "offline" ? paint.bad : powers[one.power] },
     one.host,
@@ -129,7 +129,7 @@ function deviceFacts(one: Device): string {
     ["name", one.name],
     ["default", one.is_default ? "yes" : null],
     ["id", one.id],
-    ["platform", one.platform],
+    ["platform", one.platforms.join(", ")],
     ["kind", one.kind],
     ["model", modelOf(one)],
     ["serial", one.serial],

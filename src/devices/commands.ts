@@ -18,7 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
-import type { At, Task } from "./reach.ts";
+import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -98,9 +98,9 @@ export async function pressKey(device: Device, wanted: string, signal: AbortSign
     ...atOff(press),
     ...takenBy(press),
     makes: power === undefined ? undefined : { power },
-    work: async (current, within) => {
+    work: async (current, within, reach) => {
       checkTyped(device, press);
-      await perform(current, press, within);
+      await perform(reach, current, press, within);
     },
   });
 }
@@ -147,11 +147,11 @@ export async function pressKeys(
         const task = {
           doing: doing(press),
           timeoutMs: patience(press, remote, device.timeoutMs),
-          work: (other: Connection, within: AbortSignal) => perform(other, press, within),
+          work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
         };
         // A key that this protocol lacks goes to one that has it.
         const by = device.taker(takenBy(press), reach);
-        return by === reach ? perform(current, press, deadline) : by.attempt(task, deadline);
+        return by === reach ? perform(reach, current, press, deadline) : by.attempt(task, deadline);
       };
       return runSequence(presses, delayMs, { progress, send }, deadline);
     },

@@ -10,8 +10,6 @@ import {
   type Capability,
   type Connection,
   capabilities,
-  type DeviceEvent,
-  type PairingAnswer,
   type Platform,
   type PlatformState,
 } from "../platforms/platform.ts";
@@ -21,7 +19,7 @@ import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
-import { FreshPairing } from "./pairing.ts";
+import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
   type At,
@@ -46,8 +44,6 @@ export interface DeviceDependencies extends ReachDependencies {
 
 /** Milliseconds that the other protocols of a device have to say what they know once one of them has. */
 const othersWithinMs = 1_000;
-/** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
-const pairingTimeoutMs = 75_000;
 
 export class Device {
   /** The id of its oldest entry; those of the others mean it, too. */
@@ -57,7 +53,8 @@ export class Device {
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
-  #pairing: AbortController | undefined;
+  /** Where the last pairing was begun, until it has succeeded. */
+  #pairing: Reach | undefined;
   #reaches: { of: readonly Entry[]; all: readonly Reach[] };
 
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
@@ -363,73 +360,54 @@ export class Device {
   }
 
   /**
-   * Pairs with it; waits until its user has accepted. One at a time. One that is on probation, and one that is said to be
-   * elsewhere (`at`, where it was met), is paired anew, without what was kept: see FreshPairing.
+   * Which of its protocols is to be paired: the one that is named, or is being paired, or else the first that wants it, the
+   * oldest first, for a new one may be a stranger's. Fails with `invalid_payload` where it is not reached over the named one.
    */
-  async pair(given: PairingAnswer, signal: AbortSignal, at?: Finding): Promise<void> {
-    const { registry, trust } = this.#deps;
-    if (this.#pairing) {
-      const problem = "is being paired already: its user is asked once";
-      throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), this.record, "pairing");
-    }
-    const words = Object.values(given).filter((word) => typeof word === "string");
-    // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
-    if (!at && words.length > 0) this.reach.checkTrusted("pairing");
-    const removed = new AbortController();
-    this.#pairing = removed;
-    const until = AbortSignal.any([signal, removed.signal]);
-    const task = (fresh: boolean): Task<void> => ({
-      doing: "pairing",
-      timeoutMs: pairingTimeoutMs,
-      given: words,
-      work: (connection, within) => method(connection.pair, "pair")(fresh ? { ...given, fresh } : given, within),
+  pairingReach(platform?: string): Reach {
+    const { registry, trust, reachOf } = this.#deps;
+    const { reaches } = this;
+    if (reaches.length < 2 && platform === undefined) return this.reach;
+    if (platform !== undefined) return this.over(platform);
+    if (this.#pairing && reaches.includes(this.#pairing)) return this.#pairing;
+    const oldest = registry.partsOf(this.id).map(reachOf);
+    const wants = ({ record }: Reach) => record.access === "unpaired" || trust.doubt(record) !== null;
+    return oldest.find(wants) ?? oldest.find(({ record }) => trust.canPair(record)) ?? this.reach;
+  }
+
+  /** The reach over a platform; fails with `invalid_payload` where there is none. */
+  over(platform: string): Reach {
+    const reach = this.reaches.find(({ record }) => record.platform === platform);
+    if (reach) return reach;
+    const over = this.reaches.map(({ record }) => record.platform).join(" and ");
+    throw new ZapdError("invalid_payload", `${this.record.name} is not reached over ${JSON.stringify(platform)}`, {
+      hint: `It is reached over ${over}`,
+      named: true,
     });
+  }
+
+  /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
+  async pair(
+    request: PairingRequest,
+    signal: AbortSignal,
+    at?: Finding,
+    reach = this.pairingReach(),
+  ): Promise<PairingStep | null> {
+    // What the caller says is a secret: it goes to none of which one protocol is on probation.
+    if (!at && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
+    this.#pairing = reach;
     try {
-      if (at || trust.doubt(this.record)) await this.#using(this.#pairAnew(task(true), until, at));
-      else {
-        await this.#using(this.reach.attempt(task(false), until));
-        if (this.record.standing?.former && registry.get(this.id)) await trust.trust(this.record);
-      }
-      // What it said when it let us in is to be seen by who asks next.
-      await registry.settled();
+      const next = await this.#using(reach.pairing.pair(request, signal, at));
+      if (next === null && this.#pairing === reach) this.#pairing = undefined;
+      return next;
     } finally {
-      if (this.#pairing === removed) this.#pairing = undefined;
       this.#commands++;
-      await this.#dropIfGone();
+      this.#leaveIfGone();
     }
   }
 
-  async #pairAnew(task: Task<void>, signal: AbortSignal, at?: Finding): Promise<void> {
-    const { registry, credentials, trust } = this.#deps;
-    const deps = {
-      registry,
-      credentials,
-      trust,
-      surroundings: this.reach.surroundings(),
-      emit: (event: DeviceEvent) => this.reach.emit(event),
-    };
-    const fresh = new FreshPairing(deps, this.platform, this.record, at);
-    try {
-      // One that lets everybody in has nothing to pair with: that it was met there is all there is.
-      if (fresh.connection.pair || !at) await this.reach.attempt({ ...task, over: fresh.connection }, signal);
-      signal.throwIfAborted();
-      await fresh.take();
-    } finally {
-      fresh.close();
-    }
-    // What was open before knows the key of before.
-    this.reach.disconnect();
-    this.reach.answered();
-  }
-
-  /** A device that was removed while it was being paired leaves no key behind. */
-  async #dropIfGone(): Promise<void> {
-    const { registry, credentials } = this.#deps;
-    if (registry.get(this.id)) return;
-    for (const { id } of this.reaches) await credentials.forget(id);
-    this.#leaveIfGone();
-    const problem = `${this.record.name} was removed while it was being paired`;
-    throw new ZapdError("device_not_found", problem, { named: true });
+  /** Gives up the pairing that is under way; whether there was one. */
+  cancelPairing(): boolean {
+    return this.reaches.filter((reach) => reach.pairing.cancel()).length > 0;
   }
 
   /** Fails with `device_unproven` while it is on probation, over whichever of its protocols, under its name. */
@@ -462,9 +440,6 @@ export class Device {
     const reaches = this.#reachesOf(parts);
     this.#reaches = { of: registry.entries, all: reaches };
     for (const reach of reaches) reach.forget();
-    // The same device, added anew, can be paired at once.
-    this.#pairing?.abort(new ZapdError("device_not_found", "was removed while it was being paired"));
-    this.#pairing = undefined;
     this.#leaveIfGone();
     for (const { id } of reaches) {
       await credentials.forget(id);
