@@ -12,7 +12,7 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { composition as everyComposition, platforms as everyPlatform } from "./platforms/index.ts";
+import { composition as everyComposition, platforms as every } from "./platforms/index.ts";
 import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
@@ -52,8 +52,6 @@ export interface ZapdOptions {
   readonly prefix?: string;
   /** Which hardware answers at an address; without it, the system's own table where it can be read. */
   readonly neighbours?: Neighbours;
-  /** What it drives, where that is something else than every platform that it knows. */
-  readonly platforms?: readonly Platform[];
   /** How those go together where several of them reach one device. */
   readonly composition?: Composition;
   /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
@@ -63,6 +61,8 @@ export interface ZapdOptions {
    * hand on requests without one; those that have one are judged by it as ever.
    */
   readonly trusted?: boolean;
+  /** What it drives, where that is not every platform there is. */
+  readonly platforms?: readonly Platform[];
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
@@ -90,6 +90,7 @@ const laterMs = 10;
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
+  const { platforms = every, composition = everyComposition } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -108,7 +109,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
   sweepState(state);
-  const { platforms = everyPlatform, composition = everyComposition } = options;
   const registry = await Registry.open({ path: join(state, "devices.json"), composition, damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 

@@ -2,7 +2,7 @@
 
 import { ZapdError } from "../api/errors.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
-import { Pulse, unlessSlept } from "../system/clock.ts";
+import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Entry } from "./entry.ts";
@@ -109,7 +109,7 @@ export async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
-  const pulse = new Pulse();
+  const watch = new SleepWatch();
   let due = start;
   try {
     for (const press of presses) {
@@ -119,7 +119,7 @@ export async function runSequence(
         await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
-      if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+      if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       await send(press);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
@@ -128,7 +128,7 @@ export async function runSequence(
     if (!(error instanceof ZapdError)) throw error;
     throw error.reworded(`${error.message}; ${progress.sent} of ${presses.length} keys were sent`);
   } finally {
-    pulse.end();
+    watch.end();
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
 }
