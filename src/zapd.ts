@@ -12,7 +12,7 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { composition as everyComposition, platforms as every } from "./platforms/index.ts";
+import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
 import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
