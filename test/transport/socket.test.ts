@@ -7,7 +7,6 @@ import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
 import { marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
 import { runs, within } from "../support/whole.ts";
 
@@ -125,11 +124,6 @@ describe("a request", () => {
           expect(heard[0]?.head).toMatch(/^POST \S+ HTTP\/1\.1\r\n[\x20-\x7e\r\n]*$/);
         }),
         { numRuns },
-      );
-      measured(
-        "T11",
-        "generated paths and headers",
-        `${numRuns - refused} sent as one clean request, ${refused} not at all`,
       );
       connection.close();
       expect(refused).toBeGreaterThan(500);
