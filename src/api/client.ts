@@ -9,12 +9,15 @@
  * ```
  */
 
-import type { Answer, Archive, Call, Client } from "./client-types.ts";
+import { follow } from "./client-stream.ts";
+import type { Answer, Archive, Call, Client, Followed } from "./client-types.ts";
 import { codes, type ErrorCode, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, ZapdError } from "./errors.ts";
+
+const usualUrl = "http://127.0.0.1:7272/v1";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
@@ -41,23 +44,48 @@ export class NotZapdError extends Error {
 
 export function createClient(options: ClientOptions = {}): Client {
   const call = createCall(options) as (name: EndpointName, given?: AnyArguments) => Promise<Answer<unknown>>;
-  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => [
-    name,
-    async (given?: AnyArguments) => (await call(name, given)).data,
-  ]);
+  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => {
+    const isStream = (endpoints[name] as Endpoint).answers === "stream";
+    const asked = async (given?: AnyArguments) => (await call(name, given)).data;
+    return [name, isStream ? (given?: AnyArguments) => createStream(options, name, given) : asked];
+  });
   // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
 }
 
 /** A client as one function, for callers that want the text of each response, too. */
 export function createCall(options: ClientOptions = {}): Call {
-  const { url = "http://127.0.0.1:7272/v1", fetch: send = (request: Request) => fetch(request) } = options;
+  const { url = usualUrl, fetch: send = (request: Request) => fetch(request) } = options;
   const call = async (name: EndpointName, given: AnyArguments = {}) => {
     const response = await send(requestOf(url, endpoints[name], given));
     return readAnswer(await response.text());
   };
   // What each name takes and answers is in the table of operations, which types cannot follow through a call.
   return call as Call;
+}
+
+/** Follows an operation that answers with a stream. */
+export function createStream(
+  options: ClientOptions & { broken?(isBroken: boolean): void },
+  name: EndpointName,
+  given: AnyArguments = {},
+): AsyncGenerator<Followed> {
+  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken } = options;
+  return follow({
+    signal: given.signal,
+    ...(broken && { broken }),
+    passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",
+    async open(lastId, signal) {
+      const request = requestOf(url, endpoints[name], { ...given, signal });
+      request.headers.set("accept", "application/x-ndjson");
+      if (lastId !== null) request.headers.set("last-event-id", lastId);
+      const response = await send(request);
+      const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
+      if (isStream && response.body) return response.body;
+      readAnswer(await response.text());
+      throw new NotZapdError("What answers is not zapd");
+    },
+  });
 }
 
 interface AnyArguments {

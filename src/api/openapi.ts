@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode } from "./errors.ts";
+import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
 import { App, Device, KeyName, KeyOrText, Playback, State, Volume } from "./schemas.ts";
@@ -35,6 +36,7 @@ const statusTexts: Readonly<Record<number, string>> = {
   403: "Not let in",
   404: "Not known",
   413: "The body is too large",
+  429: "There are too many already",
   500: "The device failed, or zapd itself",
 };
 
@@ -58,6 +60,11 @@ const id = {
 /** Components that others refer to: those of answers, and those of requests. */
 const sharedAnswers = { Device, App, State, Playback, Volume, Config: configSchema, ConfigReload, Failure };
 const sharedRequests = { Key: KeyName, KeyOrText };
+
+const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The events by the names of their components: `StateChangedEvent`. */
+const sharedEvents = Object.fromEntries(Object.entries(events).map(([type, one]) => [`${pascal(type)}Event`, one]));
+const eventNames = Object.keys(sharedEvents);
 
 /** Every operation with its name. */
 const named = Object.entries(operations) as [EndpointName, Operation][]; // the keys, which `Object.entries` forgets
@@ -177,7 +184,7 @@ const packageForm: Json = {
   },
 };
 
-function responses(name: EndpointName, { codes: own, data }: Operation): Json {
+function responses(name: EndpointName, { codes: own, data, answers }: Operation): Json {
   const all = [...everywhere, ...own];
   const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
@@ -192,7 +199,18 @@ function responses(name: EndpointName, { codes: own, data }: Operation): Json {
     required: ["ok", "data"],
   };
   const success = { description: "Done", content: { "application/json": { schema: envelope } } };
-  return { 200: success, ...Object.fromEntries(failures) };
+  return { 200: answers === "stream" ? streamResponse(name) : success, ...Object.fromEntries(failures) };
+}
+
+/** A stream of events: in an event stream each is the `data` of a frame, whose `event` and `id` are its type and its id. */
+function streamResponse(name: EndpointName): Json {
+  return {
+    description: "The stream, until its reader hangs up or the daemon stops",
+    content: {
+      "text/event-stream": { schema: { oneOf: eventNames.map(ref) } },
+      "application/x-ndjson": { schema: ref(componentOf(name, "Result")) },
+    },
+  };
 }
 
 /** A failure with one status, and which of the codes it can have. */
@@ -239,7 +257,7 @@ function dataSchema(name: EndpointName, data: z.ZodType): Schema {
 function componentSchemas(): Record<string, Schema> {
   const answers = z.registry<{ id: string }>();
   const requests = z.registry<{ id: string }>();
-  for (const [name, schema] of Object.entries(sharedAnswers)) answers.add(schema, { id: name });
+  for (const [name, schema] of Object.entries({ ...sharedAnswers, ...sharedEvents })) answers.add(schema, { id: name });
   answers.add(Failure.shape.error.shape.code, { id: "ErrorCode" });
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
   for (const [name, { body, data }] of named) {

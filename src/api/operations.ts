@@ -7,6 +7,7 @@ import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode } from "./errors.ts";
+import { EventLine } from "./events.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 import { App, Device, KeyOrText, port, State, text } from "./schemas.ts";
 
@@ -15,6 +16,7 @@ export const tags = {
   apps: "The catalog of a device, launching and leaving",
   remote: "One key, text, or a timed sequence",
   dev: "Sideloading, for platforms with a developer mode",
+  events: "What happens, as it happens",
   daemon: "zapd itself",
   config: "The config file: read, patched, reloaded",
 } as const;
@@ -28,6 +30,7 @@ export interface Operation extends Endpoint {
   /** Its `examples` stand in the docs. */
   readonly body?: z.ZodType;
   readonly query?: z.ZodObject;
+  /** What is in the envelope; of a stream, one line of it. */
   readonly data: z.ZodType;
 }
 
@@ -430,6 +433,39 @@ export const operations = {
           "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
         ),
     }),
+  },
+  events: {
+    ...endpoints.events,
+    tag: "events",
+    summary: "What happens, as it happens",
+    description:
+      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event is whole, and has an id that grows by one. Whoever comes back with the last id (`Last-Event-ID`, or `since`) is told what it missed, and nothing twice; where that is no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon is another, a snapshot says so. Every 15 s without an event a heartbeat tells the newest id. Of one device at most ten changes of state a second are told, the last one always. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) in the place of what it missed; one that takes nothing for 120 s is hung up on. While somebody follows, devices that do not push are asked now and then; with nobody, never. At most 64 streams over TCP.",
+    codes: [...byName, "too_many_streams"],
+    query: z.object({
+      devices: z
+        .string()
+        .max(4_096)
+        .optional()
+        .describe(
+          "Only what is about these devices: names or ids, with commas between them. What is about no device is told as well",
+        ),
+      types: z
+        .string()
+        .max(1_024)
+        .optional()
+        .describe(
+          "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are told in any case",
+        ),
+      snapshot: z.enum(["true", "false"]).optional().describe("`false`: begins with what changes from now on"),
+      since: z
+        .string()
+        .max(64)
+        .optional()
+        .describe(
+          "The id of the last event that the reader has, or `oldest`; the header `Last-Event-ID` goes before it",
+        ),
+    }),
+    data: EventLine,
   },
   status: {
     ...endpoints.status,

@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly takes?: "json" | "query" | "upload";
   /** The JSON may be left out. */
   readonly optionalBody?: true;
+  /** What a success answers where it is not one value in the envelope. */
+  readonly answers?: "stream";
 }
 
 export const endpoints = {
@@ -49,6 +51,7 @@ export const endpoints = {
   installPackage: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
   reloadPackage: { method: "post", path: "/devices/:id/dev/reload", reaches: "device" },
   readLogs: { method: "get", path: "/devices/:id/dev/logs", reaches: "device", takes: "query" },
+  events: { method: "get", path: "/events", reaches: "stream", takes: "query", answers: "stream" },
   status: { method: "get", path: "/daemon/status", reaches: "memory" },
   readConfig: { method: "get", path: "/config", reaches: "memory" },
   patchConfig: { method: "patch", path: "/config", reaches: "memory", takes: "json" },

@@ -1,5 +1,13 @@
 /** Calls to the daemon, over its control socket and nothing else. */
-import { type Answer, ApiError, type Arguments, createCall, NotZapdError, type Result } from "../api/client.ts";
+import {
+  type Answer,
+  ApiError,
+  type Arguments,
+  createCall,
+  NotZapdError,
+  type Result,
+  type ValueName,
+} from "../api/client.ts";
 import { exits, systemCode, ZapdError } from "../api/errors.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";

@@ -41,10 +41,15 @@ const maxPath = 2_048;
 const maxQuery = 4_096;
 
 type Operations = typeof operations;
+/** The operations that answer with a stream, and those with one value. */
+type StreamName = {
+  [Name in EndpointName]: Operations[Name] extends { answers: "stream" } ? Name : never;
+}[EndpointName];
+type ValueName = Exclude<EndpointName, StreamName>;
 type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
 
 /** Adds an operation's route. What the handler returns becomes `data`. */
-export function route<Name extends EndpointName>(
+export function route<Name extends ValueName>(
   app: Hono<Env>,
   name: Name,
   handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name>,
@@ -79,6 +84,23 @@ export function route<Name extends EndpointName>(
     // Whoever must be waited for has a deadline of its own.
     if (data instanceof Promise) c.env.withoutIdleLimit();
     return c.json({ ok: true, data: await data });
+  });
+}
+
+/** Adds the route of a stream: it makes its own answer, once its query is checked. What is wrong before its first byte is told in the envelope. */
+export function stream<Name extends StreamName>(
+  app: Hono<Env>,
+  name: Name,
+  handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<Response> | Response,
+): void {
+  const operation: Operation = operations[name];
+  app.on(operation.method, `/v1${operation.path}`, async (c) => {
+    checkReach(c, operation.reaches);
+    const request = c.req.raw;
+    checkUrl(request.url);
+    const query = operation.query && (await readQuery(operation.query, c));
+    const given = { id: c.req.param("id") ?? "", body: undefined, query, request, signal: request.signal, context: c };
+    return handler(given as unknown as Parameters<typeof handler>[0]);
   });
 }
 
