@@ -159,7 +159,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     config,
     log,
     discovery: () => discovery,
-    forget: (entry) => devices.forget(entry),
+    devices,
   });
   const discovery = new Discovery<Entry>({
     platforms,
@@ -209,7 +209,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await discovery.stop();
       devices.close();
       sleep.end();
-      await registry.close().catch((error: unknown) => log.warn(textOf(error)));
+      await devices.keepContacts().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled()]);
     },
   };

@@ -1,4 +1,4 @@
-/** Every command, a line each: the words of the API, loaded when they are asked for. */
+/** Every command, a line each, by the groups in which the help lists them: the words of the API, loaded when they are asked for. */
 import type { Context, Option } from "./context.ts";
 
 /** What a command does with its words; gives its exit status, or none for 0. */
@@ -9,18 +9,28 @@ export interface Command {
   readonly use: string;
   readonly about: string;
   readonly options?: Readonly<Record<string, Option>>;
-  /** How many words it takes at most; without a number it judges them itself. */
+  /** How many words it takes at most: none, where no number is given. */
   readonly most?: number;
   readonly examples?: readonly string[];
+  /** What completes its first word, or each of them: a kind of thing that is looked up, or the words themselves. */
+  readonly completes?: Completed | readonly string[];
+  /** Words of other tools for it, for those who come from them. */
+  readonly also?: readonly string[];
   /** For programs: neither listed nor suggested, and its words are taken as they are. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
 }
 
+/** What words stand for: a device, an app, a key and a file only in the first place. */
+export type Completed = "device" | "app" | "key" | "keys" | "config" | "file";
+
+const value = (value: string, about: string): Option => ({ type: "string", value, about });
+const flag = (about: string): Option => ({ type: "boolean", about });
+/** It judges its words itself. */
+const many = Number.POSITIVE_INFINITY;
+
 /** For commands that wait for a device. */
-export const timeout = {
-  timeout: { type: "string", value: "TIME", about: "give up after so long, such as 30s, 500ms or 2m" },
-} as const satisfies Record<string, Option>;
+export const timeout = { timeout: value("TIME", "give up after so long, such as 30s, 500ms or 2m") };
 
 /** Modules that are loaded when one of their commands is asked for. */
 const serve = () => import("./serve.ts");
@@ -50,144 +60,180 @@ function command(
   return { use, about, load, ...more };
 }
 
-export const commands: Readonly<Record<string, Command>> = {
-  serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), { most: 0 }),
-  demo: command("[--port PORT]", "run a daemon with simulated sets; nothing leaves this machine", from(demo, "demo"), {
-    most: 0,
-    options: { port: { type: "string", value: "PORT", about: "the port of its API (else 7272)" } },
-  }),
-  status: command("", "what the daemon is doing, and where", from(daemon, "status"), { most: 0 }),
-  devices: command("", "every known device", from(devices, "devices"), { most: 0 }),
-  discover: command("", "look for devices now", from(devices, "discover"), {
-    most: 0,
-    options: timeout,
-  }),
-  device: command("[NAME]", "one device, in full", from(devices, "device"), { most: 1 }),
-  add: command("HOST[:PORT] [--name NAME] [--platform NAME]", "add a device by its address", from(devices, "add"), {
-    most: 1,
-    options: {
-      name: { type: "string", value: "NAME", about: "what to call it (else what it calls itself)" },
-      platform: { type: "string", value: "NAME", about: "its platform (else all are tried)" },
-      ...timeout,
-    },
-    examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
-  }),
-  rename: command("OLD NEW", "give a device another name", from(devices, "rename"), {
-    most: 2,
-    examples: ['zapd rename "Living Room" Den'],
-  }),
-  pair: command(
-    "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME]",
-    "have a device let zapd in",
-    from(devices, "pair"),
-    {
+/** The commands as they belong together. */
+export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>> = {
+  "The remote": {
+    key: command("KEY", "press a key", from(keys, "key"), {
+      most: many,
+      completes: "key",
+      also: ["press", "send"],
+      options: timeout,
+      examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
+    }),
+    keys: command("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
+      most: many,
+      completes: "keys",
+      options: { delay: value("MS", "milliseconds between two keys (else 200)"), ...timeout },
+      examples: ["zapd keys down down select --delay 150"],
+    }),
+    text: command("TEXT", "type text into the field that has the focus", from(keys, "text"), {
+      most: many,
+      also: ["type"],
+      options: timeout,
+      examples: ["zapd text Amélie"],
+    }),
+    launch: command("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
+      most: many,
+      completes: "app",
+      also: ["open"],
+      options: timeout,
+      examples: [
+        "zapd launch netflix",
+        'zapd launch "Prime Video" -d Bedroom',
+        "zapd launch youtube content_id=dQw4w9WgXcQ",
+      ],
+    }),
+    stop: command("", "leave the app that is shown", from(control, "stop"), { options: timeout }),
+    state: command("[NAME]", "what a device is doing", from(control, "state"), {
+      completes: "device",
+      most: 1,
+      options: timeout,
+    }),
+    remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), {
+      completes: "device",
+      most: 1,
+    }),
+  },
+  Devices: {
+    devices: command("", "every known device", from(devices, "devices"), { also: ["list", "ls"] }),
+    discover: command("", "look for devices now", from(devices, "discover"), {
+      also: ["scan", "find"],
+      options: timeout,
+    }),
+    device: command("[NAME]", "one device, in full", from(devices, "device"), { completes: "device", most: 1 }),
+    add: command("HOST[:PORT] [--name NAME] [--platform NAME]", "add a device by its address", from(devices, "add"), {
       most: 1,
       options: {
-        host: { type: "string", value: "HOST[:PORT]", about: "where it is now; it is paired anew there" },
-        pin: { type: "string", value: "PIN", about: "what the device shows" },
-        user: { type: "string", value: "NAME", about: "the name that is set on it; the password is read unseen" },
+        name: value("NAME", "what to call it (else what it calls itself)"),
+        platform: value("NAME", "its platform (else all are tried)"),
         ...timeout,
       },
-      examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
-    },
-  ),
-  trust: command("NAME", "say that a device which has moved is the one it claims to be", from(devices, "trust"), {
-    most: 1,
-  }),
-  forget: command("NAME | --unused", "remove a device", from(devices, "forget"), {
-    most: 1,
-    options: { unused: { type: "boolean", about: "every device that was found and nobody has used" } },
-  }),
-  default: command("[NAME]", "show or set the default device", from(devices, "defaultDevice"), { most: 1 }),
-  state: command("[NAME]", "what a device is doing", from(control, "state"), {
-    most: 1,
-    options: timeout,
-  }),
-  apps: command("[--all]", "the apps of a device", from(control, "apps"), {
-    most: 0,
-    options: { all: { type: "boolean", about: "those too that are no longer installed" }, ...timeout },
-  }),
-  launch: command("APP [KEY=VALUE …]", "launch an app, by name or id, with a deep link", from(control, "launch"), {
-    options: timeout,
-    examples: [
-      "zapd launch netflix",
-      'zapd launch "Prime Video" -d Bedroom',
-      "zapd launch youtube content_id=dQw4w9WgXcQ",
-    ],
-  }),
-  stop: command("", "leave the app that is shown", from(control, "stop"), {
-    most: 0,
-    options: timeout,
-  }),
-  refresh: command("[--clear]", "read the list of apps anew", from(control, "refresh"), {
-    most: 0,
-    options: {
-      clear: { type: "boolean", about: "first drop all that is cached for the platform of the device" },
-      ...timeout,
-    },
-  }),
-  key: command("KEY", "press a key", from(keys, "key"), {
-    options: timeout,
-    examples: ["zapd key home", "zapd key volume-up -d Bedroom"],
-  }),
-  keys: command("KEY … [--delay MS]", "press keys one after another", from(keys, "keys"), {
-    options: { delay: { type: "string", value: "MS", about: "milliseconds between two keys (else 200)" }, ...timeout },
-    examples: ["zapd keys down down select --delay 150"],
-  }),
-  text: command("TEXT", "type text into the field that has the focus", from(keys, "text"), {
-    options: timeout,
-    examples: ["zapd text Amélie"],
-  }),
-  install: command("PATH", "sideload a package: a ZIP, or a folder that is zipped", from(install, "install"), {
-    most: 1,
-    options: timeout,
-    examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
-  }),
-  reload: command("", "start the sideloaded package anew", from(logs, "reload"), {
-    most: 0,
-    options: timeout,
-  }),
-  logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
-    most: 0,
-    options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
-  }),
-  config: command(
-    "get [KEY] | set KEY VALUE … | unset KEY … | reload | path | edit",
-    "read and change the config; comments and formatting stay",
-    from(config, "config"),
-    {
-      examples: [
-        "zapd config get daemon.http_port",
-        'zapd config set daemon.default_device "Living Room" discovery.interval_s 60',
-        "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
-        "zapd config unset discovery.hosts",
-        "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
-      ],
-    },
-  ),
-  openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi"), { most: 0 }),
-  completion: command(
-    "bash | zsh | fish",
-    "completion for a shell, with live device and app names",
-    from(completion, "completion"),
-    {
+      examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
+    }),
+    pair: command(
+      "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME]",
+      "have a device let zapd in",
+      from(devices, "pair"),
+      {
+        completes: "device",
+        most: 1,
+        options: {
+          host: value("HOST[:PORT]", "where it is now; it is paired anew there"),
+          pin: value("PIN", "what the device shows"),
+          user: value("NAME", "the name that is set on it; the password is read unseen"),
+          ...timeout,
+        },
+        examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],
+      },
+    ),
+    trust: command("NAME", "say that a device which has moved is the one it claims to be", from(devices, "trust"), {
+      completes: "device",
       most: 1,
-      examples: ["source <(zapd completion bash)", "source <(zapd completion zsh)", "zapd completion fish | source"],
-    },
-  ),
-  remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), { most: 1 }),
-  doctor: command("", "look for what is in the way, and say what to do", from(doctor, "doctor"), { most: 0 }),
-  service: command(
-    "install | uninstall | status [--print]",
-    "keep the daemon running, from login on",
-    from(service, "service"),
-    {
+    }),
+    rename: command("OLD NEW", "give a device another name", from(devices, "rename"), {
+      completes: "device",
+      most: 2,
+      examples: ['zapd rename "Living Room" Den'],
+    }),
+    forget: command("NAME | --unused", "remove a device", from(devices, "forget"), {
+      completes: "device",
+      also: ["remove", "delete", "rm"],
       most: 1,
-      options: { print: { type: "boolean", about: "show what would be installed, and install nothing" } },
-    },
-  ),
-  version: command("", "print the version", from(daemon, "printVersion"), { most: 0 }),
+      options: { unused: flag("every device that was found and nobody has used") },
+    }),
+    default: command("[NAME]", "show or set the default device", from(devices, "defaultDevice"), {
+      completes: "device",
+      also: ["use"],
+      most: 1,
+    }),
+    apps: command("[--all]", "the apps of a device", from(control, "apps"), {
+      options: { all: flag("those too that are no longer installed"), ...timeout },
+    }),
+    refresh: command("[--clear]", "read the list of apps anew", from(control, "refresh"), {
+      options: { clear: flag("first drop all that is cached for the platform of the device"), ...timeout },
+    }),
+  },
+  "For developers": {
+    install: command("PATH", "sideload a package: a ZIP, or a folder that is zipped", from(install, "install"), {
+      completes: "file",
+      also: ["sideload"],
+      most: 1,
+      options: timeout,
+      examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
+    }),
+    reload: command("", "start the sideloaded package anew", from(logs, "reload"), { options: timeout }),
+    logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
+      also: ["log"],
+      options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
+    }),
+    openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi")),
+  },
+  "The daemon": {
+    serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), {
+      also: ["start", "run", "daemon"],
+    }),
+    demo: command(
+      "[--port PORT]",
+      "run a daemon with simulated sets; nothing leaves this machine",
+      from(demo, "demo"),
+      { options: { port: value("PORT", "the port of its API (else 7272)") } },
+    ),
+    status: command("", "what the daemon is doing, and where", from(daemon, "status")),
+    doctor: command("", "look for what is in the way, and say what to do", from(doctor, "doctor")),
+    config: command(
+      "get [KEY] | set KEY VALUE … | unset KEY … | reload | path | edit",
+      "read and change the config; comments and formatting stay",
+      from(config, "config"),
+      {
+        most: many,
+        completes: "config",
+        examples: [
+          "zapd config get daemon.http_port",
+          'zapd config set daemon.default_device "Living Room" discovery.interval_s 60',
+          "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
+          "zapd config unset discovery.hosts",
+          "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
+        ],
+      },
+    ),
+    service: command(
+      "install | uninstall | status [--print]",
+      "keep the daemon running, from login on",
+      from(service, "service"),
+      {
+        completes: ["install", "uninstall", "status"],
+        most: 1,
+        options: { print: flag("show what would be installed, and install nothing") },
+      },
+    ),
+    completion: command(
+      "bash | zsh | fish",
+      "completion for a shell, with live device and app names",
+      from(completion, "completion"),
+      {
+        completes: ["bash", "zsh", "fish"],
+        most: 1,
+        examples: ["source <(zapd completion bash)", "source <(zapd completion zsh)", "zapd completion fish | source"],
+      },
+    ),
+    version: command("", "print the version", from(daemon, "printVersion")),
+  },
+};
+
+export const commands: Readonly<Record<string, Command>> = {
+  ...Object.assign({}, ...Object.values(groups)),
   __complete: command("WORD …", "what may stand in the place of the last word", from(completion, "complete"), {
+    most: many,
     hidden: true,
   }),
 };

@@ -3,11 +3,11 @@ import { keys } from "../platforms/platform.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import { split } from "./command.ts";
-import { commands } from "./commands.ts";
+import { type Command, type Completed, commands } from "./commands.ts";
 import { readSettings } from "./config.ts";
 import { type Context, common, createContext, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { keyCommand, keyWords } from "./key-commands.ts";
+import { keyCommand, keyCommands } from "./key-commands.ts";
 
 /** One that may stand there, and what it is. */
 interface Candidate {
@@ -31,11 +31,8 @@ const timeoutMs = 1_000;
 /** Tells the shell's script to complete files. */
 const filesWord = ":files";
 
-const files: Source = () => [{ word: filesWord }];
-const words =
-  (...list: readonly string[]): Source =>
-  () =>
-    list.map((word) => ({ word }));
+const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
+/** Only in the first place. */
 const first =
   (source: Source): Source =>
   (asked) =>
@@ -51,60 +48,47 @@ const apps: Source = async ({ context, signal }) => {
   return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
 };
 
-const settings: Source = async ({ context, signal }) =>
-  [...(await readSettings(context, signal)).settings].map(([word, value]) => ({ word, about: JSON.stringify(value) }));
-
-const settingsAndValues: Source = async (asked) => {
-  const key = asked.before.length % 2 === 0 ? asked.before.at(-1) : undefined;
-  if (asked.before.length % 2 === 1) return settings(asked);
+/** A verb, then settings; behind `set` each with its value. */
+const config: Source = async (asked) => {
+  const [verb, ...given] = asked.before;
+  if (verb === undefined) return plain(["get", "set", "unset", "reload", "path", "edit"]);
+  const { settings } = await readSettings(asked.context, asked.signal);
+  const keys = [...settings].map(([word, value]) => ({ word, about: JSON.stringify(value) }));
+  if (verb === "unset" || (verb === "get" && given.length === 0)) return keys;
+  if (verb !== "set") return [];
+  if (given.length % 2 === 0) return keys;
+  const key = given.at(-1) ?? "";
   if (key === "daemon.default_device") return devices(asked);
-  const value = (await readSettings(asked.context, asked.signal)).settings.get(key ?? "");
-  return typeof value === "boolean" ? [{ word: "true" }, { word: "false" }] : [];
+  return typeof settings.get(key) === "boolean" ? plain(["true", "false"]) : [];
 };
 
-const configWords: Source = (asked) => {
-  const [verb] = asked.before;
-  if (verb === undefined) return words("get", "set", "unset", "reload", "path", "edit")(asked);
-  if (verb === "set") return settingsAndValues(asked);
-  return verb === "unset" || (verb === "get" && asked.before.length === 1) ? settings(asked) : [];
+const commandWords = () => [
+  ...Object.entries(commands).flatMap(([word, { about, hidden }]) => (hidden ? [] : [{ word, about }])),
+  { word: "help", about: "how it is used" },
+  // Behind the commands: there are many.
+  ...Object.entries(keyCommands).map(([word, { about }]) => ({ word, about })),
+];
+
+const files = () => plain([filesWord]);
+
+const sources: Readonly<Record<Completed, Source>> = {
+  device: first(devices),
+  app: first(apps),
+  key: first(() => plain(keys)),
+  keys: () => plain(keys),
+  config,
+  file: first(files),
 };
 
 /** What stands behind a command. */
-const behind: Readonly<Record<string, Source>> = {
-  device: first(devices),
-  state: first(devices),
-  forget: first(devices),
-  default: first(devices),
-  rename: first(devices),
-  pair: first(devices),
-  trust: first(devices),
-  remote: first(devices),
-  launch: first(apps),
-  key: first(words(...keys)),
-  keys: words(...keys),
-  config: configWords,
-  install: first(files),
-  completion: first(words("bash", "zsh", "fish")),
-  service: first(words("install", "uninstall", "status")),
-  help: first((asked) => [...commandWords(asked), { word: "exit", about: "the exit statuses" }]),
-};
+function behind({ completes = [] }: Command): Source {
+  return typeof completes === "string" ? sources[completes] : first(() => plain(completes));
+}
+
+const behindHelp = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
 
 /** What stands behind an option that takes a value. */
 const values: Readonly<Record<string, Source>> = { device: devices, socket: files, config: files };
-
-function commandWords(_: unknown): Candidate[] {
-  const shown = Object.entries(commands).filter(([, command]) => !command.hidden);
-  const pressed = [...keyWords.keys()].flatMap((word) => {
-    const command = keyCommand(word);
-    return command ? [{ word, about: command.about }] : [];
-  });
-  return [
-    ...shown.map(([word, { about }]) => ({ word, about })),
-    { word: "help", about: "how it is used" },
-    // Behind the commands: there are many.
-    ...pressed,
-  ];
-}
 
 export async function complete(context: Context): Promise<void> {
   const line = context.words.slice(0, -1);
@@ -127,12 +111,13 @@ export async function complete(context: Context): Promise<void> {
 async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
   const { word: name, words: given } = split(line.filter((word) => word !== "="));
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
+  const named = command ? behind(command) : { "": commandWords, help: behindHelp }[name];
   const options: Record<string, Option> = { ...command?.options, ...common };
   const { before, open, asked } = readWords(given, options);
   const ended = given.includes("--");
   if (!open && current.startsWith("-") && !ended)
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
-  const source = open !== undefined ? values[open] : name === "" ? commandWords : behind[name];
+  const source = open !== undefined ? values[open] : named;
   const context = createContext(asked);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
 }

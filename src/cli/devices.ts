@@ -2,10 +2,10 @@
 import { networkInterfaces } from "node:os";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
-import { ask, call } from "./client.ts";
+import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listed, listOf, paintFor, shellWord, table } from "./print.ts";
+import { addressText, type Cell, fullTime, listOf, paintFor, table } from "./print.ts";
 import { readUnseen } from "./progress.ts";
 
 export async function devices(context: Context): Promise<void> {
@@ -168,32 +168,4 @@ function interfaces(): string[] {
       .filter(({ family, internal }) => family === "IPv4" && !internal)
       .map(({ address }) => `${name} (${address})`),
   );
-}
-
-/** A house has no more; a lab has its own list. */
-const mostNames = 12;
-
-/** The same failure with what can be typed instead; as it was, where no device is known. `given` are the words of the command. */
-export async function withNames(
-  failure: CommandError,
-  context: Context,
-  given: readonly string[],
-): Promise<CommandError> {
-  const asked = await ask(context, "listDevices", {}, 2_000);
-  if (!asked.ok || asked.data.length === 0) return failure;
-  const names = asked.data.map(({ name }) => name);
-  const shown = names.length > mostNames ? [...names.slice(0, mostNames), `${names.length - mostNames} more`] : names;
-  const example = shellWord((asked.data.find(({ access }) => access === "full") ?? asked.data[0])?.name ?? "NAME");
-  const once = given.includes("default") ? "" : `This once: ${withDevice(given, example)}. `;
-  const { message, code, response } = failure;
-  const hint = `Known: ${listed(shown)}. ${once}From now on: zapd default ${example}`;
-  return CommandError.of({ code, message, hint }, response);
-}
-
-/** The command as it was typed, for one device. */
-function withDevice(given: readonly string[], name: string): string {
-  const end = given.indexOf("--");
-  const words = given.map(shellWord);
-  const at = end === -1 ? words.length : end;
-  return ["zapd", ...words.slice(0, at), "-d", name, ...words.slice(at)].join(" ");
 }

@@ -1,42 +1,12 @@
 /** What `zapd help` says: the overview, one command in full, and the exit statuses. */
 import { exits } from "../api/errors.ts";
 import { nearest } from "../system/nearest.ts";
-import { type Command, commands } from "./commands.ts";
-import { common, type Option, stdout } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { type Command, commands, groups } from "./commands.ts";
+import { common, createContext, type Option, stderr, stdout } from "./context.ts";
+import { asksForJson, printDocument } from "./explain.ts";
+import { failureDocument, UsageError } from "./failure.ts";
+import { keyCommands } from "./key-commands.ts";
 import { wrap } from "./print.ts";
-
-/** The commands as they belong together; one that is in no group is listed with the last. */
-const groups: Readonly<Record<string, readonly string[]>> = {
-  "The remote": ["key", "keys", "text", "launch", "stop", "state", "remote"],
-  Devices: ["devices", "discover", "device", "add", "pair", "trust", "rename", "forget", "default", "apps", "refresh"],
-  "For developers": ["install", "reload", "logs", "openapi"],
-  "The daemon": ["serve", "demo", "status", "doctor", "config", "service", "completion", "version"],
-};
-
-/** Words of other tools, for those who come from them. */
-const otherWords: Readonly<Record<string, readonly string[]>> = {
-  devices: ["list", "ls"],
-  discover: ["scan", "find"],
-  forget: ["remove", "delete", "rm"],
-  key: ["press", "send"],
-  text: ["type"],
-  launch: ["open"],
-  serve: ["start", "run", "daemon"],
-  logs: ["log"],
-  install: ["sideload"],
-  default: ["use"],
-  select: ["ok", "enter"],
-  on: ["wake"],
-  mute: ["volume-mute"],
-  "fast-forward": ["forward"],
-};
-
-/** The keys that are commands of their own. */
-interface Pressable {
-  readonly words: readonly string[];
-  commandOf(word: string): Command | undefined;
-}
 
 /** What each exit status means, for people. */
 export const exitTable: readonly (readonly [number, string])[] = [
@@ -51,52 +21,59 @@ export const exitTable: readonly (readonly [number, string])[] = [
 ];
 
 /** Prints the overview, a command or a topic; fails with UsageError for a word that is none. */
-export function help(topic: string | undefined, keys: Pressable, to: NodeJS.WriteStream = stdout()): number {
-  to.write(helpText(topic, keys));
+export function help(topic?: string): number {
+  stdout().write(helpText(topic));
   return exits.ok;
 }
 
-function helpText(topic: string | undefined, keys: Pressable): string {
+/** Help in the place of a command: asked for, or because there was none. Fails with UsageError for a word that is no command. */
+export function helpInstead(word: string, words: readonly string[]): number {
+  if (/^(help|-h|--help)$/.test(word)) return help(words.find((one) => !one.startsWith("-")));
+  if (word !== "") throw unknownCommand(word);
+  createContext(words);
+  if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
+  stderr().write(overview());
+  return exits.usage;
+}
+
+function helpText(topic: string | undefined): string {
   if (topic === undefined) return overview();
   if (topic === "exit") return exitHelp();
-  const command = listed().find(([name]) => name === topic)?.[1] ?? keys.commandOf(topic);
-  if (!command) throw unknownCommand(topic, keys.words);
-  const pressed = topic === "key" ? `Keys, each of which is a command too\n${keyRows(keys.words)}` : undefined;
-  return commandHelp(topic, command, pressed);
+  const command = known().find(([name]) => name === topic)?.[1];
+  if (!command) throw unknownCommand(topic);
+  return commandHelp(
+    topic,
+    command,
+    topic === "key" ? `Keys, each of which is a command too\n${keyRows()}` : undefined,
+  );
+}
+
+/** Every command with its word, keys behind the others. */
+export function known(): (readonly [string, Command])[] {
+  return Object.entries({ ...commands, ...keyCommands }).filter(([, command]) => !command.hidden);
 }
 
 /** In lines that any terminal takes. */
-function keyRows(words: readonly string[]): string {
-  return wrap(words.join(" "), 70)
-    .map((line) => `  ${line}`)
-    .join("\n");
+function keyRows(): string {
+  const lines = wrap(Object.keys(keyCommands).join(" "), 70);
+  return lines.map((line) => `  ${line}`).join("\n");
 }
 
 /** That there is no such command, and what may have been meant. */
-export function unknownCommand(word: string, keys: readonly string[]): UsageError {
-  const names = [...listed().map(([name]) => name), ...keys];
-  const known = Object.keys(otherWords).find((meant) => otherWords[meant]?.includes(word));
-  const meant = known ?? nearest(word, names);
+function unknownCommand(word: string): UsageError {
+  const all = known();
+  const names = all.map(([name]) => name);
+  const meant = all.find(([, { also }]) => also?.includes(word))?.[0] ?? nearest(word, names);
   const instead = meant ? `Did you mean ${meant}?` : "See: zapd help";
   return new UsageError(`there is no command ${JSON.stringify(word.slice(0, 64))}. ${instead}`);
-}
-
-function listed(): (readonly [string, Command])[] {
-  return Object.entries(commands).filter(([, command]) => !command.hidden);
 }
 
 /** What thirty rows would say. */
 const keysRow = "  home, on …  any key by its own name, and on and off (zapd help key lists them)";
 
 function overview(): string {
-  const grouped = new Set(Object.values(groups).flat());
-  const rest = listed().flatMap(([name]) => (grouped.has(name) ? [] : [name]));
-  const sections = Object.entries(groups).map(([title, names], at) => {
-    const all = at === Object.keys(groups).length - 1 ? [...names, ...rest] : names;
-    const rows = all.flatMap((name) => {
-      const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-      return command ? [`  ${name.padEnd(12)}${command.about}`] : [];
-    });
+  const sections = Object.entries(groups).map(([title, group], at) => {
+    const rows = Object.entries(group).map(([name, { about }]) => `  ${name.padEnd(12)}${about}`);
     return [title, ...(at === 0 ? [keysRow] : []), ...rows].join("\n");
   });
   return `zapd drives every TV and media player in the house.

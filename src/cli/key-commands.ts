@@ -1,34 +1,34 @@
 /** The keys as commands: `zapd home` is `zapd key home`. A word that is a command already stays what it is. */
-import { keys } from "../platforms/platform.ts";
+import { type Key, keys } from "../platforms/platform.ts";
 import { type Command, commands, timeout } from "./commands.ts";
 
-/** Other words for keys, as people say them. */
-const otherWords: Readonly<Record<string, string>> = { on: "power-on", off: "power-off" };
+/** Keys by the words that people say for them. */
+const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off" };
+/** Words of other tools. */
+const also: Readonly<Record<string, readonly string[]>> = {
+  select: ["ok", "enter"],
+  on: ["wake"],
+  mute: ["volume-mute"],
+  "fast-forward": ["forward"],
+};
 
-/** Every key command by its word, and the key that it presses. */
-export const keyWords: ReadonlyMap<string, string> = new Map(
-  [...Object.entries(otherWords), ...keys.map((key) => [key, key] as const)].filter(
-    ([word]) => !Object.hasOwn(commands, word),
-  ),
+const keyOf = new Map<string, Key>([...Object.entries(spoken), ...keys.map((key) => [key, key] as const)]);
+
+/** Every key command by its word. */
+export const keyCommands: Readonly<Record<string, Command>> = Object.fromEntries(
+  [...keyOf].filter(([word]) => !Object.hasOwn(commands, word)).map(([word, key]) => [word, commandOf(word, key)]),
 );
+
+function commandOf(word: string, key: Key): Command {
+  const pressed = async () => {
+    const { pressKey } = await import("./keys.ts");
+    return (context: Parameters<typeof pressKey>[0]) => pressKey(context, key);
+  };
+  const about = Object.hasOwn(spoken, word) ? `turn a device ${word}` : `press ${key}`;
+  return { use: "", about, options: timeout, also: also[word] ?? [], load: pressed };
+}
 
 /** The command of a word that is a key; none for any other. */
 export function keyCommand(word: string): Command | undefined {
-  const key = keyWords.get(word);
-  if (key === undefined) return undefined;
-  return {
-    use: "",
-    about: aboutOf(word, key),
-    most: 0,
-    options: timeout,
-    async load() {
-      const { pressKey } = await import("./keys.ts");
-      return (context) => pressKey(context, key);
-    },
-  };
-}
-
-function aboutOf(word: string, key: string): string {
-  if (Object.hasOwn(otherWords, word)) return `turn a device ${word}`;
-  return `press ${key}`;
+  return Object.hasOwn(keyCommands, word) ? keyCommands[word] : undefined;
 }

@@ -5,8 +5,9 @@ import { overlap } from "../system/overlap.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
+import { failureText } from "./explain.ts";
 import { CommandError } from "./failure.ts";
-import { failureText, shellWord } from "./print.ts";
+import { shellWord } from "./print.ts";
 
 const pollEvery = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */

@@ -2,7 +2,6 @@
 
 import { homedir } from "node:os";
 import { printable } from "../system/log.ts";
-import type { Failure } from "./failure.ts";
 
 interface Column {
   readonly title: string;
@@ -215,37 +214,4 @@ export function listed(words: readonly string[]): string {
 /** `192.168.1.40:8060`, or `[fd00::40]:8060`. */
 export function addressText(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/** Behind a suggestion more is said only when it is short. */
-const longestAside = 160;
-const failureIndent = " ".repeat("zapd: ".length);
-
-/** Failures that do not begin with the name of a device, which is written as it is called. */
-const impersonal =
-  /^(device_(not_found|name_taken)|default_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
-
-/**
- * The lines for people: what was found, a suggestion behind it, and below it what to do. A message may have lines of its
- * own. On a terminal they are broken between words.
- */
-export function failureText(failure: Error & Partial<Failure>, width = Number.POSITIVE_INFINITY): string {
-  const { code = "", hint = "" } = failure;
-  const message = impersonal.test(code)
-    ? failure.message.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase())
-    : failure.message;
-  const [first = "", ...rest] = message.split("\n");
-  const asked = /^Did you mean .*?\?(?= |$)/.exec(hint)?.[0] ?? "";
-  const aside = hint.slice(asked.length).trim();
-  // Who is told the word that was meant needs no list of all words.
-  const below = asked !== "" && aside.length > longestAside ? "" : aside;
-  const sentence = /[.!?:]$/.test(first) ? first : `${first}.`;
-  return [[sentence, asked].filter(Boolean).join(" "), ...rest, below]
-    .map(printable)
-    .filter((line) => line !== "")
-    .flatMap((line) =>
-      columnsOf(line) + failureIndent.length <= width ? [line] : wrap(line, width - failureIndent.length),
-    )
-    .map((line, at) => (at === 0 ? `zapd: ${line}` : failureIndent + line))
-    .join("\n");
 }

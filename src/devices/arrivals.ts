@@ -8,6 +8,7 @@ import type { Finding } from "../discovery/probe-queue.ts";
 import type { Seats } from "../discovery/seats.ts";
 import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
+import type { Devices } from "./devices.ts";
 import type { Entry } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
@@ -24,8 +25,7 @@ export interface ArrivalsDependencies {
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
-  /** Drops what is kept of a device that is no longer known. */
-  forget(entry: Entry): Promise<void>;
+  readonly devices: Pick<Devices, "of" | "forget">;
 }
 
 /** What the user gives to add a device. */
@@ -241,7 +241,7 @@ export class Arrivals {
       ...{ ...given, place: { from: before, to: place } },
     });
     const { entry } = merged;
-    if (facts) this.#heard(entry, facts);
+    this.#heard(entry, facts ?? {});
     if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
@@ -366,14 +366,14 @@ export class Arrivals {
     return Math.max(oldAddressMs, this.#deps.config.running.devices.request_timeout_ms);
   }
 
-  /** What it said of its power while it said who it is. */
-  #heard({ id }: Entry, { power }: Identified): void {
-    if (power !== undefined && power !== "unknown") this.#deps.registry.noteContact(id, true, power);
+  /** It has said who it is, and perhaps what its power is. */
+  #heard(entry: Entry, { power = "unknown" }: Pick<Identified, "power"> = {}): void {
+    this.#deps.devices.of(entry).reach.answered(power === "unknown" ? undefined : power);
   }
 
   async #dropGone({ gone }: Merged): Promise<void> {
-    const { forget, log } = this.#deps;
-    for (const entry of gone) await forget(entry).catch((error: unknown) => log.recurring(textOf(error)));
+    const { devices, log } = this.#deps;
+    for (const entry of gone) await devices.forget(entry).catch((error: unknown) => log.recurring(textOf(error)));
   }
 }
 

@@ -5,7 +5,7 @@ import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
-import type { Device, Task } from "./device.ts";
+import type { Device } from "./device.ts";
 import { method, named } from "./failures.ts";
 import {
   atOff,
@@ -18,6 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
+import type { Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {

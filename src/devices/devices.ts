@@ -57,6 +57,11 @@ export class Devices {
     return this.of(entry).remove();
   }
 
+  /** Keeps when each device was last seen, and its last word on its power. */
+  keepContacts(): Promise<void> {
+    return this.#deps.registry.keepContacts((id) => this.#devices.get(id)?.reach.contact);
+  }
+
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#over = new ZapdError("internal_error", "zapd is stopping");

@@ -5,9 +5,9 @@ import { type Connection, type Key, keys, type Power } from "../platforms/platfo
 import { Pulse } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Task } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { method } from "./failures.ts";
+import type { Task } from "./reach.ts";
 
 const literal = "literal:";
 const maxCharacters = 1_024;

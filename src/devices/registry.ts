@@ -1,7 +1,7 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Facts, Identified, Ports, Power } from "../platforms/platform.ts";
+import type { Address, Facts, Identified, Ports } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
@@ -18,18 +18,11 @@ import {
   withFacts,
 } from "./entry.ts";
 import { checkName, type Named, resolveName } from "./names.ts";
+import type { Contact } from "./reach.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
-
-/** What contact with a device has shown since the start. */
-export interface Contact {
-  readonly status: "online" | "offline" | "unknown";
-  readonly last_seen: string | null;
-  /** The last word of the device on its power. */
-  readonly power: Power | null;
-}
 
 /** The device that a name in the config was found to mean. */
 interface Chosen {
@@ -61,8 +54,6 @@ export interface RegistryOptions {
 
 export class Registry {
   readonly #store: Store<Content>;
-  readonly #contacts = new Map<string, Contact>();
-  #contactsNoted = 0;
   /** The devices by their ids, and which devices those are. */
   #index: { readonly of: readonly Entry[]; readonly byId: ReadonlyMap<string, Entry> } | undefined;
   /** What the config calls the default device; `undefined` before it was read. */
@@ -118,35 +109,6 @@ export class Registry {
     return this.#index.byId.get(id);
   }
 
-  /** How often contact was noted: while it and `entries` stay the same, nothing that a list shows has changed. */
-  get contacts(): number {
-    return this.#contactsNoted;
-  }
-
-  /** The same object until contact is noted anew. */
-  contact(id: string): Contact {
-    const noted = this.#contacts.get(id);
-    if (noted) return noted;
-    const entry = this.get(id);
-    const power = entry?.last_power ?? null;
-    const contact: Contact = { status: "unknown", last_seen: entry?.last_seen ?? null, power };
-    if (entry) this.#contacts.set(id, contact);
-    return contact;
-  }
-
-  /** Notes in memory that a device answered, or did not; `said` is its word on its power, if it gave one. */
-  noteContact(id: string, answered: boolean, said?: Power | null): void {
-    const { last_seen, power: before } = this.contact(id);
-    const power = said === undefined ? before : said;
-    this.#contactsNoted++;
-    this.#contacts.set(
-      id,
-      answered
-        ? { status: "online", last_seen: new Date().toISOString(), power }
-        : { status: "offline", last_seen, power },
-    );
-  }
-
   /**
    * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
    * hardware's own, by its address.
@@ -158,9 +120,8 @@ export class Registry {
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
   async merge(sighting: Sighting): Promise<Merged> {
     const result = await this.#update((content) => mergeInto(content, sighting, (id) => this.#met.get(id) ?? 0));
-    for (const { id } of result.gone) this.#drop(id);
+    for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
-    this.noteContact(result.entry.id, true);
     return result;
   }
 
@@ -263,7 +224,7 @@ export class Registry {
       const result = known(content, id);
       return { next: { ...content, devices: content.devices.filter((entry) => entry.id !== id) }, result };
     });
-    this.#drop(id);
+    this.#met.delete(id);
     return removed;
   }
 
@@ -274,15 +235,17 @@ export class Registry {
       if (result.length === 0) return { next: content, result };
       return { next: { ...content, devices: content.devices.filter((entry) => !givesWay(entry)) }, result };
     });
-    for (const { id } of removed) this.#drop(id);
+    for (const { id } of removed) this.#met.delete(id);
     return removed;
   }
 
-  /** Writes when each device was last seen. */
-  async close(): Promise<void> {
+  /** Writes when each device was last seen, and what it said of its power, as far as that is known. */
+  async keepContacts(contactOf: (id: string) => Pick<Contact, "last_seen" | "power"> | undefined): Promise<void> {
     await this.#update((content) => {
       const devices = content.devices.map((entry) => {
-        const { last_seen, power: last_power } = this.contact(entry.id);
+        const contact = contactOf(entry.id);
+        if (!contact) return entry;
+        const { last_seen, power: last_power } = contact;
         const same = last_seen === entry.last_seen && last_power === (entry.last_power ?? null);
         return same ? entry : { ...entry, last_seen, last_power };
       });
@@ -291,11 +254,6 @@ export class Registry {
         result: undefined,
       };
     });
-  }
-
-  #drop(id: string): void {
-    this.#contacts.delete(id);
-    this.#met.delete(id);
   }
 
   /** A change, after which the name of the default device is looked up where that has not been done. */

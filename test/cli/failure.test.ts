@@ -1,9 +1,9 @@
 /** What a failure reads like. */
 import { describe, expect, test } from "bun:test";
 import { codes, exits } from "../../src/api/errors.ts";
+import { failureText } from "../../src/cli/explain.ts";
 import { CommandError, failureDocument } from "../../src/cli/failure.ts";
 import { exitTable } from "../../src/cli/help.ts";
-import { failureText } from "../../src/cli/print.ts";
 
 const of = (message: string, hint?: string, code = "device_error") => CommandError.of({ code, message, hint });
 

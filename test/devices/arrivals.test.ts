@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { Arrivals } from "../../src/devices/arrivals.ts";
+import { Catalog } from "../../src/devices/catalog.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
+import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { Trust } from "../../src/devices/trust.ts";
@@ -56,10 +58,17 @@ beforeEach(async () => {
     now: Date.now,
   });
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
+  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
+  const devices = new Devices({
+    ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings, log },
+    config: () => config.running,
+    lost: () => {},
+    seek: async () => false,
+  });
   arrivals = new Arrivals({
     ...{ registry, trust, platforms: [platform], surroundings, config, log },
     discovery: () => discovery,
-    forget: async () => {},
+    devices,
   });
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

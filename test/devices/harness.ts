@@ -120,7 +120,9 @@ export async function openHouse(
     },
     async add(identity, more) {
       const facts = factsOf(identity, more);
-      return (await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } })).entry;
+      const { entry } = await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } });
+      devices.of(entry).reach.answered();
+      return entry;
     },
     remove() {
       devices.close();

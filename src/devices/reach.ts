@@ -1,0 +1,381 @@
+/**
+ * One entry of the registry, live: a device over one protocol. It owns the connection, what contact has shown, and the
+ * attempts, each with its deadline and an error that says whose it is; it wakes what sleeps, and has what is silent looked for.
+ * Knows no platform by name.
+ */
+import { failedBy, textOf, ZapdError } from "../api/errors.ts";
+import type { Config } from "../config/config.ts";
+import {
+  type Capability,
+  type Connection,
+  capabilities,
+  type DeviceSurroundings,
+  type Platform,
+  type Power,
+  type Surroundings,
+} from "../platforms/platform.ts";
+import { type Log, redacted } from "../system/log.ts";
+import type { Credentials } from "./credentials.ts";
+import { type Entry, targetOf } from "./entry.ts";
+import { named, subjectOf } from "./failures.ts";
+import type { Registry } from "./registry.ts";
+import type { Trust } from "./trust.ts";
+
+export interface ReachDependencies {
+  readonly registry: Registry;
+  readonly credentials: Credentials;
+  readonly trust: Trust;
+  readonly platforms: readonly Platform[];
+  readonly surroundings: Surroundings;
+  readonly log: Log;
+  config(): Config;
+  /** Told when a device did not answer, so that it may be looked for. */
+  lost(entry: Entry): void;
+  /**
+   * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
+   * `read` looks less often than a command does.
+   */
+  seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+}
+
+/** What contact with a device has shown since the start. */
+export interface Contact {
+  readonly status: "online" | "offline" | "unknown";
+  readonly last_seen: string | null;
+  /** The last word of the device on its power. */
+  readonly power: Power | null;
+}
+
+/** One command or read of a device. */
+export interface Task<T> {
+  /** What is attempted, for the error: "pressing home". */
+  readonly doing: string;
+  /** Milliseconds from its turn to its end. */
+  readonly timeoutMs: number;
+  /** Words of the caller's that the device is given, and may repeat. */
+  readonly given?: readonly string[];
+  work(connection: Connection, signal: AbortSignal): Promise<T>;
+  /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
+  readonly over?: Connection;
+  /** Whether a part of it has been done, so that it cannot be begun again. */
+  begun?(): boolean;
+  /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
+  readonly whenOff?: { readonly wake: boolean; readonly result: T };
+}
+
+/** A timer set for longer would end at once. */
+const longestTimer = 2 ** 31 - 1;
+/** A platform that does not let go when its signal ends is left behind after this, or it would hold the queue. */
+const letsGoWithin = 1_000;
+/** A device that is called by magic packets answers within this, or not at all. */
+const wakeTimeoutMs = 30_000;
+/** From the moment that it answers until it says that it is on. */
+const powerOnTimeoutMs = 15_000;
+
+/** Failures that only a device which is there can give. */
+const answeredBy: ReadonlySet<string> = new Set([
+  "device_refused",
+  "unsupported_key",
+  "pairing_required",
+  "pairing_failed",
+]);
+
+export class Reach {
+  readonly id: string;
+  readonly #deps: ReachDependencies;
+  readonly #running = new Set<AbortController>();
+  /** As it was last known. */
+  #last: Entry;
+  #opened: { record: Entry; readonly key: string; readonly connection: Connection } | undefined;
+  #capabilities: { readonly of: Entry; readonly all: readonly Capability[] } | undefined;
+  #contact: Contact | undefined;
+  #over: ZapdError | undefined;
+
+  constructor(deps: ReachDependencies, record: Entry) {
+    this.#deps = deps;
+    this.#last = record;
+    this.id = record.id;
+  }
+
+  /** What the registry holds of it; of a device that was removed, what it held. */
+  get record(): Entry {
+    this.#last = this.#deps.registry.get(this.id) ?? this.#last;
+    return this.#last;
+  }
+
+  /** Milliseconds that one answer of a device may take. */
+  get timeoutMs(): number {
+    return this.#deps.config().devices.request_timeout_ms;
+  }
+
+  /** What contact with it has shown since the start; before any, what was kept of it. */
+  get contact(): Contact {
+    if (this.#contact) return this.#contact;
+    const { last_seen, last_power = null } = this.record;
+    this.#contact = { status: "unknown", last_seen, power: last_power };
+    return this.#contact;
+  }
+
+  /** Its last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+  get isOff(): boolean {
+    return saysOff(this.contact.power);
+  }
+
+  /** What is known of its power without asking it: of one that is silent, and was on, nothing. */
+  get power(): Power {
+    const { status, power } = this.contact;
+    if (status === "online") return power ?? "unknown";
+    if (status === "offline" && saysOff(power)) return "off";
+    return saysOff(power) ? (power ?? "unknown") : "unknown";
+  }
+
+  /** Notes that it answered; `said` is its word on its power, or what a command that it took makes of it, if it is known anew. */
+  answered(said?: Power | null): void {
+    const power = said === undefined ? this.contact.power : said;
+    this.#contact = { status: "online", last_seen: new Date().toISOString(), power };
+  }
+
+  /** Notes that it did not answer, or that it said that it goes off. */
+  silent(said?: Power): void {
+    const { last_seen, power } = this.contact;
+    this.#contact = { status: "offline", last_seen, power: said ?? power };
+  }
+
+  get platform(): Platform {
+    const platform = this.#platform;
+    if (platform) return platform;
+    const { name, platform: unknown } = this.record;
+    const problem = `${name} is on a platform that this zapd does not know, "${unknown}"`;
+    throw new ZapdError("unsupported_operation", problem, { named: true });
+  }
+
+  get #platform(): Platform | undefined {
+    return this.#deps.platforms.find((one) => one.name === this.record.platform);
+  }
+
+  /** What works on it now, told without a connection; nothing where its platform is not known. */
+  get capabilities(): readonly Capability[] {
+    const { record } = this;
+    if (this.#capabilities?.of === record) return this.#capabilities.all;
+    const described = this.#platform?.describe(targetOf(record));
+    const all = capabilities.filter((one) => described?.has.has(one) && !described.withheld.has(one));
+    this.#capabilities = { of: record, all };
+    return all;
+  }
+
+  /** The connection to it, made when it is first wanted, and anew when what it was made from has changed. */
+  get connection(): Connection {
+    const { record } = this;
+    const opened = this.#opened;
+    if (opened?.record === record) return opened.connection;
+    const key = connectionKey(record);
+    if (opened?.key === key) {
+      opened.record = record;
+      return opened.connection;
+    }
+    opened?.connection.close();
+    const connection = this.platform.connect(targetOf(record), this.surroundings());
+    this.#opened = { record, key, connection };
+    return connection;
+  }
+
+  /** Closes what is open; the next call opens it anew. */
+  disconnect(): void {
+    this.#opened?.connection.close();
+    this.#opened = undefined;
+  }
+
+  /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
+  seek(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return this.#deps.seek(was, what, timeoutMs, signal);
+  }
+
+  /**
+   * Who is known to be asleep is called for as long as waking takes. Anyone else who does not answer is called, and looked
+   * for elsewhere, only while the caller would have waited for one answer, for it may as well be unplugged; it fails for the
+   * first reason then. Which of the two has helped; fails where neither has.
+   */
+  async recover(
+    before: Entry,
+    error: ZapdError,
+    timeoutMs: number,
+    waited: number,
+    signal: AbortSignal,
+  ): Promise<"awake" | "elsewhere"> {
+    if (error.code !== "device_unreachable") throw error;
+    if (this.isOff) {
+      await this.#wake(error, wakeTimeoutMs, signal);
+      return "awake";
+    }
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    const found = this.seek(before, "command", Math.min(this.timeoutMs, timeoutMs - waited), both).then(
+      (isElsewhere): "elsewhere" => {
+        if (!isElsewhere) throw error;
+        return "elsewhere";
+      },
+    );
+    const woken = this.#wake(error, this.timeoutMs - waited, both).then((): "awake" => "awake");
+    try {
+      return await Promise.any([found, woken]);
+    } catch {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      over.abort(new ZapdError("device_error", "was reached otherwise"));
+    }
+  }
+
+  async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const wasOff = this.isOff;
+    const { powerOn } = this.connection;
+    if (!powerOn || !this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
+    const task: Task<void> = {
+      doing: "waking it",
+      timeoutMs: timeoutMs + powerOnTimeoutMs,
+      work: (_connection, within) => powerOn(within, { silent: true, withinMs: timeoutMs }),
+    };
+    await this.attempt(task, signal).catch((unwoken: unknown) => {
+      throw wasOff || signal.aborted ? unwoken : error;
+    });
+    this.answered("on");
+  }
+
+  /**
+   * Runs a task once, with its deadline, which is made here and nowhere else. A failure gets the device's name, and what was
+   * attempted; what the outcome says of the device is noted.
+   */
+  async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
+    if (this.#over) throw this.#over;
+    const { registry, log } = this.#deps;
+    const controller = new AbortController();
+    const leave = () => controller.abort(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    this.#running.add(controller);
+    const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
+    try {
+      const work = task.work(task.over ?? this.connection, controller.signal);
+      const result = await heldTo(controller.signal, work);
+      if (!task.over) this.answered();
+      return result;
+    } catch (error) {
+      const { record } = this;
+      log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
+      // A caller who hung up says nothing of the device.
+      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(error);
+      // What a device says may hold a secret; what the caller said is the caller's.
+      const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
+      throw named(told, subjectOf(record, this.#platform), task.doing);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", leave);
+      this.#running.delete(controller);
+      // Removed in the midst of it, it may have been connected to anew.
+      if (this.#running.size === 0 && !registry.get(this.id)) this.disconnect();
+    }
+  }
+
+  #noteFailure(error: ZapdError): void {
+    const { lost } = this.#deps;
+    if (error.code === "device_unreachable") {
+      this.silent();
+      // One that is off is where it was; where a machine refuses, nothing of the device runs any more, and it may have moved.
+      if (!this.isOff || failedBy(error, "refused")) lost(this.record);
+    } else if (answeredBy.has(error.code)) {
+      this.answered();
+    }
+  }
+
+  /** It is no longer known: what is open is closed, and what contact has shown is forgotten. What is under way ends by itself. */
+  forget(): void {
+    this.disconnect();
+    this.#contact = undefined;
+  }
+
+  /** Ends what is under way, too, and begins nothing any more: a device that hangs must not hold the process. */
+  close(reason: ZapdError): void {
+    this.#over = reason;
+    for (const controller of this.#running) controller.abort(reason);
+    this.disconnect();
+  }
+
+  /** Fails with `device_unproven` while it is on probation, under its name. */
+  checkTrusted(doing: string): void {
+    const doubt = this.#deps.trust.doubt(this.record);
+    if (doubt) throw named(doubt, this.record, doing);
+  }
+
+  /** What the daemon gives to a connection of it. */
+  surroundings(): DeviceSurroundings {
+    const { registry, trust, surroundings, log } = this.#deps;
+    const { id } = this;
+    const isKnown = () => registry.get(id) !== undefined;
+    return {
+      ...surroundings,
+      credentials: trust.keeper(this.record),
+      learned: (facts) => {
+        registry
+          .learn(id, facts)
+          .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
+      },
+      heard: (power) => {
+        if (isKnown()) power === "off" ? this.silent(power) : this.answered(power ?? undefined);
+      },
+      fellSilent: () => {
+        if (isKnown()) this.silent();
+      },
+    };
+  }
+}
+
+/** A new name or software version is no reason to hang up, nor is the realm that has just taken a password. */
+function connectionKey({ identity, kind, macs, access, traits, host, port, ports }: Entry): string {
+  const { dev_realm: _kept, ...had } = traits;
+  return JSON.stringify([identity, kind, macs, access, had, host, port, ports]);
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error);
+}
+
+function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
+  return new ZapdError("device_timeout", `did not finish within ${Math.round(timeoutMs / 1000)} s`);
+}
+
+/** What work comes to, or the reason of the signal when it does not let go of it by itself. */
+function heldTo<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ended = () => {
+      timer = setTimeout(() => reject(signal.reason), letsGoWithin);
+    };
+    const settle = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", ended);
+    };
+    if (signal.aborted) ended();
+    else signal.addEventListener("abort", ended, { once: true });
+    work.then(
+      (result) => {
+        settle();
+        resolve(result);
+      },
+      (error: unknown) => {
+        settle();
+        reject(error);
+      },
+    );
+  });
+}
+
+// Off is a state, not an error: what the last word of a device and its silence say together.
+
+/** Whether a device's last word was that it is off, or on its way to be: silent then, it is asleep rather than gone. */
+function saysOff(power: Power | null): boolean {
+  return power === "off" || power === "standby";
+}
+
+/** Whether a failure is that nobody answered. */
+export function isSilent(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
+}
