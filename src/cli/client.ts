@@ -15,7 +15,7 @@ import { type Context, durationText, stderr } from "./context.ts";
 import { CommandError, type Failure, UsageError } from "./failure.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
-export type Called<Name extends EndpointName> = Answer<Result<Name>>;
+export type Called<Name extends ValueName> = Answer<Result<Name>>;
 
 interface CallOptions {
   /** Nothing is told while it takes its time. */
@@ -30,7 +30,7 @@ interface Given {
 }
 
 /** Calls an operation. Fails with CommandError: the daemon's own failure, or that it is not running. */
-export async function call<Name extends EndpointName>(
+export async function call<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
@@ -48,7 +48,7 @@ export async function call<Name extends EndpointName>(
   }
 }
 
-async function callOnce<Name extends EndpointName>(
+async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
@@ -165,7 +165,7 @@ export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly o
 export const notRunning = "daemon_not_running";
 
 /** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
-export async function ask<Name extends EndpointName>(
+export async function ask<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,

@@ -225,10 +225,11 @@ export class Reader {
         this.#snapshot = this.#parts("lagged");
         continue;
       }
+      const beats = this.#beats;
+      this.#beats = false;
       if (told.length > 0) return told;
       if (this.#view.isOver()) return null;
-      const left = this.#beats ? 0 : deadline - performance.now();
-      this.#beats = false;
+      const left = beats ? 0 : deadline - performance.now();
       if (left <= 0) return [{ id: this.id, event: null }];
       const { happened, giveUp } = this.#view.changed(left);
       this.#giveUp = giveUp;
