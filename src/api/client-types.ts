@@ -24,7 +24,8 @@ interface Upload {
 }
 
 type Operations = typeof operations;
-type WithId<O extends Operation> = O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown;
+type WithId<O extends Operation> = (O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown) &
+  (O["path"] extends `${string}:app${string}` ? { readonly app: string } : unknown);
 type WithQuery<O extends Operation> = O["query"] extends z.ZodType
   ? Record<never, never> extends z.input<O["query"]>
     ? { readonly query?: z.input<O["query"]> }

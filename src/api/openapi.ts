@@ -5,7 +5,7 @@ import { codes, type ErrorCode } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Device, KeyName, KeyOrText, Playback, State, Volume } from "./schemas.ts";
+import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -58,7 +58,18 @@ const id = {
 } as const;
 
 /** Components that others refer to: those of answers, and those of requests. */
-const sharedAnswers = { Device, App, State, Playback, Volume, Config: configSchema, ConfigReload, Failure };
+const sharedAnswers = {
+  Device,
+  App,
+  Channel,
+  Input,
+  State,
+  Playback,
+  Volume,
+  Config: configSchema,
+  ConfigReload,
+  Failure,
+};
 const sharedRequests = { Key: KeyName, KeyOrText };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -199,8 +210,14 @@ function responses(name: EndpointName, { codes: own, data, answers }: Operation)
     required: ["ok", "data"],
   };
   const success = { description: "Done", content: { "application/json": { schema: envelope } } };
-  return { 200: answers === "stream" ? streamResponse(name) : success, ...Object.fromEntries(failures) };
+  const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
+  return { 200: done, ...Object.fromEntries(failures) };
 }
+
+const pictureResponse: Json = {
+  description: "The picture, with an `ETag`",
+  content: Object.fromEntries(["image/png", "image/jpeg", "image/webp"].map((type) => [type, {}])),
+};
 
 /** A stream of events: in an event stream each is the `data` of a frame, whose `event` and `id` are its type and its id. */
 function streamResponse(name: EndpointName): Json {
@@ -263,7 +280,7 @@ function componentSchemas(): Record<string, Schema> {
   for (const [name, { body, data }] of named) {
     const result = componentOf(name, "Result");
     if (body) requests.add(body, { id: componentOf(name, "Body") });
-    if (dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
+    if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };
   const all: Record<string, Schema> = {

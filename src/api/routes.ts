@@ -22,7 +22,7 @@ export interface Endpoint {
   /** The JSON may be left out. */
   readonly optionalBody?: true;
   /** What a success answers where it is not one value in the envelope. */
-  readonly answers?: "stream";
+  readonly answers?: "stream" | "picture";
 }
 
 export const endpoints = {
@@ -35,7 +35,18 @@ export const endpoints = {
   pairDevice: { method: "post", path: "/devices/:id/pair", reaches: "device", takes: "json", optionalBody: true },
   trustDevice: { method: "post", path: "/devices/:id/trust", reaches: "memory" },
   removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
-  getState: { method: "get", path: "/devices/:id/state", reaches: "device" },
+  getState: { method: "get", path: "/devices/:id/state", reaches: "device", takes: "query" },
+  setVolume: { method: "post", path: "/devices/:id/volume", reaches: "device", takes: "json" },
+  controlPlayback: { method: "post", path: "/devices/:id/playback", reaches: "device", takes: "json" },
+  playMedia: { method: "post", path: "/devices/:id/media", reaches: "device", takes: "json" },
+  listInputs: { method: "get", path: "/devices/:id/inputs", reaches: "device" },
+  selectInput: { method: "post", path: "/devices/:id/inputs", reaches: "device", takes: "json" },
+  listChannels: { method: "get", path: "/devices/:id/channels", reaches: "device" },
+  selectChannel: { method: "post", path: "/devices/:id/channels", reaches: "device", takes: "json" },
+  notify: { method: "post", path: "/devices/:id/notify", reaches: "device", takes: "json" },
+  getIcon: { method: "get", path: "/devices/:id/apps/:app/icon", reaches: "device", answers: "picture" },
+  getArtwork: { method: "get", path: "/devices/:id/artwork", reaches: "device", answers: "picture" },
+  getScreenshot: { method: "get", path: "/devices/:id/screenshot", reaches: "device", answers: "picture" },
   listApps: { method: "get", path: "/devices/:id/apps", reaches: "device" },
   launchApp: { method: "post", path: "/devices/:id/apps/launch", reaches: "device", takes: "json" },
   stopApp: { method: "post", path: "/devices/:id/apps/stop", reaches: "device" },
@@ -50,6 +61,7 @@ export const endpoints = {
   pressKeys: { method: "post", path: "/devices/:id/remote/sequence", reaches: "device", takes: "json" },
   installPackage: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
   reloadPackage: { method: "post", path: "/devices/:id/dev/reload", reaches: "device" },
+  removePackage: { method: "delete", path: "/devices/:id/dev", reaches: "device" },
   readLogs: { method: "get", path: "/devices/:id/dev/logs", reaches: "device", takes: "query" },
   events: { method: "get", path: "/events", reaches: "stream", takes: "query", answers: "stream" },
   status: { method: "get", path: "/daemon/status", reaches: "memory" },

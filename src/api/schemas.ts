@@ -82,6 +82,23 @@ export const Volume = z.object({
   muted: z.boolean().nullable().describe("`null`, where the device did not say"),
 });
 
+export const Input = z.object({
+  id: z
+    .string()
+    .describe(
+      "The word that selects it, as `input` of the state has it: `hdmi1` to `hdmi4`, `av`, `tuner`, or the device's own",
+    ),
+  name: z.string().describe("As the device shows it"),
+});
+export type Input = z.infer<typeof Input>;
+
+export const Channel = z.object({
+  id: z.string().describe("What selects it"),
+  number: text.describe("As the remote dials it: `5`, `5.1`; `null`, where it has none"),
+  name: z.string().describe("As the device shows it"),
+});
+export type Channel = z.infer<typeof Channel>;
+
 export const State = z.object({
   power: z.enum(powers).describe("`unknown`, where the device does not know"),
   app: App.nullable().describe("`null`: the home screen, or unknown"),
@@ -105,3 +122,9 @@ export const KeyOrText = z
   .describe(
     "A key by its name, or `literal:<text>` with 1 to 1,024 characters of any script, no control characters",
   ) as unknown as z.ZodType<KeyOrText, KeyOrText>;
+
+/** What a player can be told to do. */
+export const playbackCommands = ["play", "pause", "stop", "seek", "next", "previous"] as const;
+
+/** A picture, which is answered as it is. */
+export const Picture = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
