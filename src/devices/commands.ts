@@ -92,7 +92,7 @@ export async function pressKey(device: Device, wanted: string, signal: AbortSign
     },
   });
   const power = powerAfter(press);
-  if (power !== undefined) device.notePower(power);
+  if (power !== undefined) device.observe({ power }, "command");
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -132,7 +132,7 @@ export async function pressKeys(
     signal,
   });
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
-  if (power !== undefined) device.notePower(power);
+  if (power !== undefined) device.observe({ power }, "command");
   return ran;
 }
 

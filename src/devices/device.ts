@@ -5,7 +5,14 @@
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { Capability, Connection, PairingAnswer, Platform, Power } from "../platforms/platform.ts";
+import type {
+  Capability,
+  Connection,
+  DeviceEvent,
+  PairingAnswer,
+  Platform,
+  PlatformState,
+} from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import type { Entry } from "./entry.ts";
@@ -34,10 +41,11 @@ export class Device {
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
   #pairing: AbortController | undefined;
+  #lastState: Partial<PlatformState> = {};
 
   constructor(deps: DeviceDependencies, record: Entry) {
     this.#deps = deps;
-    this.reach = new Reach(deps, record);
+    this.reach = new Reach(deps, record, (patch, cause) => this.observe(patch, cause));
     this.id = record.id;
     this.#queue = new Queue(deps.sleep);
   }
@@ -116,7 +124,7 @@ export class Device {
       timeoutMs: this.timeoutMs + 1_000,
       work: async (connection, within) => {
         const state = await method(connection.state, "state")(within);
-        if (state.power !== "unknown") this.reach.answered(state.power);
+        this.observe(state, "poll");
         const app = state.app && describeApp(state.app, this.catalog.apps(this.id));
         return { ...state, app, observed_at: new Date().toISOString() };
       },
@@ -124,7 +132,7 @@ export class Device {
     try {
       return await this.read("state", task, signal);
     } catch (error) {
-      if (isSilent(error) && this.reach.isOff) return offState();
+      if (isSilent(error) && this.reach.isOff) return { ...offState, observed_at: new Date().toISOString() };
       throw error;
     }
   }
@@ -177,7 +185,7 @@ export class Device {
     try {
       const result = await this.reach.attempt(task, signal);
       // It took a command that only one which is on takes: its word that it is off is an old one.
-      if (this.reach.isOff && task.whenOff?.wake !== false) this.reach.answered(null);
+      if (this.reach.isOff && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command");
       return result;
     } catch (error) {
       if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
@@ -227,7 +235,13 @@ export class Device {
 
   async #pairAnew(task: Task<void>, signal: AbortSignal, at?: Finding): Promise<void> {
     const { registry, credentials, trust } = this.#deps;
-    const deps = { registry, credentials, trust, surroundings: this.reach.surroundings() };
+    const deps = {
+      registry,
+      credentials,
+      trust,
+      surroundings: this.reach.surroundings(),
+      emit: (event: DeviceEvent) => this.reach.emit(event),
+    };
     const fresh = new FreshPairing(deps, this.platform, this.record, at);
     try {
       // One that lets everybody in has nothing to pair with: that it was met there is all there is.
@@ -257,9 +271,22 @@ export class Device {
     this.reach.checkTrusted(doing);
   }
 
-  /** Notes what its power is because it took a command; `null`: it may be either. */
-  notePower(power: Power | null): void {
-    if (this.#deps.registry.get(this.id)) this.reach.answered(power);
+  /** What was last seen of its state, part by part; one that was never seen is missing. */
+  get lastState(): Partial<PlatformState> {
+    return this.#lastState;
+  }
+
+  /**
+   * The one writer of its last state. Power that is `unknown` after a command may be either by now; read, it says nothing
+   * new. What says by itself that it is off will not answer.
+   */
+  observe(patch: Partial<PlatformState>, cause: "push" | "poll" | "command"): void {
+    if (!this.#deps.registry.get(this.id)) return;
+    const { power } = patch;
+    if (power === "off" && cause === "push") this.reach.silent(power);
+    else if (power === "unknown") this.reach.answered(cause === "command" ? null : undefined);
+    else this.reach.answered(power);
+    this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
   }
 
   /** The user says that what answers where it is now is it. */
@@ -311,9 +338,11 @@ export class Device {
 }
 
 /** The state of a device that is off. */
-function offState(): State {
-  return {
-    ...{ power: "off", app: null, screensaver: null, playback: null, volume: null, input: null },
-    observed_at: new Date().toISOString(),
-  };
-}
+const offState: PlatformState & { readonly app: null } = {
+  power: "off",
+  app: null,
+  screensaver: null,
+  playback: null,
+  volume: null,
+  input: null,
+};

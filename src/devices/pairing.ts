@@ -6,7 +6,14 @@
 
 import { textOf } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { Connection, DeviceSurroundings, Facts, Credentials as Kept, Platform } from "../platforms/platform.ts";
+import type {
+  Connection,
+  DeviceSurroundings,
+  Emit,
+  Facts,
+  Credentials as Kept,
+  Platform,
+} from "../platforms/platform.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf, withFacts } from "./entry.ts";
 import type { Registry } from "./registry.ts";
@@ -18,6 +25,7 @@ export interface FreshDependencies {
   readonly credentials: Credentials;
   readonly trust: Trust;
   readonly surroundings: DeviceSurroundings;
+  readonly emit: Emit;
 }
 
 export class FreshPairing {
@@ -35,7 +43,7 @@ export class FreshPairing {
     this.#entry = entry;
     this.#at = at;
     const there = at ? { ...withFacts(entry, at.facts, []), ...at.address } : entry;
-    this.connection = platform.connect(targetOf(there), {
+    const surroundings: DeviceSurroundings = {
       ...deps.surroundings,
       credentials: {
         read: () => this.#given,
@@ -49,12 +57,12 @@ export class FreshPairing {
           this.#given = null;
         },
       },
-      learned: (facts) => {
-        if (this.#isTaken) deps.surroundings.learned(facts);
-        else this.#learned = { ...this.#learned, ...facts, traits: { ...this.#learned.traits, ...facts.traits } };
-      },
-      heard: () => {},
-      fellSilent: () => {},
+    };
+    this.connection = platform.connect(targetOf(there), surroundings, (event) => {
+      if (event.type !== "facts") return;
+      const { facts } = event;
+      if (this.#isTaken) deps.emit(event);
+      else this.#learned = { ...this.#learned, ...facts, traits: { ...this.#learned.traits, ...facts.traits } };
     });
   }
 

@@ -76,12 +76,12 @@ export function atOff(press: Press): Pick<Task<void>, "whenOff" | "begun"> {
   return key === "power-on" ? { begun: () => true } : {};
 }
 
-/** What a device's power is after a press that it took; `null`: it may be either, `undefined`: as before. */
-export function powerAfter(press: Press): Power | null | undefined {
+/** What a device's power is after a press that it took; `unknown`: it may be either, `undefined`: as before. */
+export function powerAfter(press: Press): Power | undefined {
   const key = "key" in press ? press.key : null;
   if (key === "power-off") return "off";
   if (key === "power-on") return "on";
-  return key === "power" ? null : undefined;
+  return key === "power" ? "unknown" : undefined;
 }
 
 /** Sends one press. */

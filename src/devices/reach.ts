@@ -9,8 +9,10 @@ import {
   type Capability,
   type Connection,
   capabilities,
+  type DeviceEvent,
   type DeviceSurroundings,
   type Platform,
+  type PlatformState,
   type Power,
   type Surroundings,
 } from "../platforms/platform.ts";
@@ -45,6 +47,9 @@ export interface Contact {
   /** The last word of the device on its power. */
   readonly power: Power | null;
 }
+
+/** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
+export type Observe = (patch: Partial<PlatformState>, cause: "push" | "poll" | "command") => void;
 
 /** One command or read of a device. */
 export interface Task<T> {
@@ -83,6 +88,7 @@ const answeredBy: ReadonlySet<string> = new Set([
 export class Reach {
   readonly id: string;
   readonly #deps: ReachDependencies;
+  readonly #observe: Observe;
   readonly #running = new Set<AbortController>();
   /** As it was last known. */
   #last: Entry;
@@ -91,8 +97,9 @@ export class Reach {
   #contact: Contact | undefined;
   #over: ZapdError | undefined;
 
-  constructor(deps: ReachDependencies, record: Entry) {
+  constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
     this.#deps = deps;
+    this.#observe = observe;
     this.#last = record;
     this.id = record.id;
   }
@@ -129,13 +136,13 @@ export class Reach {
     return saysOff(power) ? (power ?? "unknown") : "unknown";
   }
 
-  /** Notes that it answered; `said` is its word on its power, or what a command that it took makes of it, if it is known anew. */
+  /** Notes that it answered; `said` is what is known anew of its power, `null` where it may be either by now. */
   answered(said?: Power | null): void {
     const power = said === undefined ? this.contact.power : said;
     this.#contact = { status: "online", last_seen: new Date().toISOString(), power };
   }
 
-  /** Notes that it did not answer, or that it said that it goes off. */
+  /** Notes that it does not answer, or is about to; `off`, where it said so. */
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
     this.#contact = { status: "offline", last_seen, power: said ?? power };
@@ -174,7 +181,7 @@ export class Reach {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(targetOf(record), this.surroundings());
+    const connection = this.platform.connect(targetOf(record), this.surroundings(), (event) => this.emit(event));
     this.#opened = { record, key, connection };
     return connection;
   }
@@ -237,7 +244,7 @@ export class Reach {
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
-    this.answered("on");
+    this.#observe({ power: "on" }, "command");
   }
 
   /**
@@ -307,24 +314,24 @@ export class Reach {
 
   /** What the daemon gives to a connection of it. */
   surroundings(): DeviceSurroundings {
-    const { registry, trust, surroundings, log } = this.#deps;
-    const { id } = this;
-    const isKnown = () => registry.get(id) !== undefined;
-    return {
-      ...surroundings,
-      credentials: trust.keeper(this.record),
-      learned: (facts) => {
-        registry
-          .learn(id, facts)
-          .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
-      },
-      heard: (power) => {
-        if (isKnown()) power === "off" ? this.silent(power) : this.answered(power ?? undefined);
-      },
-      fellSilent: () => {
-        if (isKnown()) this.silent();
-      },
-    };
+    const { trust, surroundings } = this.#deps;
+    return { ...surroundings, credentials: trust.keeper(this.record) };
+  }
+
+  /** Takes what a connection of it tells. */
+  emit(event: DeviceEvent): void {
+    const { registry, log } = this.#deps;
+    if (event.type === "facts") {
+      registry
+        .learn(this.id, event.facts)
+        .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
+    } else if (event.type === "state") {
+      this.#observe(event.patch, "push");
+    } else if (event.why === "going_off") {
+      this.#observe({ power: "off" }, "push");
+    } else {
+      this.silent();
+    }
   }
 }
 

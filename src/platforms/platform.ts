@@ -239,13 +239,18 @@ export interface CredentialKeeper {
 /** What the daemon gives to a connection beside that. */
 export interface DeviceSurroundings extends Surroundings {
   readonly credentials: CredentialKeeper;
-  /** What a connection learned on the way about its device (a new access mode, a new name); the rest stays. */
-  learned(facts: Partial<Facts>): void;
-  /** The device spoke by itself: it answers, and has this power, where it said so (`off`: it is on its way to be). */
-  heard(power: Power | null): void;
-  /** The device hung up or fell silent while nobody asked. */
-  fellSilent(): void;
 }
+
+/** What a connection tells of its device, whether anybody has asked or not. */
+export type DeviceEvent =
+  /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */
+  | { readonly type: "state"; readonly patch: Partial<PlatformState> }
+  /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
+  | { readonly type: "facts"; readonly facts: Partial<Facts> }
+  /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
+  | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
+
+export type Emit = (event: DeviceEvent) => void;
 
 /** What a device can do. */
 export interface Description {
@@ -269,5 +274,5 @@ export interface Platform {
   identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
   describe(target: Target): Description;
-  connect(target: Target, surroundings: DeviceSurroundings): Connection;
+  connect(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
 }

@@ -1,13 +1,17 @@
-import type { RecordedRequest } from "./http.ts";
-import { createLife } from "./roku/life.ts";
-import { createModel, type InstallFault } from "./roku/model.ts";
+import { createServer } from "node:net";
+import { Bench } from "./bench/bench.ts";
+import { createHttpServer, type RecordedRequest } from "./bench/http.ts";
+import type { Fault, Listener } from "./bench/listeners.ts";
+import { createResponder } from "./bench/ssdp.ts";
+import { cancelLaunch, forgetRunning, type Media, playbackState, position, startPlayback } from "./roku/apps.ts";
+import { attachConsole } from "./roku/console.ts";
+import { ecp } from "./roku/ecp.ts";
+import { installer } from "./roku/installer.ts";
+import { type InstallFault, Model } from "./roku/model.ts";
 import type { AccessMode, RokuSimulatorOptions } from "./roku/options.ts";
-import { type Media, startPlayback } from "./roku/playback.ts";
-import { type RokuState, snapshot } from "./roku/snapshot.ts";
-import { createSockets } from "./roku/sockets.ts";
+import { turnOff, turnOn } from "./roku/remote.ts";
 
-export type { RecordedRequest } from "./http.ts";
-export type { InstallFault } from "./roku/model.ts";
+export type { Media } from "./roku/apps.ts";
 export type {
   AccessMode,
   DeveloperOptions,
@@ -17,89 +21,206 @@ export type {
   SimulatedApp,
   SimulatedChannel,
 } from "./roku/options.ts";
-export type { Media } from "./roku/playback.ts";
-export type { RokuState } from "./roku/snapshot.ts";
 
-export interface RokuSimulator {
-  readonly serial: string;
-  readonly mac: string;
-  readonly host: string;
-  /** 0 before the first start when a free port was asked for; kept from then on. */
-  readonly port: number;
-  readonly ports: { installer: number | null; console: number | null; wake: number };
-  /** The keys accepted, as the set names them, in order; characters go to `text`. */
-  readonly keys: readonly string[];
-  readonly text: string;
-  /** What came in on the ECP and installer ports: the last thousand. */
-  readonly requests: readonly RecordedRequest[];
-  readonly state: RokuState;
-  setAccess(mode: AccessMode): void;
-  setName(name: string): void;
-  /** Starts playback in the app in front, or in the first app when the set is at home. */
-  play(media: Media): void;
-  screensaver(on: boolean): void;
-  /** Standby still answers; deep is silent everywhere until a magic packet with its address comes. */
-  sleep(kind: "standby" | "deep"): Promise<void>;
-  wake(): Promise<void>;
-  /** A line on the BrightScript console. */
-  log(line: string): void;
-  /** What goes wrong with the next installs, until null. */
-  installFault(kind: InstallFault | null): void;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-const KEPT_REQUESTS = 1000;
+/** A view of the set at one moment. */
+export type RokuState = RokuSimulator["state"];
 
 /** A Roku on real sockets. Nothing is opened before `start`. */
+export class RokuSimulator {
+  readonly #model: Model;
+  readonly #bench: Bench;
+  readonly #ecp: Listener;
+  readonly #installer: Listener | null = null;
+  readonly #console: Listener | null = null;
+
+  constructor(options: RokuSimulatorOptions) {
+    const model = new Model(options);
+    const { host, mac, developer } = model.identity;
+    this.#model = model;
+    this.#bench = new Bench({
+      ...{ host, mac, wakePort: options.wakePort ?? 0 },
+      isReachable: () => model.power !== "deep",
+      unplug: () => cancelLaunch(model),
+      magicPacket: () => this.#magicPacket(),
+    });
+    this.#ecp = this.#bench.listen(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
+    if (developer !== null) {
+      this.#installer = this.#bench.listen(developer.installerPort ?? 0, (track) =>
+        createHttpServer(installer(model, developer), track),
+      );
+      this.#console = this.#bench.listen(developer.consolePort ?? 0, (track) =>
+        createServer((socket) => {
+          track(socket);
+          attachConsole(model.console, socket);
+        }),
+      );
+    }
+    if (options.ssdp === false) return;
+    const responder = {
+      ...{ host, delayMs: options.ssdpDelayMs ?? 0 },
+      replies: (target: string) => (/^(roku:ecp|ssdp:all)$/.test(target) ? [reply(model, this.port)] : []),
+      taken: () => model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" }),
+    };
+    this.#bench.discover(createResponder(responder));
+  }
+
+  get serial(): string {
+    return this.#model.identity.serial;
+  }
+
+  get mac(): string {
+    return this.#model.identity.mac;
+  }
+
+  get host(): string {
+    return this.#model.identity.host;
+  }
+
+  /** 0 before the first start when a free port was asked for; kept from then on. */
+  get port(): number {
+    return this.#ecp.port;
+  }
+
+  get ports(): { installer: number | null; console: number | null; wake: number } {
+    const [installer, console] = [this.#installer?.port ?? null, this.#console?.port ?? null];
+    return { installer, console, wake: this.#bench.wakePort };
+  }
+
+  /** The keys accepted, as the set names them, in order; characters go to `text`. */
+  get keys(): readonly string[] {
+    return this.#model.keys;
+  }
+
+  get text(): string {
+    return this.#model.text;
+  }
+
+  /** What came in on the ECP and installer ports: the last thousand. */
+  get requests(): readonly RecordedRequest[] {
+    return this.#model.requests;
+  }
+
+  get state() {
+    const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
+    return {
+      ...{ power, volume, muted, screensaver },
+      /** The id of the app in front; null is home. */
+      activeApp: active,
+      /** The television input in front, if one is. */
+      input: active?.startsWith("tvinput.") ? active : null,
+      channel: channel?.number ?? null,
+      background: [...background],
+      playback: playback && {
+        state: playbackState(playback),
+        positionMs: position(playback),
+        durationMs: playback.media.durationMs ?? null,
+        live: playback.media.live ?? false,
+        title: playback.media.title ?? null,
+      },
+      /** Keys that went down and have not come up. */
+      held: [...held],
+      lastLaunch: model.lastLaunch,
+      sideloaded: model.sideloaded && { ...model.sideloaded },
+      /** Whether searches are answered now. */
+      discoverable: this.#bench.isDiscoverable,
+    };
+  }
+
+  setAccess(mode: AccessMode): void {
+    this.#model.access = mode;
+  }
+
+  setName(name: string): void {
+    this.#model.name = name;
+  }
+
+  /** Starts playback in the app in front, or in the first app when the set is at home. */
+  play(media: Media): void {
+    const model = this.#model;
+    model.active ??= model.apps.find(({ id }) => !id.startsWith("tvinput."))?.id ?? null;
+    if (model.active !== null) model.playback = startPlayback(model.active, media);
+  }
+
+  screensaver(on: boolean): void {
+    this.#model.screensaver = on;
+  }
+
+  /** A line on the BrightScript console. */
+  log(line: string): void {
+    this.#model.console.print(line);
+  }
+
+  /** What goes wrong with the next installs, until null. */
+  installFault(kind: InstallFault | null): void {
+    this.#model.installFault = kind;
+  }
+
+  /** What goes wrong on its ports from now on, until null. */
+  fault(kind: Fault | null): Promise<void> {
+    return this.#bench.fault(kind);
+  }
+
+  start(): Promise<void> {
+    return this.#bench.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#bench.stop();
+  }
+
+  /** Standby still answers; deep is silent everywhere until a magic packet with its address comes. */
+  sleep(kind: "standby" | "deep"): Promise<void> {
+    const model = this.#model;
+    return this.#bench.inTurn(async () => {
+      if (kind === "standby") return turnOff(model);
+      forgetRunning(model);
+      model.power = "deep";
+      model.emit({ type: "power", power: "deep", text: "power off: deep sleep" });
+      await this.#bench.vanish();
+    });
+  }
+
+  wake(): Promise<void> {
+    const model = this.#model;
+    return this.#bench.inTurn(async () => {
+      if (model.power !== "deep") return turnOn(model);
+      model.bootedAt = Date.now();
+      model.power = "on";
+      if (this.#bench.isPluggedIn) await this.#bench.appear();
+      model.emit({ type: "power", power: "on", text: "power on" });
+    });
+  }
+
+  #magicPacket(): void {
+    if (this.#model.power !== "deep") return;
+    this.#model.emit({ type: "wake", text: "woken by a magic packet" });
+    this.wake().catch(() => {});
+  }
+}
+
 export function createRokuSimulator(options: RokuSimulatorOptions): RokuSimulator {
-  const model = createModel(options);
-  const requests: RecordedRequest[] = [];
-  const sockets = createSockets(model, options, (request) => {
-    requests.push(request);
-    if (requests.length > KEPT_REQUESTS) requests.shift();
-  });
-  const life = createLife(model, sockets, options.wakePort ?? 0);
-  const { serial, mac, host } = model.identity;
-  return {
-    serial,
-    mac,
-    host,
-    requests,
-    keys: model.keys,
-    get port() {
-      return sockets.ecp.port;
-    },
-    get ports() {
-      const { installer, console } = sockets;
-      return { installer: installer?.port ?? null, console: console?.port ?? null, wake: life.wakePort };
-    },
-    get text() {
-      return model.text;
-    },
-    get state() {
-      return snapshot(model, sockets.discoverable);
-    },
-    setAccess(mode) {
-      model.access = mode;
-    },
-    setName(name) {
-      model.name = name;
-    },
-    play(media) {
-      model.active ??= model.apps.find(({ id }) => !id.startsWith("tvinput."))?.id ?? null;
-      if (model.active !== null) model.playback = startPlayback(model.active, media);
-    },
-    screensaver(on) {
-      model.screensaver = on;
-    },
-    start: life.start,
-    stop: life.stop,
-    sleep: life.sleep,
-    wake: life.wake,
-    log: (line) => model.console.print(line),
-    installFault(kind) {
-      model.installFault = kind;
-    },
-  };
+  return new RokuSimulator(options);
+}
+
+/** The answer to a search (1.1): exactly what a set on OS 15.3.4 was captured saying, in its order and case. */
+function reply({ identity }: Model, port: number): string[] {
+  const { softwareVersion, seed, serial, mac, host, legacy } = identity;
+  const location = `LOCATION: http://${host}:${port}/`;
+  const usn = `USN: uuid:roku:ecp:${serial}`;
+  if (legacy) {
+    const server = "Server: Roku UPnP/1.0 MiniUPnPd/1.4";
+    return ["HTTP/1.1 200 OK", "Cache-Control: max-age=300", "ST: roku:ecp", usn, "Ext: ", server, location];
+  }
+  return [
+    "HTTP/1.1 200 OK",
+    "Cache-Control: max-age=3600",
+    "ST: roku:ecp",
+    usn,
+    "BOOTID.UPNP.ORG: 42",
+    "Ext: ",
+    `Server: Roku/${softwareVersion} UPnP/1.0 Roku/${softwareVersion}`,
+    location,
+    `device-group.roku.com: ${seed.slice(20, 40).toUpperCase()}`,
+    `WAKEUP: MAC=${mac};Timeout=10`,
+  ];
 }

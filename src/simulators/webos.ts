@@ -1,17 +1,20 @@
 import { X509Certificate } from "node:crypto";
-import { bringToFront, setFocus, setMuted, setPlayback, setScreen, setVolume } from "./webos/actions.ts";
-import { feelButton } from "./webos/buttons.ts";
-import { sharedCertificate } from "./webos/certificate.ts";
-import { createLife } from "./webos/life.ts";
-import { createModel, type PlayState } from "./webos/model.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { Bench } from "./bench/bench.ts";
+import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import { picture } from "./bench/documents.ts";
+import type { Fault, Listener } from "./bench/listeners.ts";
+import { createWebServer } from "./bench/websocket.ts";
+import { Connection, type Door, PointerConnection } from "./webos/connection.ts";
+import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
+import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
 import type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
-import type { Received } from "./webos/received.ts";
-import { snapshot, type WebosState } from "./webos/snapshot.ts";
-import { createSockets } from "./webos/sockets.ts";
+import { bringToFront, feelButton, setFocus, setMuted, setPlayback, setScreen, setVolume } from "./webos/remote.ts";
 
-export { type Certificate, createCertificate } from "./webos/certificate.ts";
+export type { Certificate } from "./bench/certificate.ts";
 export type { Firmware, FirmwareYear } from "./webos/firmware.ts";
-export type { PlayState } from "./webos/model.ts";
+export type { Launched, PlayState, Received, ReceivedRequest, ShownPrompt } from "./webos/model.ts";
 export type {
   Prompting,
   SimulatedApp,
@@ -21,122 +24,344 @@ export type {
   WebosEvent,
   WebosSimulatorOptions,
 } from "./webos/options.ts";
-export type { Launched, Received, ReceivedRequest, ShownPrompt } from "./webos/received.ts";
-export type { WebosState } from "./webos/snapshot.ts";
 
-export interface WebosSimulator {
-  /** `deviceUUID` of the hello. */
-  readonly uuid: string;
-  readonly mac: string;
-  readonly wifiMac: string;
-  readonly host: string;
-  /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
-  readonly ports: { secure: number | null; plain: number | null; wake: number; description: number };
-  /** SHA-256 of the certificate on the secure port, as `getPeerCertificate().fingerprint256` says it. */
-  readonly fingerprint: string;
-  /** What came in, and the prompts that were shown for it. */
-  readonly received: Received;
-  /** What has been typed into the field in front. */
-  readonly text: string;
-  /** The keys that are known, with what each was granted. */
-  readonly clientKeys: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly state: WebosState;
+/** A view of the set at one moment. */
+export type WebosState = WebosSimulator["state"];
 
-  /** What becomes of the next prompts. */
-  setPrompting(prompting: Prompting): void;
-  /** The person accepts or denies the prompt on the screen; false when there is none. */
-  answerPrompt(accept: boolean): boolean;
-  /** Every client has to pair again (home-assistant/core#82524). */
-  forgetKeys(): void;
-  /** A button of the remote that came with the set. */
-  press(button: string): void;
-  setName(name: string): void;
-  setVolume(level: number): void;
-  setMuted(muted: boolean): void;
-  /** An app or an input, chosen with the remote. */
-  open(id: string): void;
-  /** The app in front plays, or null: it stops. */
-  play(playState: PlayState | null): void;
-  screensaver(on: boolean): void;
-  /** A text field gets the focus, or loses it; its text is empty then. */
-  focus(on: boolean): void;
-  install(app: SimulatedApp): void;
-  uninstall(id: string): void;
-  /** A plug goes into an input, or out. */
-  plug(inputId: string, connected: boolean): void;
-  powerOff(): Promise<void>;
-  wake(): Promise<void>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
+/** A certificate under the name that every set gives (smart-tvs.md 1.3). */
+export function createCertificate(): Certificate {
+  return createCertificateFor("LGE TV SSG");
 }
 
+let shared: Certificate | null = null;
+
+/** The certificate of all sets in this process: real sets share one as well (smart-tvs.md 1.3). */
+function sharedCertificate(): Certificate {
+  shared ??= createCertificate();
+  return shared;
+}
+
+/** What a set was logged telling while it went off; nothing came after these (MaxvandeLaar/homey-webos-plus#18). */
+const GOING_OFF = ["Request Active Standby", "Request Suspend", "Prepare Suspend"];
+
 /** An LG set on real sockets. Nothing is opened before `start`. */
-export function createWebosSimulator(options: WebosSimulatorOptions): WebosSimulator {
-  const model = createModel(options);
-  const certificate = options.certificate ?? sharedCertificate();
-  const sockets = createSockets(model, options, certificate);
-  const life = createLife(model, sockets, options);
-  const { uuid, mac, wifiMac, host } = model.identity;
-  return {
-    uuid,
-    mac,
-    wifiMac,
-    host,
-    fingerprint: new X509Certificate(certificate.cert).fingerprint256,
-    received: model.received,
-    clientKeys: model.clientKeys,
-    get ports() {
-      const { secure, plain, discovery } = sockets;
-      return {
-        secure: secure?.port ?? null,
-        plain: plain?.port ?? null,
-        wake: life.wakePort,
-        description: discovery.port,
+export class WebosSimulator {
+  /** SHA-256 of the certificate on the secure port, as `getPeerCertificate().fingerprint256` says it. */
+  readonly fingerprint: string;
+  readonly #model: Model;
+  readonly #options: WebosSimulatorOptions;
+  readonly #bench: Bench;
+  readonly #secure: Listener | null = null;
+  readonly #plain: Listener | null = null;
+  readonly #stacks: readonly Stack[];
+  readonly #links = new Set<Connection | PointerConnection>();
+  #closing: ReturnType<typeof setTimeout> | undefined;
+  #endBoot = () => {};
+  #leaving = 0;
+
+  constructor(options: WebosSimulatorOptions) {
+    const model = new Model(options);
+    const { host, mac, wifiMac, network } = model.identity;
+    this.#model = model;
+    this.#options = options;
+    this.#bench = new Bench({
+      ...{ host, mac: network === "wired" ? mac : wifiMac, wakePort: options.wakePort ?? 0 },
+      isReachable: () => model.power === "on" || model.behaviour.standby !== "off",
+      magicPacket: () => this.#magicPacket(),
+      unplug: () => {
+        clearTimeout(this.#closing);
+        model.prompt?.end("gone");
+        this.#cut();
+      },
+    });
+    model.togglePower = () => this.#bench.later(() => (model.power === "on" ? this.#goOff() : this.#comeOn()));
+    const certificate = options.certificate ?? sharedCertificate();
+    this.fingerprint = new X509Certificate(certificate.cert).fingerprint256;
+    const { secure, plain } = model.firmware;
+    if (options.securePort !== null && secure)
+      this.#secure = this.#ssap("secure", options.securePort ?? 3001, certificate);
+    if (options.plainPort !== null && plain !== "closed")
+      this.#plain =
+        plain === "answers"
+          ? this.#ssap("plain", options.plainPort ?? 3000, null)
+          : this.#resetting(options.plainPort ?? 3000);
+    this.#stacks = createStacks(model);
+    if (options.ssdp !== false) this.#bench.discover(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
+  }
+
+  #ssap(port: Door["port"], wanted: number, certificate: Certificate | null): Listener {
+    const model = this.#model;
+    const tls = certificate === null ? "" : "s";
+    const listener: Listener = this.#bench.listen(wanted, (track) =>
+      createWebServer({ certificate, answer: answerHttp, upgrade }, track),
+    );
+    const door: Door = { port, url: (scheme, path) => `${scheme}${tls}://${this.host}:${listener.port}${path}` };
+    const upgrade = (url: string) => {
+      const pointer = model.pointerPaths.has(url);
+      if (!pointer && url !== "/") return null;
+      return (socket: ConstructorParameters<typeof Connection>[1]) => {
+        const link = pointer ? new PointerConnection(model, socket) : new Connection(model, socket, door);
+        this.#links.add(link);
+        socket.on("close", () => this.#links.delete(link));
       };
-    },
-    get text() {
-      return model.text;
-    },
-    get state() {
-      return snapshot(model, sockets);
-    },
-    setPrompting(prompting) {
-      model.behaviour.prompting = prompting;
-    },
-    answerPrompt(accept) {
-      if (model.prompt === null) return false;
-      model.prompt.end(accept ? "accepted" : "denied");
-      return true;
-    },
-    forgetKeys: () => model.clientKeys.clear(),
-    press: (button) => feelButton(model, button),
-    setName(name) {
-      model.name = name;
-    },
-    setVolume: (level) => setVolume(model, level, "volumeUp"),
-    setMuted: (muted) => setMuted(model, muted, "setMuted"),
-    open: (id) => bringToFront(model, id),
-    play: (playState) => setPlayback(model, playState),
-    screensaver: (on) => setScreen(model, on ? "saver" : "on"),
-    focus: (on) => setFocus(model, on),
-    install(app) {
-      model.apps.push({ ...app });
-      model.feeds.changed("apps", { change: "added", app });
-    },
-    uninstall(id) {
-      const at = model.apps.findIndex((app) => app.id === id);
-      const [app] = at < 0 ? [] : model.apps.splice(at, 1);
-      if (app !== undefined) model.feeds.changed("apps", { change: "removed", app });
-    },
-    plug(inputId, connected) {
-      const input = model.inputs.find(({ id }) => id === inputId);
-      if (input === undefined) throw new Error(`the set has no input "${inputId}"`);
-      input.connected = connected;
-      model.feeds.changed("inputs");
-    },
-    powerOff: life.powerOff,
-    wake: life.wake,
-    start: life.start,
-    stop: life.stop,
-  };
+    };
+    return listener;
+  }
+
+  /** Since 2022 the plain port takes TCP and resets whoever asks something (smart-tvs.md 2.2). */
+  #resetting(wanted: number): Listener {
+    return this.#bench.listen(wanted, (track) =>
+      createTcpServer((socket) => {
+        track(socket);
+        socket.on("data", () => socket.resetAndDestroy());
+      }),
+    );
+  }
+
+  /** `deviceUUID` of the hello. */
+  get uuid(): string {
+    return this.#model.identity.uuid;
+  }
+
+  get mac(): string {
+    return this.#model.identity.mac;
+  }
+
+  get wifiMac(): string {
+    return this.#model.identity.wifiMac;
+  }
+
+  get host(): string {
+    return this.#model.identity.host;
+  }
+
+  /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
+  get ports(): { secure: number | null; plain: number | null; wake: number; description: number } {
+    return {
+      secure: this.#secure?.port ?? null,
+      plain: this.#plain?.port ?? null,
+      wake: this.#bench.wakePort,
+      description: this.#stacks[0]?.listener.port ?? 0,
+    };
+  }
+
+  /** What came in, and the prompts that were shown for it. */
+  get received(): Received {
+    return this.#model.received;
+  }
+
+  /** What has been typed into the field in front. */
+  get text(): string {
+    return this.#model.text;
+  }
+
+  /** The keys that are known, with what each was granted. */
+  get clientKeys(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#model.clientKeys;
+  }
+
+  get state() {
+    const { power, active, behaviour, channel, playback, volume, muted, focused, prompt } = this.#model;
+    const ssap = [...this.#links].filter((link) => link instanceof Connection);
+    const silent = power === "standby" && behaviour.standby !== "active-standby";
+    return {
+      power,
+      /** As `getPowerState` says it; null for a set that is off and says nothing. */
+      powerState: silent ? null : powerState(this.#model),
+      /** The id of the app in front; inputs and live TV are apps. Null in standby. */
+      activeApp: power === "on" ? active : null,
+      channel: channel?.number ?? null,
+      playback: playback?.playState ?? null,
+      /** The true level, even where a soundbar hides it. */
+      volume,
+      muted,
+      /** Whether a text field has the focus. */
+      focused,
+      /** Whether a pairing prompt is on the screen. */
+      prompting: prompt !== null,
+      /** SSAP connections open now, and how many of them have registered. */
+      connections: { open: ssap.length, registered: ssap.filter(({ registered }) => registered).length },
+      /** Whether searches are answered now. */
+      discoverable: this.#bench.isDiscoverable,
+    };
+  }
+
+  /** What becomes of the next prompts. */
+  setPrompting(prompting: Prompting): void {
+    this.#model.behaviour.prompting = prompting;
+  }
+
+  /** The person accepts or denies the prompt on the screen; false when there is none. */
+  answerPrompt(accept: boolean): boolean {
+    const { prompt } = this.#model;
+    prompt?.end(accept ? "accepted" : "denied");
+    return prompt !== null;
+  }
+
+  /** Every client has to pair again (home-assistant/core#82524). */
+  forgetKeys(): void {
+    this.#model.clientKeys.clear();
+  }
+
+  /** A button of the remote that came with the set. */
+  press(button: string): void {
+    feelButton(this.#model, button);
+  }
+
+  setName(name: string): void {
+    this.#model.name = name;
+  }
+
+  setVolume(level: number): void {
+    setVolume(this.#model, level, "volumeUp");
+  }
+
+  setMuted(muted: boolean): void {
+    setMuted(this.#model, muted, "setMuted");
+  }
+
+  /** An app or an input, chosen with the remote. */
+  open(id: string): void {
+    bringToFront(this.#model, id);
+  }
+
+  /** The app in front plays, or null: it stops. */
+  play(playState: PlayState | null): void {
+    setPlayback(this.#model, playState);
+  }
+
+  screensaver(on: boolean): void {
+    setScreen(this.#model, on ? "saver" : "on");
+  }
+
+  /** A text field gets the focus, or loses it; its text is empty then. */
+  focus(on: boolean): void {
+    setFocus(this.#model, on);
+  }
+
+  install(app: SimulatedApp): void {
+    this.#model.apps.push({ ...app });
+    this.#model.feeds.changed("apps", { change: "added", app });
+  }
+
+  uninstall(id: string): void {
+    const { apps, feeds } = this.#model;
+    const at = apps.findIndex((app) => app.id === id);
+    const [app] = at < 0 ? [] : apps.splice(at, 1);
+    if (app !== undefined) feeds.changed("apps", { change: "removed", app });
+  }
+
+  /** A plug goes into an input, or out. */
+  plug(inputId: string, connected: boolean): void {
+    const input = this.#model.inputs.find(({ id }) => id === inputId);
+    if (input === undefined) throw new Error(`the set has no input "${inputId}"`);
+    input.connected = connected;
+    this.#model.feeds.changed("inputs");
+  }
+
+  /** What goes wrong on its ports from now on, until null. */
+  fault(kind: Fault | null): Promise<void> {
+    return this.#bench.fault(kind);
+  }
+
+  start(): Promise<void> {
+    return this.#bench.start();
+  }
+
+  /** Does not wait for a set that is about to start. */
+  stop(): Promise<void> {
+    this.#leaving += 1;
+    this.#endBoot();
+    return this.#bench.stop().finally(() => {
+      this.#leaving -= 1;
+    });
+  }
+
+  powerOff(): Promise<void> {
+    return this.#bench.inTurn(() => this.#goOff());
+  }
+
+  wake(): Promise<void> {
+    return this.#bench.inTurn(() => this.#comeOn());
+  }
+
+  #magicPacket(): void {
+    if (this.#model.power === "on") return;
+    this.#model.emit({ type: "wake", text: "woken by a magic packet" });
+    this.#bench.later(() => this.#comeOn());
+  }
+
+  /** Cuts every connection; the ports stay. */
+  #cut(): void {
+    for (const link of this.#links) link.terminate();
+  }
+
+  async #goOff(): Promise<void> {
+    const model = this.#model;
+    const { standby } = model.behaviour;
+    const { socketsCloseMs = 4000, portsCloseMs = 10_000 } = this.#options;
+    if (model.power === "standby") return;
+    model.prompt?.end("gone");
+    setPlayback(model, null);
+    for (const hint of standby === "active-standby" ? GOING_OFF.slice(0, 1) : GOING_OFF) {
+      model.processing = hint;
+      model.feeds.changed("power");
+    }
+    Object.assign(model, { processing: null, power: "standby", screen: "on" });
+    model.emit({ type: "power", power: "standby", text: "power off" });
+    model.feeds.changed("app");
+    if (standby === "active-standby") return model.feeds.changed("power");
+    // What is about to be sent goes out first.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    for (const link of this.#links) link.silent = true;
+    await this.#bench.hide();
+    // Timed on webOS 6, wired: the sockets close after about 4 s, the port some 10 s later (smart-tvs.md 2.5).
+    this.#closing = setTimeout(() => {
+      this.#cut();
+      if (standby === "off") this.#closing = setTimeout(() => this.#bench.later(closePorts), portsCloseMs);
+    }, socketsCloseMs);
+    const closePorts = async () => {
+      if (model.power === "standby") await this.#bench.vanish();
+    };
+  }
+
+  async #comeOn(): Promise<void> {
+    const model = this.#model;
+    if (model.power === "on") return;
+    clearTimeout(this.#closing);
+    if (model.behaviour.standby !== "active-standby") {
+      this.#cut();
+      await this.#boot();
+    }
+    model.power = "on";
+    model.activeSince = Date.now();
+    if (this.#bench.isPluggedIn) await this.#bench.appear();
+    model.emit({ type: "power", power: "on", text: "power on" });
+    model.feeds.changed("power");
+    model.feeds.changed("app");
+  }
+
+  #boot(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#leaving > 0 ? 0 : (this.#options.bootMs ?? 2000));
+      this.#endBoot = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+export function createWebosSimulator(options: WebosSimulatorOptions): WebosSimulator {
+  return new WebosSimulator(options);
+}
+
+const ICON = /^\/resources\/[0-9a-f]{40}\/(.+)\.png$/;
+
+/** "Hello world" is what a browser sees there (home-assistant/core#11539); icons are drawn. */
+function answerHttp(request: IncomingMessage, response: ServerResponse): void {
+  const [, app] = ICON.exec(request.url ?? "") ?? [];
+  if (app !== undefined) response.writeHead(200, { "Content-Type": "image/png" }).end(picture(app, 80, 80));
+  else if (request.url === "/") response.writeHead(200, { "Content-Type": "text/html" }).end("Hello world\n");
+  else response.writeHead(404).end();
 }

@@ -5,6 +5,7 @@ import type {
   Archive,
   Connection,
   Credentials,
+  Emit,
   Facts,
   Key,
   Platform,
@@ -12,7 +13,7 @@ import type {
   Target,
 } from "../../src/platforms/platform.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { listener, nobody, surroundingsOf } from "../support/surroundings.ts";
 
 /** A simulated device, as this suite sees it: in words that every platform has. */
 /** Standby still answers; in deep sleep nothing does. */
@@ -105,18 +106,15 @@ export function createBench(contract: Contract): Bench {
   }
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
-    const learned: Partial<Facts>[] = [];
+    const { learned, emit } = listener();
     const { credentials } = contract;
-    const surroundings = surroundingsOf({
-      ...{ timeout, learned: (one: Partial<Facts>) => learned.push(one) },
-      ...(credentials && { credentials }),
-    });
+    const surroundings = surroundingsOf({ timeout, ...(credentials && { credentials }) });
     const said = contract.said?.(set);
     const lead = { host: set.host, port: set.port, ...(said && { said }) };
     const identified = await platform.identify(lead, surroundings, never);
     const facts = contract.learnsMore ? await onceConnected(identified, set) : identified;
     const target = { ...facts, host: set.host, port, ports: set.ports };
-    const connection = platform.connect(target, surroundings);
+    const connection = platform.connect(target, surroundings, emit);
     after(() => connection.close());
     return { facts, target, connection, learned };
   }
@@ -124,14 +122,14 @@ export function createBench(contract: Contract): Bench {
   /** What is known of a set that tells the most to those it knows. */
   async function onceConnected(facts: Facts, set: SimulatedSet): Promise<Facts> {
     let told = facts;
-    const learned = ({ macs = told.macs, access, traits }: Partial<Facts>) => {
+    const emit: Emit = (event) => {
+      if (event.type !== "facts") return;
+      const { macs = told.macs, access, traits } = event.facts;
       told = { ...told, macs, access: access ?? told.access, traits: { ...told.traits, ...traits } };
     };
-    const surroundings = surroundingsOf({
-      learned,
-      ...(contract.credentials && { credentials: contract.credentials }),
-    });
-    const connection = platform.connect({ ...facts, host: set.host, port: set.port, ports: set.ports }, surroundings);
+    const surroundings = surroundingsOf({ ...(contract.credentials && { credentials: contract.credentials }) });
+    const target = { ...facts, host: set.host, port: set.port, ports: set.ports };
+    const connection = platform.connect(target, surroundings, emit);
     await has(connection.state)(never);
     connection.close();
     return told;
@@ -150,7 +148,7 @@ export function createBench(contract: Contract): Bench {
       const set = await start();
       const { connection, target } = await connect(set, set.port, 1_500);
       const again = () => {
-        const another = platform.connect(target, surroundingsOf());
+        const another = platform.connect(target, surroundingsOf(), nobody);
         after(() => another.close());
         return another;
       };

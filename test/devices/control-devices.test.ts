@@ -92,7 +92,7 @@ describe("a connection", () => {
     await press("up");
     expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.8"]);
     expect(house.set.closed.length).toBe(1);
-    house.connected[1]?.surroundings.learned(factsOf("1", { name: "TV", access: "limited" }));
+    house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
     expect(house.connected.at(-1)?.target.access).toBe("limited");

@@ -15,6 +15,7 @@ import type {
   Capability,
   Connection,
   DeviceSurroundings,
+  Emit,
   Facts,
   Platform,
   Target,
@@ -39,7 +40,7 @@ export interface House {
   /** Devices that did not answer, by name. */
   readonly lost: string[];
   /** Connections made so far. */
-  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings }[];
+  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings; readonly emit: Emit }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
@@ -86,8 +87,8 @@ export async function openHouse(
   const connected: House["connected"] = [];
   const platform = fakePlatform({
     describe: (target) => descriptionOf(connect(set, target), withheld),
-    connect: (target, surroundings) => {
-      connected.push({ target, surroundings });
+    connect: (target, surroundings, emit) => {
+      connected.push({ target, surroundings, emit });
       return connect(set, target);
     },
   });

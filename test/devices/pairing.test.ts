@@ -36,7 +36,7 @@ describe("pairing", () => {
     const given: PairingAnswer[] = [];
     pairing = async (answer) => {
       given.push(answer);
-      house.connected.at(-1)?.surroundings.learned(factsOf("1", { name: "TV", access: "full" }));
+      house.connected.at(-1)?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "full" }) });
     };
     expect(house.devices.of(tv).describe().capabilities).toContain("pair");
     await house.devices.of(tv).pair({ pin: "1234" }, never);

@@ -70,8 +70,25 @@ describe("the state of a silent device", () => {
     await press("power-on");
     house.set.failure = silent();
     expect(await failure(house.devices.of(tv).state(never))).toStartWith("device_unreachable");
-    house.connected[0]?.surroundings.heard("off");
+    house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect((await house.devices.of(tv).state(never)).power).toBe("off");
+  });
+
+  test("its last state has one writer, whoever saw a part of it", async () => {
+    const device = house.devices.of(tv);
+    house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
+    await device.state(never);
+    const { emit } = house.connected[0] ?? expect.unreachable();
+    emit({ type: "state", patch: { volume: { level: 4, muted: true } } });
+    expect(device.lastState).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
+    emit({ type: "disconnected", why: "going_off" });
+    expect(device.lastState).toMatchObject({ power: "off", volume: null });
+    expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
+    await press("power-on");
+    expect(device.lastState.power).toBe("on");
+    await house.devices.remove(device);
+    emit({ type: "state", patch: { power: "standby" } });
+    expect(device.lastState.power).toBe("on");
   });
 
   test("is not off for a word that is older than a command it took", async () => {

@@ -7,7 +7,7 @@ import { roku } from "../../src/platforms/roku/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
 import { root, sourcesIn } from "../support/sources.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { nobody, surroundingsOf } from "../support/surroundings.ts";
 
 export interface Section {
   /** The page, from the top of the project. */
@@ -75,7 +75,7 @@ function targetOf(platform: Platform, facts: Partial<Facts>): Target {
 }
 
 function connectionOf(platform: Platform, facts: Partial<Facts>) {
-  return platform.connect(targetOf(platform, facts), surroundingsOf());
+  return platform.connect(targetOf(platform, facts), surroundingsOf(), nobody);
 }
 
 export function table(rows: readonly (readonly string[])[]): string {

@@ -7,6 +7,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Facts,
   Finder,
   Identified,
@@ -31,7 +32,7 @@ export interface FakeOptions {
   readonly finders?: readonly Finder[];
   readonly defaultPort?: number;
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
-  connect?(target: Target, surroundings: DeviceSurroundings): Connection;
+  connect?(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
   describe?(target: Target): Description;
 }
 
@@ -53,7 +54,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
       throw new ZapdError("device_error", "is nobody");
     },
     describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
-    connect: (target, surroundings) => options.connect?.(target, surroundings) ?? { close: () => {} },
+    connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
   };
 }
 

@@ -1,5 +1,12 @@
 /** What a platform is given by the daemon, with the answers of a test. */
-import type { Credentials, DeviceSurroundings, Facts, MdnsService, Power } from "../../src/platforms/platform.ts";
+import type {
+  Credentials,
+  DeviceSurroundings,
+  Emit,
+  Facts,
+  MdnsService,
+  PlatformState,
+} from "../../src/platforms/platform.ts";
 
 export interface SurroundingsOptions {
   readonly timeout?: number;
@@ -7,9 +14,6 @@ export interface SurroundingsOptions {
   /** What is kept for the device at first. */
   readonly credentials?: Credentials;
   announced?(type: string, host: string): MdnsService | null;
-  learned?(facts: Partial<Facts>): void;
-  heard?(power: Power | null): void;
-  fellSilent?(): void;
 }
 
 export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroundings {
@@ -30,11 +34,35 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
         kept = null;
       },
     },
-    learned: (facts) => options.learned?.(facts),
-    heard: (power) => options.heard?.(power),
-    fellSilent: () => options.fellSilent?.(),
   };
 }
+
+export interface Told {
+  /** What connections learned on the way, and what they said of the state, each in order. */
+  readonly learned: Partial<Facts>[];
+  readonly states: Partial<PlatformState>[];
+  /** Why each connection that ended did. */
+  readonly ended: ("hung_up" | "going_off")[];
+  readonly emit: Emit;
+}
+
+/** Takes down what connections tell. */
+export function listener(): Told {
+  const told: Told = {
+    learned: [],
+    states: [],
+    ended: [],
+    emit(event) {
+      if (event.type === "facts") told.learned.push(event.facts);
+      else if (event.type === "state") told.states.push(event.patch);
+      else told.ended.push(event.why);
+    },
+  };
+  return told;
+}
+
+/** Takes nothing down. */
+export const nobody: Emit = () => {};
 
 /** A call of a set that is off, as the daemon's `power-on` makes it. */
 export const calling = { silent: false, withinMs: 30_000 } as const;

@@ -6,6 +6,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   PairingAnswer,
   Platform,
@@ -43,8 +44,8 @@ function describeKodi({ macs, access }: Target): Description {
 const sleepHint =
   "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
 
-function connectKodi(target: Target, surroundings: DeviceSurroundings): Connection {
-  const device = new KodiDevice(target, surroundings);
+function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const device = new KodiDevice(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const names = new Set<Key>([...(Object.keys(kodiKeys) as Key[]), ...(canWake ? ["power-on" as const] : [])]);
   const connection: Connection = {
@@ -63,7 +64,7 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings): Connecti
       },
     },
     text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
-    pair: (given, signal) => pair(device, surroundings, given, signal),
+    pair: (given, signal) => pair(device, surroundings, emit, given, signal),
     close: () => device.close(),
   };
   if (canWake) connection.powerOn = (signal, waking) => powerOn(device, surroundings, signal, waking);
@@ -91,6 +92,7 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
 async function pair(
   device: KodiDevice,
   surroundings: DeviceSurroundings,
+  emit: Emit,
   { user = "kodi", password, pin }: PairingAnswer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -112,7 +114,7 @@ async function pair(
       },
     );
     if (isOpen) {
-      surroundings.learned({ access: "full" });
+      emit({ type: "facts", facts: { access: "full" } });
       throw nothingToPair();
     }
     await locked.read("JSONRPC.Ping", {}, signal);
@@ -124,7 +126,7 @@ async function pair(
     locked.close();
   }
   if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
-  surroundings.learned({ access: "full" });
+  emit({ type: "facts", facts: { access: "full" } });
 }
 
 function nothingToPair(): ZapdError {

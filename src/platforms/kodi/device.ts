@@ -6,7 +6,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { DeviceSurroundings, MdnsService, Target } from "../platform.ts";
+import type { DeviceSurroundings, Emit, MdnsService, Target } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { Field } from "./field.ts";
 import { PushedState } from "./pushed.ts";
@@ -42,6 +42,7 @@ export class KodiDevice {
   readonly target: Target;
   readonly pushed = new PushedState();
   readonly #surroundings: DeviceSurroundings;
+  readonly #emit: Emit;
   /** What stands in the keyboard that is open. */
   readonly field = new Field();
   /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
@@ -61,9 +62,10 @@ export class KodiDevice {
   #askedMac = false;
   readonly #closed = new AbortController();
 
-  constructor(target: Target, surroundings: DeviceSurroundings) {
+  constructor(target: Target, surroundings: DeviceSurroundings, emit: Emit) {
     this.target = target;
     this.#surroundings = surroundings;
+    this.#emit = emit;
     const { host, port, ports, traits } = target;
     // What was found at another port says nothing of this one.
     const overHttp = traits["transport"] !== `websocket:${port}`;
@@ -79,7 +81,7 @@ export class KodiDevice {
         this.pushed.forget();
         this.field.forget();
         this.#unvouched();
-        surroundings.fellSilent();
+        emit({ type: "disconnected", why: "hung_up" });
       },
       open: async (signal, _unasked, ended) => {
         const session = await KodiSession.open({ host, port: this.#socket ?? usualSocket }, surroundings, signal);
@@ -154,7 +156,7 @@ export class KodiDevice {
     this.asleep = asleep;
     this.#leavingUntil = performance.now() + leavesWithin;
     this.pushed.forget();
-    this.#surroundings.heard("off");
+    this.#emit({ type: "disconnected", why: "going_off" });
     this.#link.drop();
   }
 
@@ -211,8 +213,7 @@ export class KodiDevice {
       return this.leave(method === "System.OnSleep" || data["exitcode"] === 64);
     }
     if (method === "Input.OnInputRequested" || method === "Input.OnInputFinished") this.field.forget();
-    this.#surroundings.heard("on");
-    this.pushed.take(method, data);
+    this.#emit({ type: "state", patch: { power: "on", ...this.pushed.take(method, data) } });
   }
 
   /** One that said that it goes is not asked anything for a while. */
@@ -228,11 +229,11 @@ export class KodiDevice {
     try {
       const result = await work();
       this.asleep = false;
-      if (this.target.access !== "full") this.#surroundings.learned({ access: "full" });
+      if (this.target.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
       if (error instanceof AsksLogin && this.target.access !== "unpaired")
-        this.#surroundings.learned({ access: "unpaired" });
+        this.#emit({ type: "facts", facts: { access: "unpaired" } });
       const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
       if (!(error instanceof AsksLogin || isUnproven)) this.#unvouched();
       throw error;
@@ -251,7 +252,7 @@ export class KodiDevice {
   toldOf(error: unknown): unknown {
     if (failedBy(error, "refused")) {
       this.pushed.forget();
-      this.#surroundings.heard("off");
+      this.#emit({ type: "disconnected", why: "going_off" });
       const { host, port } = this.target;
       return this.#ended(`does not run: its machine refuses the connection to ${host}:${port}`);
     }
@@ -382,8 +383,8 @@ export class KodiDevice {
     }
     // From then on it is told from others of its name, whether it announces itself or not.
     if (mac !== null && isOwnMac !== true)
-      this.#surroundings.learned({ macs: [mac, ...target.macs].slice(0, mostMacs) });
-    if (name !== null && name !== target.name) this.#surroundings.learned({ name });
+      this.#emit({ type: "facts", facts: { macs: [mac, ...target.macs].slice(0, mostMacs) } });
+    if (name !== null && name !== target.name) this.#emit({ type: "facts", facts: { name } });
     if (mac !== null || target.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
@@ -406,7 +407,7 @@ export class KodiDevice {
       const mac = readMac(
         (await this.read("XBMC.GetInfoLabels", { labels: [macLabel] }, this.#closed.signal))[macLabel],
       );
-      if (mac !== null) return this.#surroundings.learned({ macs: [mac] });
+      if (mac !== null) return this.#emit({ type: "facts", facts: { macs: [mac] } });
     }
   }
 

@@ -46,8 +46,20 @@ export class PushedState {
     this.#names.set(id, name);
   }
 
-  /** A notification: what it says itself is taken, and what it only hints at has to be read. */
-  take(method: string, data: Json): void {
+  /** A notification: what it says itself is taken, and given back; what it only hints at has to be read. */
+  take(method: string, data: Json): Partial<PlatformState> {
+    const reading = this.#reading;
+    this.#take(method, data);
+    if (!reading || !this.#reading) return {};
+    const [was, is] = [this.describe(reading), this.describe(this.#reading)];
+    return {
+      ...(reading.volume !== this.#reading.volume && { volume: is.volume }),
+      ...(was.screensaver !== is.screensaver && { screensaver: is.screensaver }),
+      ...(reading.playing !== this.#reading.playing && { playback: is.playback }),
+    };
+  }
+
+  #take(method: string, data: Json): void {
     const reading = this.#reading;
     // What is being read now may be from before it.
     if (!reading) return this.commanded();

@@ -9,6 +9,7 @@ import type {
   Connection,
   Description,
   DeviceSurroundings,
+  Emit,
   Key,
   Platform,
   PlatformState,
@@ -69,11 +70,11 @@ function describeRoku(target: Target): Description {
   return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
 }
 
-function connectRoku(target: Target, surroundings: DeviceSurroundings): Connection {
+function connectRoku(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
   const names = keysOf(target);
-  const ecp = new Ecp(target, surroundings, names.has("power-on"));
+  const ecp = new Ecp(target, surroundings, emit, names.has("power-on"));
   const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings);
+  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings, emit);
   const connection: Connection = {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),

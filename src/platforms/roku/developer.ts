@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Developer, DeviceSurroundings, Target } from "../platform.ts";
+import type { Developer, DeviceSurroundings, Emit, Target } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
@@ -26,6 +26,7 @@ export function connectDeveloper(
   ecp: Ecp,
   apps: RokuApps,
   surroundings: DeviceSurroundings,
+  emit: Emit,
 ): { dev: Developer; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
   const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
@@ -33,7 +34,7 @@ export function connectDeveloper(
   const accepted = (by: string) => {
     if (by === realm) return;
     realm = by;
-    surroundings.learned({ traits: { dev_realm: by } });
+    emit({ type: "facts", facts: { traits: { dev_realm: by } } });
   };
   const feed = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
   const dev: Developer = {

@@ -5,7 +5,7 @@
 import { DeviceError, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { DeviceSurroundings, Facts, Identified, Power, Target } from "../platform.ts";
+import type { DeviceSurroundings, Emit, Facts, Identified, Power, Target } from "../platform.ts";
 import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
 import { accessHint, paths, remoteHint } from "./paths.ts";
 
@@ -25,12 +25,12 @@ const wordHolds = 2_000;
 export class Ecp {
   readonly http: DeviceHttp;
   readonly #target: Target;
-  readonly #surroundings: DeviceSurroundings;
+  readonly #emit: Emit;
   #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
 
-  constructor(target: Target, surroundings: DeviceSurroundings, hasPowerOn = true) {
+  constructor(target: Target, surroundings: DeviceSurroundings, emit: Emit, hasPowerOn = true) {
     this.#target = target;
-    this.#surroundings = surroundings;
+    this.#emit = emit;
     this.http = new DeviceHttp({
       address: target,
       surroundings,
@@ -118,11 +118,11 @@ export class Ecp {
       if (who.passing) throw notUnderstood("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
-    this.#surroundings.learned(who);
+    this.#emit({ type: "facts", facts: who });
     const { power } = who;
     if (power === null) return null;
     this.#power = { is: power, access: who.access, at: performance.now() };
-    if (power !== "unknown") this.#surroundings.heard(power);
+    if (power !== "unknown") this.#emit({ type: "state", patch: { power } });
     return { ...who, power };
   }
 

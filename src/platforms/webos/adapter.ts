@@ -2,7 +2,16 @@
 import { ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, Description, DeviceSurroundings, Key, Platform, Target } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  DeviceSurroundings,
+  Emit,
+  Key,
+  Platform,
+  Target,
+} from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
@@ -35,8 +44,8 @@ function describeWebos({ macs, access }: Target): Description {
   return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
 }
 
-function connectWebos(target: Target, surroundings: DeviceSurroundings): Connection {
-  const reconnecting = sessionWith(target, surroundings);
+function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+  const reconnecting = sessionWith(target, surroundings, emit);
   const canWake = target.macs.length > 0;
   const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
   const names = keysOf(inputs, canWake);
@@ -57,7 +66,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       names,
       press: (key, signal) =>
         (key === "power-off" || key === "power"
-          ? press(reconnecting, target, surroundings, key, signal)
+          ? press(reconnecting, target, surroundings, emit, key, signal)
           : command(signal, (registered) => pressOn(registered, key, signal))
         ).catch((error: unknown) => {
           throw lacking(key, error);
@@ -83,12 +92,13 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings): Connect
       reconnecting.drop();
       const facts = await knownFacts(session, hello, target, signal);
       const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      surroundings.learned({ ...facts, traits });
+      emit({ type: "facts", facts: { ...facts, traits } });
       session.close();
     },
     close: () => reconnecting.close(),
   };
-  if (canWake) connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, signal, waking);
+  if (canWake)
+    connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, emit, signal, waking);
   return connection;
 }
 
@@ -134,6 +144,7 @@ async function press(
   reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
   surroundings: DeviceSurroundings,
+  emit: Emit,
   key: "power" | "power-off",
   signal: AbortSignal,
 ): Promise<void> {
@@ -142,9 +153,9 @@ async function press(
   const isOff = registered.state.power === "standby" || registered.state.power === "off";
   // Told to turn off, a set in standby turns on (2.5).
   if (key === "power-off" && isOff) return;
-  if (!isOff) return powerOff(reconnecting, registered, surroundings, signal);
+  if (!isOff) return powerOff(reconnecting, registered, emit, signal);
   if (target.macs.length === 0) return registered.pointer.press("POWER", signal);
-  return powerOn(reconnecting, target, surroundings, signal, { silent: false, withinMs: 30_000 });
+  return powerOn(reconnecting, target, surroundings, emit, signal, { silent: false, withinMs: 30_000 });
 }
 
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {

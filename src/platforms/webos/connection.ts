@@ -3,7 +3,7 @@ import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { isJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
-import type { DeviceSurroundings, Target } from "../platform.ts";
+import type { DeviceSurroundings, Emit, Target } from "../platform.ts";
 import { hungUp } from "./failures.ts";
 import { knownFacts } from "./identity.ts";
 import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
@@ -107,16 +107,20 @@ export class RegisteredSession implements Session {
 }
 
 /** The session with one set; opening it never makes the set show anything. */
-export function sessionWith(target: Target, surroundings: DeviceSurroundings): ReconnectingSession<RegisteredSession> {
+export function sessionWith(
+  target: Target,
+  surroundings: DeviceSurroundings,
+  emit: Emit,
+): ReconnectingSession<RegisteredSession> {
   const prompted = new Prompted(target);
   const canWake = target.macs.length > 0;
   const unpaired = (error: ZapdError): ZapdError => {
-    surroundings.learned({ access: "unpaired" });
+    emit({ type: "facts", facts: { access: "unpaired" } });
     return error;
   };
   const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
     debug: (message) => surroundings.debug(`${target.host}: ${message}`),
-    onEnd: () => surroundings.fellSilent(),
+    onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     async open(signal, _unasked, ended) {
       const { credentials } = surroundings;
       if (!credentials.read()?.["key"])
@@ -130,7 +134,7 @@ export function sessionWith(target: Target, surroundings: DeviceSurroundings): R
         await admit(session, credentials, signal);
       } catch (error) {
         session.destroy();
-        if (error instanceof AskedAgain) surroundings.learned({ traits: prompted.again() });
+        if (error instanceof AskedAgain) emit({ type: "facts", facts: { traits: prompted.again() } });
         throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
       }
       let registered: RegisteredSession | undefined;
@@ -148,10 +152,11 @@ export function sessionWith(target: Target, surroundings: DeviceSurroundings): R
       const state = await WebosState.follow(
         session,
         {
-          power(power, leaving) {
+          changed: (patch) => emit({ type: "state", patch }),
+          title: (id) => registered?.title(id) ?? null,
+          leaves() {
             // The first answers come with the session; what comes later was said by itself.
-            if (power !== null) surroundings.heard(power);
-            if (!registered || !(leaving || power === "off")) return;
+            if (!registered) return;
             session.leaving = true;
             // It leaves its socket open and silent: nothing more is to be heard there.
             reconnecting.drop();
@@ -165,7 +170,7 @@ export function sessionWith(target: Target, surroundings: DeviceSurroundings): R
       stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
       const facts = await knownFacts(session, hello, target, signal);
-      surroundings.learned({ ...facts, traits: { ...facts.traits, ...prompted.over() } });
+      emit({ type: "facts", facts: { ...facts, traits: { ...facts.traits, ...prompted.over() } } });
       stillThere();
       return registered;
     },

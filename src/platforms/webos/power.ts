@@ -3,7 +3,7 @@ import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
-import type { DeviceSurroundings, Target, Waking } from "../platform.ts";
+import type { DeviceSurroundings, Emit, Target, Waking } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { isStranger, SetFailure } from "./failures.ts";
 import { screenOn, uris } from "./protocol.ts";
@@ -30,7 +30,7 @@ const sleepHint =
 export async function powerOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
   registered: RegisteredSession,
-  surroundings: DeviceSurroundings,
+  emit: Emit,
   signal: AbortSignal,
 ): Promise<void> {
   const { session, state } = registered;
@@ -53,7 +53,7 @@ export async function powerOff(
     }
   }
   if (registered.alive && state.power === "standby") return;
-  surroundings.heard("off");
+  emit({ type: "disconnected", why: "going_off" });
   // A socket that stays open and silent must not take the next command.
   reconnecting.drop();
 }
@@ -62,6 +62,7 @@ export async function powerOn(
   reconnecting: ReconnectingSession<RegisteredSession>,
   target: Target,
   surroundings: DeviceSurroundings,
+  emit: Emit,
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {
@@ -76,7 +77,7 @@ export async function powerOn(
     });
   }
   const registered = await reconnecting.use(signal, { eager: true });
-  surroundings.heard("on");
+  emit({ type: "state", patch: { power: "on" } });
   if (!registered.state.isScreenOn) await turnScreenOn(registered, signal);
 }
 

@@ -30,8 +30,12 @@ interface Said {
 }
 
 export interface StateListener {
-  /** What the set said of its power is another thing than before. `leaving`: it is on its way to be off. */
-  power(power: Power | null, leaving: boolean): void;
+  /** What the set said is another thing than before. */
+  changed(patch: Partial<PlatformState>): void;
+  /** It is off, or on its way to be. */
+  leaves(): void;
+  /** The name of an app, where a list has said it. */
+  title(appId: string): string | null;
 }
 
 export class WebosState {
@@ -255,14 +259,19 @@ export class WebosState {
     return Math.min(longestGrace, this.#session.timeoutMs / 4);
   }
 
+  #tell(topic: Topic, payload: Payload): void {
+    const { app, input, playback, volume } = this.describe((id) => this.#listener.title(id));
+    if (topic !== "power")
+      return this.#listener.changed(topic === "app" ? { app, input } : topic === "media" ? { playback } : { volume });
+    const { power, screensaver, leaving } = readPower(payload);
+    if (power !== null) this.#listener.changed({ power, screensaver });
+    if (leaving || power === "off") this.#listener.leaves();
+  }
+
   #take(topic: Topic, payload: Payload | null): void {
-    const before = topic === "power" ? this.#payload(topic) : null;
+    const before = this.#payload(topic);
     this.#said.set(topic, { payload, at: performance.now() });
-    if (topic === "power" && payload) {
-      const { power, leaving } = readPower(payload);
-      const was = before && readPower(before);
-      if (was?.power !== power || was.leaving !== leaving) this.#listener.power(power, leaving);
-    }
+    if (payload && JSON.stringify(payload) !== JSON.stringify(before)) this.#tell(topic, payload);
     for (const changed of [...this.#waiting]) changed();
   }
 }

@@ -3,8 +3,12 @@
  * Kodi's own clients (Debian's kodi-eventclients, ran against this and against Kodi 20.1).
  */
 import { createSocket, type Socket } from "node:dgram";
+import type { Part } from "../bench/bench.ts";
+import { bind } from "../bench/datagrams.ts";
+import { changeVolume, quit } from "./methods/application.ts";
 import { act } from "./methods/input.ts";
 import type { Model } from "./model.ts";
+import { hear } from "./rpc.ts";
 import { go, HOME, WINDOWS } from "./windows.ts";
 
 const HEAD = 32;
@@ -24,17 +28,12 @@ const BY_NAME = 0x01;
 const RELEASED = 0x04;
 const BUILTIN = 1;
 
-/** What was heard: the kind of packet, and what it said. */
-export type HeardEvent = (type: string, said: Readonly<Record<string, unknown>>) => void;
-
-export interface EventServer {
+export interface EventServer extends Part {
   /** 0 before the first start when a free port was asked for; kept from then on. */
   readonly port: number;
-  open(): Promise<void>;
-  close(): Promise<void>;
 }
 
-export function createEventServer(model: Model, wanted: number, heard: HeardEvent): EventServer {
+export function createEventServer(model: Model, wanted: number): EventServer {
   let port = wanted;
   let socket: Socket | null = null;
   /** The pieces of a message that came in several packets, by their sender. */
@@ -43,32 +42,26 @@ export function createEventServer(model: Model, wanted: number, heard: HeardEven
     const head = headOf(packet);
     if (head === null || model.power !== "on") return;
     const payload = packet.subarray(HEAD, HEAD + head.size);
-    if (head.of <= 1) return take(model, head.type, payload, heard);
+    if (head.of <= 1) return take(model, head.type, payload);
     const begun = head.at === 1 ? { type: head.type, parts: [] } : pieces.get(from);
     if (!begun || begun.parts.length !== head.at - 1 || head.of > 1_000) return void pieces.delete(from);
     begun.parts.push(payload);
     pieces.set(from, begun);
     if (begun.parts.length < head.of) return;
     pieces.delete(from);
-    take(model, begun.type, Buffer.concat(begun.parts), heard);
+    take(model, begun.type, Buffer.concat(begun.parts));
   };
   return {
     get port() {
       return port;
     },
     async open() {
+      if (socket !== null) return;
       const opened = createSocket("udp4");
       opened.on("message", (packet: Uint8Array, { address, port: at }: { address: string; port: number }) =>
         received(Buffer.from(packet), `${address}:${at}`),
       );
-      await new Promise<void>((resolve, reject) => {
-        opened.once("error", reject);
-        opened.bind(port, model.identity.host, () => {
-          opened.off("error", reject);
-          opened.on("error", () => {});
-          resolve();
-        });
-      });
+      await bind(opened, port, model.identity.host);
       socket = opened;
       port = opened.address().port;
     },
@@ -88,11 +81,11 @@ function headOf(packet: Buffer) {
   return { type: packet.readUInt16BE(6), at: packet.readUInt32BE(8), of: packet.readUInt32BE(12), size };
 }
 
-function take(model: Model, type: number, payload: Buffer, heard: HeardEvent): void {
+function take(model: Model, type: number, payload: Buffer): void {
   const name = TYPES[type];
   if (name === undefined) return;
   const said = read(name, payload);
-  heard(name, said);
+  hear(model, { via: "event", method: name, params: said, error: null });
   if (name === "BUTTON" && !said["released"]) press(model, String(said["button"]));
   if (name === "ACTION") {
     if (said["kind"] === BUILTIN) builtin(model, String(said["action"]));
@@ -154,13 +147,11 @@ function builtin(model: Model, text: string): void {
     case "playercontrol":
       return act(model, { play: "playpause", stop: "stop", forward: "fastforward" }[first.toLowerCase()] ?? "noop");
     case "setvolume":
-      model.volume = Math.max(0, Math.min(100, Math.round(Number(first) || 0)));
-      return model.notify("Application.OnVolumeChanged", { muted: model.muted, volume: model.volume });
+      return changeVolume(model, Math.round(Number(first) || 0));
     case "mute":
       return act(model, "mute");
     case "quit":
-      model.notify("System.OnQuit", { exitcode: 0 });
-      return model.leave("ended", "told");
+      return quit(model);
     default:
   }
 }

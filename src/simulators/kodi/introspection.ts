@@ -1,8 +1,7 @@
 /** What JSONRPC.Introspect tells of the methods that are simulated: in the form of Kodi 20.1 (ran), in words of our own. */
-import { invalidParams, type Method } from "./method.ts";
+import { invalidParams, type Methods } from "./method.ts";
 import type { Parameter, Schema } from "./schema.ts";
 
-type Methods = Readonly<Record<string, Method>>;
 type Described = Record<string, unknown>;
 
 /** What is told without being asked, and what it is about. */
@@ -59,7 +58,13 @@ function permissionOf(name: string): Permission {
 interface Wanted {
   readonly descriptions: boolean;
   readonly metadata: boolean;
-  readonly filter?: { readonly id: string; readonly type: string; readonly getreferences?: boolean };
+  readonly filter?: Filter;
+}
+
+export interface Filter {
+  readonly id: string;
+  readonly type: string;
+  readonly getreferences?: boolean;
 }
 
 export function introspect(methods: Methods, { descriptions, metadata, filter }: Wanted): Described {
@@ -71,7 +76,7 @@ export function introspect(methods: Methods, { descriptions, metadata, filter }:
         name,
         {
           ...(descriptions && { description: wordsOf(name) }),
-          params: (method.params ?? []).map((parameter) => parameterOf(parameter, types)),
+          params: method.params.map((parameter) => parameterOf(parameter, types)),
           ...(metadata && { permission: permissionOf(name) }),
           ...{ returns: { type: name.includes(".Get") ? "object" : "any" }, type: "method" },
         },
@@ -87,7 +92,7 @@ export function introspect(methods: Methods, { descriptions, metadata, filter }:
 function filtered(
   all: Readonly<Record<string, Described>>,
   types: Readonly<Record<string, Described>>,
-  { id, type, getreferences = true }: NonNullable<Wanted["filter"]>,
+  { id, type, getreferences = true }: Filter,
 ): Described {
   const inSpace = (name: string) => (type === "namespace" ? name.split(".")[0] === id : name === id);
   const isOf = (kind: string) => type === kind || type === "namespace";

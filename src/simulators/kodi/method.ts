@@ -1,11 +1,38 @@
+/** Methods, with what each takes, and how they fail. */
 import type { Model } from "./model.ts";
-import type { Parameter } from "./schema.ts";
+import type { Parameter, Schema } from "./schema.ts";
 
 export type Params = Readonly<Record<string, unknown>>;
 
 export interface Method {
-  readonly params?: readonly Parameter[];
+  /** In the order in which they may be given without their names. */
+  readonly params: readonly Parameter[];
   run(model: Model, params: Params): unknown;
+}
+
+export type Methods = Readonly<Record<string, Method>>;
+
+/** A parameter that has to be there. */
+export const required = (schema: Schema) => ({ required: schema });
+
+export function method(
+  takes: Readonly<Record<string, Schema | ReturnType<typeof required>>>,
+  run: Method["run"],
+): Method {
+  const params = Object.entries(takes).map(([name, one]) =>
+    "required" in one ? { name, schema: one.required, required: true } : { name, schema: one, required: false },
+  );
+  return { params, run };
+}
+
+/** The properties asked for, of all that there are. */
+export function pick(wanted: unknown, all: Params): Record<string, unknown> {
+  const asked = Array.isArray(wanted) ? wanted.map(String) : [];
+  return Object.fromEntries(asked.filter((name) => all[name] !== undefined).map((name) => [name, all[name]]));
+}
+
+export function limits(total: number) {
+  return { end: total, start: 0, total };
 }
 
 /** The errors that Kodi 20.1 was seen giving (players.md 7.1). */

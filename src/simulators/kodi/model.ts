@@ -1,9 +1,11 @@
 import {
-  contentOf,
+  ADDONS,
+  FAVOURITES,
   type Identity,
   identify,
   type KodiEvent,
   type KodiSimulatorOptions,
+  MEDIA,
   type Power,
   type SimulatedAddon,
   type SimulatedChannel,
@@ -31,82 +33,65 @@ export interface ListItem {
 }
 
 /** What the player knows of itself. The files around this one read and change it; nothing else holds state. */
-export interface Model {
+export class Model {
   readonly identity: Identity;
-  readonly addons: SimulatedAddon[];
+  readonly addons: readonly SimulatedAddon[];
   readonly favourites: readonly SimulatedFavourite[];
   readonly media: readonly SimulatedMedia[];
   readonly channels: readonly SimulatedChannel[];
   readonly startMs: number;
+  readonly emit: (event: KodiEvent) => void;
+  /** The calls that came in. */
+  readonly calls: ReceivedCall[] = [];
   name: string;
-  /** The ports that it listens on, as its settings tell them. */
-  webPort: number;
-  eventPort: number | null;
+  /** The ports that it listens on, as its settings tell them; no event server is null. */
+  ports: () => { web: number; events: number | null } = () => ({ web: 0, events: null });
   /** What its web server asks for; null asks nothing. */
   password: string | null;
-  power: Power;
-  volume: number;
-  muted: boolean;
-  playing: Playing | null;
-  opening: ReturnType<typeof setTimeout> | null;
-  window: Window;
+  power: Power = "on";
+  volume = 80;
+  muted = false;
+  playing: Playing | null = null;
+  opening: ReturnType<typeof setTimeout> | null = null;
+  window: Window = HOME;
   /** The windows below it, which Back goes to. */
-  below: Window[];
-  dialog: OpenDialog | null;
+  below: Window[] = [];
+  dialog: OpenDialog | null = null;
   /** The folder in front, if it is one of a plug-in. */
-  folder: string;
-  screensaver: boolean;
+  folder = "";
+  screensaver = false;
   /** What was typed into the last keyboard. */
-  typed: string;
-  readonly launched: { readonly id: string; readonly params: unknown }[];
-  lastChannel: number | null;
+  typed = "";
+  readonly launched: { readonly id: string; readonly params: unknown }[] = [];
+  lastChannel: number | null = null;
   /** Labels that were asked for: some are worked out only then. */
-  readonly asked: Map<string, number>;
+  readonly asked = new Map<string, number>();
   /** What is in the play lists, by their ids. */
-  readonly lists: Map<number, ListItem[]>;
+  readonly lists = new Map<number, ListItem[]>();
   /** The pictures that it keeps. */
   readonly textures: SimulatedTexture[];
   /** Tells everybody on the WebSocket and on TCP. */
-  notify(method: string, content: unknown, sender?: string): void;
-  emit(event: KodiEvent): void;
+  notify: (method: string, content: unknown, sender?: string) => void = () => {};
   /** The end of the process, or the sleep of the machine; an answer given before still goes out. */
-  leave(power: Exclude<Power, "on">, how: "told" | "crash"): void;
-}
+  leave: (power: Exclude<Power, "on">, how: "told" | "crash") => void = () => {};
 
-export function createModel(options: KodiSimulatorOptions): Model {
-  return {
-    identity: identify(options),
-    ...contentOf(options),
-    startMs: options.startMs ?? 20,
-    name: options.name,
-    webPort: options.port ?? 0,
-    eventPort: null,
-    password: options.password ?? null,
-    power: "on",
-    volume: 80,
-    muted: false,
-    playing: null,
-    opening: null,
-    window: HOME,
-    below: [],
-    dialog: null,
-    folder: "",
-    screensaver: false,
-    typed: "",
-    launched: [],
-    lastChannel: null,
-    asked: new Map(),
-    lists: new Map(),
-    textures: (options.textures ?? []).map((texture) => ({ ...texture })),
-    notify: () => {},
-    emit: (event) => options.onEvent?.(event),
-    leave: () => {},
-  };
-}
+  constructor(options: KodiSimulatorOptions) {
+    this.identity = identify(options);
+    this.addons = (options.addons ?? ADDONS).map((addon) => ({ ...addon }));
+    this.favourites = options.favourites ?? FAVOURITES;
+    this.media = options.media ?? MEDIA;
+    this.channels = options.channels ?? [];
+    this.startMs = options.startMs ?? 20;
+    this.emit = (event) => options.onEvent?.(event);
+    this.name = options.name;
+    this.password = options.password ?? null;
+    this.textures = (options.textures ?? []).map((texture) => ({ ...texture }));
+  }
 
-/** What a start of the program forgets. */
-export function forget(model: Model): void {
-  Object.assign(model, { window: HOME, below: [], dialog: null, folder: "", screensaver: false });
-  model.asked.clear();
-  model.lists.clear();
+  /** What a start of the program forgets. */
+  forget(): void {
+    Object.assign(this, { window: HOME, below: [], dialog: null, folder: "", screensaver: false });
+    this.asked.clear();
+    this.lists.clear();
+  }
 }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { ADDONS, FAVOURITES, MEDIA } from "./defaults.ts";
+/** What a player can be made to be, and what it has when nothing is said. */
+import { digest, macOf, uuidOf } from "../bench/identity.ts";
 
 export interface SimulatedAddon {
   id: string;
@@ -103,21 +103,12 @@ export interface KodiSimulatorOptions {
 }
 
 /** Everything about a player that never changes while it exists. */
-export interface Identity {
-  readonly uuid: string;
-  readonly mac: string;
-  readonly host: string;
-  readonly version: string;
-  readonly user: string;
-  readonly can: Readonly<Record<"shutdown" | "suspend" | "hibernate" | "reboot", boolean>>;
-  readonly asleep: "closed" | "silent";
-}
+export type Identity = ReturnType<typeof identify>;
 
-export function identify(options: KodiSimulatorOptions): Identity {
-  const seed = createHash("sha256").update(options.name).digest("hex");
+export function identify(options: KodiSimulatorOptions) {
   return {
-    uuid: options.uuid ?? seed.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-4$3-8$4-$5"),
-    mac: options.mac ?? ["02", ...(seed.slice(40, 50).match(/../g) ?? [])].join(":"),
+    uuid: options.uuid ?? uuidOf(options.name),
+    mac: options.mac ?? macOf(digest(options.name).slice(40)),
     host: options.host ?? "127.0.0.1",
     version: options.version ?? "20.1",
     user: options.user ?? "kodi",
@@ -126,11 +117,24 @@ export function identify(options: KodiSimulatorOptions): Identity {
   };
 }
 
-export function contentOf(options: KodiSimulatorOptions) {
-  return {
-    addons: (options.addons ?? ADDONS).map((addon) => ({ ...addon })),
-    favourites: options.favourites ?? FAVOURITES,
-    media: options.media ?? MEDIA,
-    channels: options.channels ?? [],
-  };
-}
+export const ADDONS: readonly SimulatedAddon[] = [
+  { id: "plugin.video.youtube", name: "YouTube", version: "7.0.9", content: "video" },
+  { id: "plugin.video.netflix", name: "Netflix", version: "1.23.3", content: "video" },
+  { id: "plugin.video.jellyfin", name: "Jellyfin", version: "1.0.9", content: "video" },
+  { id: "plugin.video.arteplussept", name: "Arte +7", version: "1.4.2", content: "video", enabled: false },
+  { id: "plugin.audio.radio_de", name: "Radio", version: "4.0.1", content: "audio" },
+  { id: "plugin.image.picasa", name: "Photo Albums", version: "2.1.0", content: "image" },
+  { id: "script.weather.screen", name: "Weather Screen", version: "0.3.1", content: "executable" },
+];
+
+export const MEDIA: readonly SimulatedMedia[] = [
+  { file: "/media/holiday.mp4", title: "Holiday", durationMs: 754_000 },
+  { file: "/media/trailer.mkv", title: "The Trailer" },
+  { file: "/media/song.flac", title: "A Song", kind: "audio", durationMs: 213_000 },
+];
+
+export const FAVOURITES: readonly SimulatedFavourite[] = [
+  { title: "Holiday", type: "media", path: "/media/holiday.mp4" },
+  { title: "Arte", type: "window", window: "videos", windowparameter: "plugin://plugin.video.arteplussept/" },
+  { title: "Weather", type: "script", path: "script.weather.screen" },
+];

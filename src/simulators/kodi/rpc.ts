@@ -1,34 +1,41 @@
-import { type Params, RpcError } from "./method.ts";
+/** JSON-RPC 2.0 as Kodi speaks it. */
+import { keep } from "../bench/bench.ts";
+import { Died, type Params, RpcError } from "./method.ts";
 import { methods } from "./methods.ts";
 import type { Model, ReceivedCall } from "./model.ts";
 import { complaint, missing, typeOf } from "./schema.ts";
 
-type Listener = (call: ReceivedCall) => void;
-
-/** The text to answer with; null when nothing is answered, as to what has no id. */
-export function answerText(model: Model, via: ReceivedCall["via"], body: string, heard: Listener): string | null {
+/** The text to answer with; null when nothing is answered, as to what has no id, or to what the process died of. */
+export function answerText(model: Model, via: ReceivedCall["via"], body: string): string | null {
   let request: unknown;
   try {
     request = JSON.parse(body);
   } catch {
-    heard({ via, method: "", params: body, error: -32700 });
+    hear(model, { via, method: "", params: body, error: -32700 });
     return JSON.stringify(errorOf(new RpcError(-32700), null));
   }
-  const answer = Array.isArray(request) ? batch(model, via, request, heard) : single(model, via, request, heard);
-  return answer === null ? null : JSON.stringify(answer);
+  try {
+    const answer = Array.isArray(request) ? batch(model, via, request) : single(model, via, request);
+    return answer === null ? null : JSON.stringify(answer);
+  } catch (error) {
+    if (!(error instanceof Died)) throw error;
+    model.emit({ type: "crash", method: error.message, text: "died of a call, as the real one does" });
+    model.leave("ended", "crash");
+    return null;
+  }
 }
 
-function batch(model: Model, via: ReceivedCall["via"], requests: readonly unknown[], heard: Listener): unknown {
+function batch(model: Model, via: ReceivedCall["via"], requests: readonly unknown[]): unknown {
   if (requests.length === 0) return errorOf(new RpcError(-32600), null);
-  const answers = requests.map((request) => single(model, via, request, heard)).filter((answer) => answer !== null);
+  const answers = requests.map((request) => single(model, via, request)).filter((answer) => answer !== null);
   return answers.length === 0 ? null : answers;
 }
 
-function single(model: Model, via: ReceivedCall["via"], request: unknown, heard: Listener): unknown {
+function single(model: Model, via: ReceivedCall["via"], request: unknown): unknown {
   const fields: Params = typeof request === "object" && request !== null ? { ...request } : {};
   const { method, params = {}, id } = fields;
   const note = (error: number | null) =>
-    heard({ via, method: typeof method === "string" ? method : "", params: fields["params"], error });
+    hear(model, { via, method: typeof method === "string" ? method : "", params: fields["params"], error });
   try {
     if (fields["jsonrpc"] !== "2.0" || typeof method !== "string" || typeof params !== "object" || params === null)
       throw new RpcError(-32600);
@@ -50,7 +57,7 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown, heard:
 function call(model: Model, name: string, params: object): unknown {
   const found = Object.hasOwn(methods, name) ? methods[name] : undefined;
   if (found === undefined) throw new RpcError(-32601);
-  const known = found.params ?? [];
+  const known = found.params;
   const given: Params = Array.isArray(params)
     ? Object.fromEntries(known.flatMap(({ name }, at) => (at < params.length ? [[name, params[at]]] : [])))
     : { ...params };
@@ -74,4 +81,10 @@ function call(model: Model, name: string, params: object): unknown {
 function errorOf(error: RpcError, id: unknown) {
   const content = error.content === undefined ? {} : { data: error.content };
   return { error: { code: error.code, ...content, message: error.message }, id, jsonrpc: "2.0" };
+}
+
+const KEPT_CALLS = 1_000;
+
+export function hear(model: Model, call: ReceivedCall): void {
+  keep(model.calls, call, KEPT_CALLS);
 }

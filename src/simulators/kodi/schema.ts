@@ -10,7 +10,7 @@ export type Schema =
 export interface Parameter {
   readonly name: string;
   readonly schema: Schema;
-  readonly required?: boolean;
+  readonly required: boolean;
 }
 
 /** `stack` of an error -32602. */

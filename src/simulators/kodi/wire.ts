@@ -1,9 +1,9 @@
+/** The port that serves WebSocket and bare TCP alike: the frames of Kodi 20.1, faults and all; only what it was seen doing. */
 import { createHash } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Model } from "./model.ts";
-import type { Ask } from "./web.ts";
+import { answerText } from "./rpc.ts";
 
-/** The WebSocket frames of Kodi 20.1, faults and all; only what it was seen doing. */
 const TEXT = 1;
 const BINARY = 2;
 const CLOSE = 8;
@@ -114,7 +114,7 @@ interface Client {
   goodbye(): void;
 }
 
-export function createWire(model: Model, ask: (via: Via) => Ask, crash: () => void): Wire {
+export function createWire(model: Model): Wire {
   const clients = new Set<Client>();
   const count = (via: Via) => [...clients].filter((client) => (client.via ?? "tcp") === via).length;
   return {
@@ -124,7 +124,7 @@ export function createWire(model: Model, ask: (via: Via) => Ask, crash: () => vo
     server: (track) =>
       createServer((socket) => {
         track(socket);
-        const client = attach(socket, model, ask, crash);
+        const client = attach(socket, model);
         clients.add(client);
         socket.on("close", () => clients.delete(client));
       }),
@@ -137,7 +137,7 @@ export function createWire(model: Model, ask: (via: Via) => Ask, crash: () => vo
   };
 }
 
-function attach(socket: Socket, model: Model, ask: (via: Via) => Ask, crash: () => void): Client {
+function attach(socket: Socket, model: Model): Client {
   let rest: Buffer = NOTHING;
   const write = (bytes: Buffer | string) => {
     if (model.power !== "on" || socket.destroyed) return;
@@ -151,12 +151,8 @@ function attach(socket: Socket, model: Model, ask: (via: Via) => Ask, crash: () 
     goodbye: () => client.via === "websocket" && write(closeAnswer),
   };
   const reply = (via: Via, body: string) => {
-    try {
-      const said = ask(via)(body);
-      if (said !== null) client.say(said);
-    } catch {
-      crash();
-    }
+    const said = answerText(model, via, body);
+    if (said !== null) client.say(said);
   };
   const upgrade = () => {
     const end = rest.indexOf("\r\n\r\n");

@@ -1,18 +1,148 @@
-import { element, xmlDocument } from "../xml.ts";
-import { lifecycle } from "./apps.ts";
+/** The documents that a set serves. An empty value is an empty element. */
+import { element, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { lifecycle, type Playback, playbackState, position } from "./apps.ts";
 import { appType, findApp, installed, type Model } from "./model.ts";
-import type { SimulatedApp } from "./options.ts";
-import { type Playback, playbackState, position } from "./playback.ts";
-import { hasVolume } from "./remote.ts";
+import type { Identity, RokuKind, SimulatedApp, SimulatedChannel } from "./options.ts";
 
-export function apps(model: Model): string {
+/** The UPnP description at `/`: manufacturer is the brand, modelName repeats the model number (1.1). */
+export function deviceDescription(model: Model): string {
+  const { vendor, model: modelName, modelNumber, serial } = model.identity;
+  const service = (word: string) =>
+    element(
+      "service",
+      {},
+      {
+        serviceType: `urn:roku-com:service:${word}:1`,
+        serviceId: `urn:roku-com:serviceId:${word}1-0`,
+        controlURL: null,
+        eventSubURL: null,
+        SCPDURL: `${word}_SCPD.xml`,
+      },
+    );
+  const device = {
+    deviceType: "urn:roku-com:device:player:1-0",
+    friendlyName: model.name,
+    manufacturer: vendor,
+    manufacturerURL: "http://www.example.com/",
+    modelDescription: "Roku Streaming Player Network Media",
+    modelName: model.isTv ? modelNumber : modelName,
+    modelNumber,
+    modelURL: "http://www.roku.com/",
+    serialNumber: serial,
+    UDN: `uuid:${udn(model.identity)}`,
+  };
+  return upnpDescription(device, [service("ecp"), service("dial")]);
+}
+
+export const SERVICE_DESCRIPTION = xmlDocument(
+  element("scpd", { xmlns: "urn:schemas-upnp-org:service-1-0" }, [
+    element("specVersion", {}, { major: "1", minor: "0" }),
+  ]),
+);
+
+/** `/query/device-info`. The fields and their order are those of 1.3. */
+export function deviceInfo(model: Model): string {
+  const { name, identity, access, bootedAt } = model;
+  const { kind, vendor, modelNumber, serial, seed, legacy, mac, softwareVersion } = identity;
+  const friendly = model.isTv ? `${vendor}•Roku TV` : identity.model;
+  const yes = "true";
   return xmlDocument(
     element(
-      "apps",
+      "device-info",
       {},
-      installed(model).map((app) => appElement(app)),
+      {
+        udn: udn(identity),
+        "serial-number": serial,
+        "device-id": `S${seed.slice(10, 20).toUpperCase()}`,
+        "vendor-name": vendor,
+        "model-name": identity.model,
+        "model-number": modelNumber,
+        "model-region": "US",
+        "is-tv": String(model.isTv),
+        "is-stick": String(kind === "stick"),
+        "friendly-device-name": name === "" ? friendly : name,
+        "friendly-model-name": friendly,
+        "default-device-name": `${friendly} - ${serial}`,
+        "user-device-name": name,
+        "user-device-location": "",
+        ...KIND_FIELDS[kind](identity),
+        "supports-ethernet": String(kind === "box"),
+        ...(kind === "box" && { "ethernet-mac": mac }),
+        "wifi-mac": mac,
+        "wifi-driver": "simulated",
+        "has-wifi-5G-support": yes,
+        "network-name": "Simulated “Wi-Fi”",
+        "build-number": "ZAP.52E04242A",
+        "software-version": softwareVersion,
+        "software-build": "4242",
+        "lightning-base-build-number": "",
+        // Firmware up to 11 has no ecp-setting-mode and no ui-software-version (1.3).
+        ...(!legacy && {
+          "ui-build-number": "ZAP.52E04242A",
+          "ui-software-version": softwareVersion,
+          "ui-software-build": "4242",
+        }),
+        "secure-device": yes,
+        ...(!legacy && { "ecp-setting-mode": access }),
+        language: "en",
+        country: "US",
+        locale: "en_US",
+        "time-zone-auto": yes,
+        "time-zone": "Etc/UTC",
+        "time-zone-offset": "0",
+        "clock-format": "24-hour",
+        uptime: String(Math.floor((Date.now() - bootedAt) / 1000)),
+        "power-mode": model.power === "on" ? "PowerOn" : "Ready",
+        "supports-suspend": yes,
+        "supports-find-remote": String(kind === "box"),
+        "supports-audio-guide": yes,
+        "headphones-connected": "false",
+        "supports-audio-settings": "false",
+        "supports-ecs-textedit": yes,
+        "supports-ecs-microphone": yes,
+        "supports-wake-on-wlan": yes,
+        "supports-airplay": yes,
+        "search-enabled": yes,
+        "voice-search-enabled": yes,
+        "supports-private-listening": yes,
+        // Not a boolean for all its name (1.3).
+        "av-sync-calibration-enabled": "3.0",
+        "developer-enabled": String(identity.developer !== null),
+        "keyed-developer-id": identity.developer === null ? "" : seed.slice(0, 40),
+        ...(identity.developer && { "brightscript-debugger-version": "3.5.0" }),
+      },
     ),
   );
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+const PLAYER_FIELDS: Fields = { "supports-cec-power-control": "true", "supports-cec-audio-volume-control": "true" };
+
+/** What a kind of set has and the others do not (1.3). */
+const KIND_FIELDS: Readonly<Record<RokuKind, (identity: Identity) => Fields>> = {
+  tv: ({ screenSize }) => ({
+    "screen-size": screenSize,
+    "panel-id": "7",
+    "mobile-has-live-tv": "true",
+    "ui-resolution": "1080p",
+    "tuner-type": "ATSC",
+    "supports-warm-standby": "true",
+    "supports-private-listening-dtv": "true",
+    "trc-version": "3.0",
+    "trc-channel-version": "9.8.7",
+  }),
+  stick: () => ({ "ui-resolution": "1080p", "is-powered-by-tv": "false", ...PLAYER_FIELDS }),
+  box: () => ({ "ui-resolution": "1080p", "find-remote-is-possible": "true", ...PLAYER_FIELDS }),
+  soundbar: () => ({ "mobile-has-live-tv": "true", "ui-resolution": "1080p", ...PLAYER_FIELDS }),
+};
+
+function udn({ seed }: Identity): string {
+  return `${seed.slice(0, 8)}-${seed.slice(8, 12)}-1000-8000-${seed.slice(12, 24)}`;
+}
+
+export function apps(model: Model): string {
+  return xmlDocument(element("apps", {}, installed(model).map(appElement)));
 }
 
 export function activeApp(model: Model): string {
@@ -43,12 +173,8 @@ export function mediaPlayer(model: Model): string {
   if (playback !== null) return xmlDocument(playing(model, playback));
   const app = active === null ? undefined : findApp(model, active);
   // The home screen plays nothing in a plugin of its own.
-  if (app === undefined) return player("none", { id: "native-ui", name: "Native UI" });
-  return player("close", { id: app.id, name: app.name });
-}
-
-function player(state: string, plugin: Record<string, string>): string {
-  return xmlDocument(element("player", { state, error: "false" }, [element("plugin", plugin)]));
+  const [state, id, name] = app ? ["close", app.id, app.name] : ["none", "native-ui", "Native UI"];
+  return xmlDocument(element("player", { state, error: "false" }, [element("plugin", { id, name })]));
 }
 
 function playing(model: Model, playback: Playback): string {
@@ -57,110 +183,84 @@ function playing(model: Model, playback: Playback): string {
   const at = position(playback);
   // Live television shows a duration that moves along.
   const duration = media.durationMs ?? (media.live ? at : undefined);
-  const name = findApp(model, app)?.name ?? app;
-  const live = String(media.live ?? false);
+  const milliseconds = (name: string, value: number | undefined) =>
+    value === undefined ? [] : [element(name, {}, `${Math.round(value)} ms`)];
   return element("player", { state, error: "false" }, [
-    element("plugin", { id: app, name, bandwidth: "14000000 bps" }),
+    element("plugin", { id: app, name: findApp(model, app)?.name ?? app, bandwidth: "14000000 bps" }),
     element("format", { audio: "aac", video: "mpeg4_10b", container: "hls", captions: "none", drm: "none" }),
     ...(state === "close" ? [] : [element("buffering", { current: "1000", max: "1000", target: "0" })]),
     element("new_stream", { speed: "128000 bps" }),
-    element("position", {}, milliseconds(at)),
-    ...(duration === undefined ? [] : [element("duration", {}, milliseconds(duration))]),
-    element("is_live", {}, live),
-    ...(duration === undefined ? [] : [element("runtime", {}, milliseconds(duration))]),
+    ...milliseconds("position", at),
+    ...milliseconds("duration", duration),
+    element("is_live", {}, String(media.live ?? false)),
+    ...milliseconds("runtime", duration),
   ]);
 }
 
-const milliseconds = (value: number) => `${Math.round(value)} ms`;
-
 /** `/query/audio-device`: the only place a volume can be read (1.7). Players know none. */
-export function audioDevice(model: Model): string {
-  const [destination, all] = hasVolume(model) ? ["speakers", "speakers,spdif,lineout"] : ["hdmi", "hdmi"];
-  const level = [
-    element("muted", {}, String(model.muted)),
-    ...(hasVolume(model) ? [element("volume", {}, String(model.volume))] : []),
-  ];
+export function audioDevice({ hasVolume, muted, volume }: Model): string {
+  const [destination = "", all = ""] = hasVolume ? ["speakers", "speakers,spdif,lineout"] : ["hdmi", "hdmi"];
+  const level = [element("muted", {}, String(muted)), ...(hasVolume ? [element("volume", {}, String(volume))] : [])];
   return xmlDocument(
     element("audio-device", {}, [
-      element("capabilities", {}, [element("all-destinations", {}, all ?? null)]),
-      element("global", {}, [...level, element("destination-list", {}, destination ?? null)]),
+      element("capabilities", {}, { "all-destinations": all }),
+      element("global", {}, [...level, element("destination-list", {}, destination)]),
       element("destinations", {}, [element("destination", { name: destination }, level)]),
     ]),
   );
 }
 
 export function tvChannels(model: Model): string {
-  const channel = ({ number, name }: { number: string; name: string }) => element("channel", {}, tuned(number, name));
-  return xmlDocument(element("tv-channels", {}, model.channels.map(channel)));
+  return xmlDocument(
+    element(
+      "tv-channels",
+      {},
+      model.channels.map((channel) => element("channel", {}, tuned(channel))),
+    ),
+  );
 }
 
 // Without a lineup the channel is there and empty (1.7).
-export function tvActiveChannel(model: Model): string {
-  const { channel } = model;
-  const children = channel === null ? null : [...tuned(channel.number, channel.name), ...signal(model)];
-  return xmlDocument(element("tv-channel", {}, [element("channel", {}, children)]));
+export function tvActiveChannel({ channel, active }: Model): string {
+  const content = channel && {
+    ...tuned(channel),
+    "active-input": String(active === "tvinput.dtv"),
+    "signal-state": "valid",
+    "signal-mode": "1080i",
+    "signal-quality": "87",
+    "signal-strength": "-54",
+  };
+  return xmlDocument(element("tv-channel", {}, [element("channel", {}, content)]));
 }
 
-function tuned(number: string, name: string): string[] {
-  return [
-    element("number", {}, number),
-    element("name", {}, name),
-    element("type", {}, "air-digital"),
-    element("user-hidden", {}, "false"),
-  ];
-}
-
-function signal(model: Model): string[] {
-  return [
-    element("active-input", {}, String(model.active === "tvinput.dtv")),
-    element("signal-state", {}, "valid"),
-    element("signal-mode", {}, "1080i"),
-    element("signal-quality", {}, "87"),
-    element("signal-strength", {}, "-54"),
-  ];
+function tuned({ number, name }: SimulatedChannel): Fields {
+  return { number, name, type: "air-digital", "user-hidden": "false" };
 }
 
 /** Developer documents of the app in front: the envelope, with nothing an app would have put in it. */
 export function developerDocument(model: Model, word: string): string {
   const id = model.active ?? "";
-  return xmlDocument(
-    element(word, {}, [
-      element("timestamp", {}, String(Date.now())),
-      element("channel-id", {}, id),
-      element("channel-title", {}, findApp(model, id)?.name ?? null),
-      element("status", {}, "OK"),
-    ]),
-  );
+  const title = findApp(model, id)?.name ?? null;
+  const content = { timestamp: String(Date.now()), "channel-id": id, "channel-title": title, status: "OK" };
+  return xmlDocument(element(word, {}, content));
 }
 
 /** `/query/registry/dev`, with nothing an app would have kept in it. */
 export function registry({ identity }: Model): string {
-  return xmlDocument(
-    element("plugin-registry", {}, [
-      element("registry", {}, [
-        element("dev-id", {}, identity.seed.slice(0, 40)),
-        element("plugins", {}, "dev"),
-        element("space-available", {}, "32768"),
-        element("sections", {}, []),
-      ]),
-      element("status", {}, "OK"),
-    ]),
-  );
+  const kept = { "dev-id": identity.seed.slice(0, 40), plugins: "dev", "space-available": "32768", sections: null };
+  return xmlDocument(element("plugin-registry", {}, [element("registry", {}, kept), element("status", {}, "OK")]));
 }
 
 /** What `/exit-app` answers for an app that was running (1.8). */
-export function exited(): string {
-  return xmlDocument(element("exit-app", {}, [element("status", {}, "OK")]));
-}
+export const EXITED = xmlDocument(element("exit-app", {}, { status: "OK" }));
 
 export function appState(model: Model, app: SimulatedApp): string {
-  return xmlDocument(
-    element("app-state", {}, [
-      element("app-id", {}, app.id),
-      element("app-title", {}, app.name),
-      element("app-version", {}, app.version ?? null),
-      element("state", {}, lifecycle(model, app.id)),
-      element("status", {}, "OK"),
-    ]),
-  );
+  const content = {
+    "app-id": app.id,
+    "app-title": app.name,
+    "app-version": app.version ?? null,
+    state: lifecycle(model, app.id),
+    status: "OK",
+  };
+  return xmlDocument(element("app-state", {}, content));
 }

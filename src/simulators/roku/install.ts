@@ -1,8 +1,49 @@
+/** Packages that are installed, converted and removed. */
+import { createHash } from "node:crypto";
+import { type UnzipFileInfo, type Unzipped, unzipSync } from "fflate";
 import { launch, terminate } from "./apps.ts";
 import { type CompileError, printCompileFailed } from "./console.ts";
-import type { Message } from "./installer-page.ts";
+import type { Message } from "./installer.ts";
 import type { Model } from "./model.ts";
-import type { Package } from "./package-reader.ts";
+
+/** What an archive holds: only the manifest and the sources are looked at. */
+export interface Package {
+  readonly bytes: number;
+  readonly md5: string;
+  /** False when it is no zip from end to end. */
+  readonly sound: boolean;
+  /** The words of the manifest, or null when the root of the archive has none. */
+  readonly manifest: Readonly<Record<string, string>> | null;
+  readonly errors: readonly CompileError[];
+}
+
+/** A line of a source file that stands for a mistake in it. */
+const COMPILE_ERROR = "#compile-error";
+const SAMPLE_LIMIT = 1024 * 1024;
+
+export function readPackage(archive: Uint8Array): Package {
+  let entries = 0;
+  let sound = true;
+  let unpacked: Unzipped = {};
+  const isRead = ({ name, originalSize }: UnzipFileInfo) => {
+    entries += 1;
+    return (name === "manifest" || name.endsWith(".brs")) && originalSize <= SAMPLE_LIMIT;
+  };
+  try {
+    unpacked = unzipSync(archive, { filter: isRead });
+  } catch {
+    sound = false;
+  }
+  const texts = Object.entries(unpacked).map(([path, bytes]) => [path, Buffer.from(bytes).toString("utf8")] as const);
+  const manifest = texts.find(([path]) => path === "manifest")?.[1];
+  return {
+    bytes: archive.length,
+    md5: createHash("md5").update(archive).digest("hex"),
+    sound: sound && entries > 0,
+    manifest: manifest === undefined ? null : parseManifest(manifest),
+    errors: texts.flatMap(([path, text]) => findErrors(path, text)),
+  };
+}
 
 /** Smaller archives are refused as corrupt (2.1). */
 const SMALLEST_BYTES = 512;
@@ -82,4 +123,18 @@ export function deletePackage(model: Model): Message[] {
   model.sideloaded = null;
   model.emit({ type: "delete", title: sideloaded.title, text: `deleted "${sideloaded.title}"` });
   return [said("success", "Delete Succeeded."), said("success", "Uninstall Success.")];
+}
+
+function parseManifest(text: string): Record<string, string> {
+  const words: Record<string, string> = Object.create(null);
+  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
+    const [, name, value] = /^\s*([^#=][^=]*?)\s*=(.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) words[name] = value.trim();
+  }
+  return words;
+}
+
+function findErrors(path: string, text: string): CompileError[] {
+  if (path === "manifest") return [];
+  return text.split("\n").flatMap((line, index) => (line.includes(COMPILE_ERROR) ? [{ path, line: index + 1 }] : []));
 }

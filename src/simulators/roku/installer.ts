@@ -1,192 +1,65 @@
+/** The development application installer: who may use it, its forms and its page. */
 import { createHash, randomInt } from "node:crypto";
-import type { Answer, HttpOptions, Plan, RecordedRequest, Request } from "../http.ts";
-import { picture } from "../images.ts";
-import { convertPackage, deletePackage, installPackage } from "./install.ts";
-import { installerPage, type Message } from "./installer-page.ts";
+import { picture } from "../bench/documents.ts";
+import type { Answer, HttpOptions, Request } from "../bench/http.ts";
+import { convertPackage, deletePackage, installPackage, type Package, readPackage } from "./install.ts";
 import type { Model } from "./model.ts";
-import { createPackageReader, type Package } from "./package-reader.ts";
+import type { DeveloperOptions } from "./options.ts";
 
-const USER = "rokudev";
-const USUAL_REALM = "rokudev";
-const KEPT_NONCES = 256;
-
-export interface Gate {
-  /** The header of a 401: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
-  challenge(): readonly [string, string];
-  admits(request: Request): boolean;
-}
-
-export function createGate(password: string, realm = USUAL_REALM): Gate {
-  const nonces = new Set<string>();
-  return {
-    challenge() {
-      const nonce = String(randomInt(1_000_000_000, 2 ** 32));
-      nonces.add(nonce);
-      for (const oldest of nonces) {
-        if (nonces.size > KEPT_NONCES) nonces.delete(oldest);
-      }
-      return ["WWW-Authenticate", `Digest qop="auth", realm="${realm}", nonce="${nonce}"`];
-    },
-    admits(request) {
-      const words = parse(request.headers.authorization ?? "");
-      if (words === null || words.username !== USER || words.realm !== realm) return false;
-      if (words.nonce === undefined || !nonces.has(words.nonce)) return false;
-      // The uri must be the request line's, query and all (2.1).
-      if (words.uri !== request.target) return false;
-      const expected = expectedResponse(words, { method: request.method, realm, password });
-      return expected !== null && words.response?.toLowerCase() === expected;
-    },
-  };
-}
-
-type Words = Readonly<Record<string, string | undefined>>;
-
-function expectedResponse(
-  words: Words,
-  { method, realm, password }: { method: string; realm: string; password: string },
-): string | null {
-  const { nonce, uri, qop, nc, cnonce } = words;
-  const secret = md5(`${USER}:${realm}:${password}`);
-  const subject = md5(`${method}:${uri}`);
-  if (qop === undefined) return md5(`${secret}:${nonce}:${subject}`);
-  if (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc ?? "")) return null;
-  return md5(`${secret}:${nonce}:${nc}:${cnonce}:${qop}:${subject}`);
-}
-
-function parse(header: string): Words | null {
-  const [, body] = /^Digest\s+(.*)$/is.exec(header) ?? [];
-  if (body === undefined) return null;
-  const words: Record<string, string> = Object.create(null);
-  for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi)) {
-    words[name.toLowerCase()] = quoted ?? bare ?? "";
-  }
-  return words;
-}
-
-function md5(text: string): string {
-  return createHash("md5").update(text).digest("hex");
-}
-
-export interface FormListener {
-  field(name: string, value: string): void;
-  /** The content of a field that carries a file name comes in pieces; `file` comes first. */
-  file(name: string, fileName: string): void;
-  content(chunk: Uint8Array): void;
-}
-
-const HEAD_LIMIT = 8 * 1024;
-const FIELD_LIMIT = 64 * 1024;
-
-/** Reads a form as it arrives, so that an archive never has to be in memory. */
-export function createFormReader(contentType: string, listener: FormListener): (chunk: Uint8Array) => void {
-  const [, quoted, bare] = /^multipart\/form-data;.*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType) ?? [];
-  const boundary = quoted ?? bare;
-  if (boundary === undefined) return () => {};
-  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  // The first delimiter has no line end before it; with one put there all are alike.
-  let rest = Buffer.from("\r\n");
-  let state: "content" | "head" | "ignored" = "content";
-  let part: Part | null = null;
-
-  const step = (): boolean => {
-    if (state === "ignored") return false;
-    if (state === "head") {
-      const end = rest.indexOf("\r\n\r\n");
-      // `--` after a boundary closes the form.
-      if (rest.subarray(0, 2).toString("latin1") === "--" || (end < 0 && rest.length > HEAD_LIMIT)) state = "ignored";
-      if (state === "ignored" || end < 0) return false;
-      part = openPart(rest.subarray(0, end).toString("utf8"), listener);
-      rest = rest.subarray(end + 4);
-      state = "content";
-      return true;
-    }
-    const at = rest.indexOf(delimiter);
-    const safe = at < 0 ? Math.max(0, rest.length - delimiter.length) : at;
-    if (safe > 0) part?.take(rest.subarray(0, safe));
-    rest = rest.subarray(at < 0 ? safe : at + delimiter.length);
-    if (at < 0) return false;
-    part?.close();
-    part = null;
-    state = "head";
-    return true;
-  };
-
-  return (chunk) => {
-    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
-    while (step());
-  };
-}
-
-interface Part {
-  take(chunk: Buffer): void;
-  close(): void;
-}
-
-function openPart(head: string, listener: FormListener): Part {
-  const [, name = ""] = /[;\s]name="([^"]*)"/i.exec(head) ?? [];
-  const [, fileName] = /filename="([^"]*)"/i.exec(head) ?? [];
-  if (fileName !== undefined) {
-    listener.file(name, fileName);
-    return { take: (chunk) => listener.content(chunk), close: () => {} };
-  }
-  const pieces: Buffer[] = [];
-  let length = 0;
-  return {
-    take(chunk) {
-      if (length < FIELD_LIMIT) pieces.push(Buffer.from(chunk));
-      length += chunk.length;
-    },
-    close: () => listener.field(name, Buffer.concat(pieces).toString("utf8")),
-  };
+export interface Message {
+  readonly type: "success" | "error" | "info";
+  readonly text: string;
 }
 
 const UPLOAD_LIMIT = 512 * 1024 * 1024;
 const FAILED_CHECK = "Failed to check for software update";
 
-/** What a form said, once it was read to its end. */
-export interface Form {
-  readonly fields: Readonly<Record<string, string>>;
-  readonly archive: { readonly fileName: string; readonly content: Package } | null;
-  readonly hasArchiveField: boolean;
-}
-
 /** The development application installer (2.1). */
-export function installer(model: Model, password: string, record: (request: RecordedRequest) => void): HttpOptions {
-  const gate = createGate(password, model.identity.developer?.realm);
+export function installer(model: Model, { password, realm }: DeveloperOptions): HttpOptions {
+  const gate = createGate(password, realm);
   return {
-    headers: [],
-    record,
-    plan(request): Plan {
-      // Answered without reading the body, and the socket is closed under whoever is still sending it.
-      if (!gate.admits(request)) return { refuse: challenge(model, gate, request) };
-      return request.method === "POST" ? post(model, request) : get(model, request);
+    record: model.requests,
+    limit: UPLOAD_LIMIT,
+    // Answered without reading the body, and the socket is closed under whoever is still sending it.
+    refuse: (request) => (gate.admits(request) ? null : challenge(model, gate, request)),
+    async answer(request, body) {
+      const [path = ""] = request.target.split("?");
+      if (request.method !== "POST") return get(model, path);
+      const reply = FORMS[path]?.(model, await readForm(request, body)) ?? { status: 404 };
+      // The socket is closed after every form, unannounced: a pooled one is dead when it is used again (2.1).
+      return typeof reply === "string" ? reply : { ...reply, hangUp: true };
     },
   };
 }
 
 function challenge(model: Model, gate: Gate, request: Request): Answer {
-  if (request.headers.authorization !== undefined) {
+  if (request.headers["authorization"] !== undefined)
     model.emit({ type: "refused", path: request.target, status: 401, text: "refused the developer password" });
-  }
   return { status: 401, headers: [gate.challenge()] };
 }
 
-function get(model: Model, request: Request): Plan {
-  const [path] = request.target.split("?");
-  const answer = (): Answer => {
-    if (path === "/" || path === "/plugin_install" || path === "/plugin_inspect") return page(model, []);
-    if (path !== "/pkgs/dev.png" || model.active !== "dev") return { status: 404 };
-    return { status: 200, headers: [["Content-Type", "image/png"]], body: picture("screenshot", 1280, 720) };
-  };
-  return { limit: 64 * 1024, receive: () => {}, answer };
+function get(model: Model, path: string): Answer {
+  if (path === "/" || path === "/plugin_install" || path === "/plugin_inspect") return page(model, []);
+  if (path !== "/pkgs/dev.png" || model.active !== "dev") return { status: 404 };
+  return { status: 200, headers: [["Content-Type", "image/png"]], body: picture("screenshot", 1280, 720) };
 }
 
-function post(model: Model, request: Request): Plan {
-  const [path = ""] = request.target.split("?");
-  const form = readForm(request.headers["content-type"] ?? "");
-  const answer = () => FORMS[path]?.(model, form.end()) ?? { status: 404 };
-  // The socket is closed after every form, unannounced: a pooled one is dead when it is used again (2.1).
-  return { limit: UPLOAD_LIMIT, receive: form.push, answer, hangUp: true };
+/** What a form said, once it was read to its end. */
+interface Form {
+  readonly fields: Readonly<Record<string, string>>;
+  readonly archive: { readonly fileName: string; readonly content: Package } | null;
+  readonly hasArchiveField: boolean;
+}
+
+async function readForm({ headers }: Request, body: Buffer): Promise<Form> {
+  const response = new Response(new Uint8Array(body), { headers: { "Content-Type": headers["content-type"] ?? "" } });
+  const form = await response.formData().catch(() => new FormData());
+  const fields: Record<string, string> = Object.create(null);
+  for (const [name, value] of form) if (typeof value === "string") fields[name] = value;
+  const sent = form.get("archive");
+  const file = sent === null || typeof sent === "string" || sent.size === 0 ? null : sent;
+  const content = file && readPackage(new Uint8Array(await file.arrayBuffer()));
+  return { fields, hasArchiveField: sent !== null, archive: content && { fileName: file?.name ?? "", content } };
 }
 
 const FORMS: Readonly<Record<string, (model: Model, form: Form) => Answer | "reset">> = {
@@ -239,26 +112,120 @@ function page(model: Model, messages: readonly Message[], image?: string): Answe
   return { status: 200, headers, body: installerPage(model, messages, image) };
 }
 
-function readForm(contentType: string): { push: (chunk: Uint8Array) => void; end: () => Form } {
-  const fields: Record<string, string> = Object.create(null);
-  const archive = createPackageReader();
-  let fileName: string | null = null;
-  let inArchive = false;
-  const push = createFormReader(contentType, {
-    field: (name, value) => {
-      fields[name] = value;
-    },
-    file(name, given) {
-      inArchive = name === "archive";
-      if (inArchive) fileName = given;
-    },
-    content: (chunk) => inArchive && archive.push(chunk),
-  });
-  const end = (): Form => {
-    const content = archive.end();
-    const sent = fileName !== null && content.bytes > 0;
-    const hasArchiveField = fileName !== null || fields.archive !== undefined;
-    return { fields, hasArchiveField, archive: sent ? { fileName: fileName ?? "", content } : null };
+/** The page every form of the installer answers with, whether or not it worked (2.1). */
+function installerPage(model: Model, messages: readonly Message[], image?: string): string {
+  const { identity, sideloaded } = model;
+  const params = {
+    messages: messages.length === 0 ? null : messages.map(({ text, type }) => ({ text, text_type: "text", type })),
+    metadata: { dev_id: identity.seed.slice(0, 40), dev_key: true, voice_sdk: false },
+    packages: sideloaded === null ? [] : [packageEntry(sideloaded)],
   };
-  return { push, end };
+  const shell = messages.map(
+    ({ type, text }) =>
+      `  Shell.create('Roku.Message').trigger('Set message type', '${type}')` +
+      `.trigger('Set message content', '${scriptText(text)}').trigger('Render', node);`,
+  );
+  const fonts = messages.map(({ text }) => `<font color="red">${markup(text)}</font>`);
+  return `<!DOCTYPE html>
+<html>
+<head><title>Development Application Installer</title></head>
+<body>
+<div id="root"></div>
+<div style="display:none">${fonts.join("")}</div>
+${image === undefined ? "" : `<img src="${image}" />\n`}<script type="text/javascript">
+  var node = document.getElementById('root');
+  var sizes = JSON.parse('[1,2]');
+  var params = JSON.parse('${scriptText(JSON.stringify(params))}');
+${shell.join("\n")}
+</script>
+</body>
+</html>
+`;
+}
+
+function packageEntry(sideloaded: NonNullable<Model["sideloaded"]>): Record<string, string> {
+  const { fileName, fileType, md5, bytes } = sideloaded;
+  return {
+    appType: "channel",
+    archiveFileName: fileName,
+    fileType,
+    id: "0",
+    location: "nvram",
+    md5,
+    pkgPath: "",
+    size: String(bytes),
+  };
+}
+
+/** For inside single quotes in a script. */
+function scriptText(text: string): string {
+  return text
+    .replace(/[\\']/g, (character) => `\\${character}`)
+    .replaceAll("</", "<\\/")
+    .replaceAll("\n", "\\n");
+}
+
+function markup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
+
+const USER = "rokudev";
+const USUAL_REALM = "rokudev";
+const KEPT_NONCES = 256;
+
+interface Gate {
+  /** The header of a 401: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
+  challenge(): readonly [string, string];
+  admits(request: Request): boolean;
+}
+
+function createGate(password: string, realm = USUAL_REALM): Gate {
+  const nonces = new Set<string>();
+  return {
+    challenge() {
+      const nonce = String(randomInt(1_000_000_000, 2 ** 32));
+      nonces.add(nonce);
+      for (const oldest of nonces) {
+        if (nonces.size > KEPT_NONCES) nonces.delete(oldest);
+      }
+      return ["WWW-Authenticate", `Digest qop="auth", realm="${realm}", nonce="${nonce}"`];
+    },
+    admits(request) {
+      const words = parse(request.headers.authorization ?? "");
+      if (words === null || words.username !== USER || words.realm !== realm) return false;
+      if (words.nonce === undefined || !nonces.has(words.nonce)) return false;
+      // The uri must be the request line's, query and all (2.1).
+      if (words.uri !== request.target) return false;
+      const expected = expectedResponse(words, { method: request.method, realm, password });
+      return expected !== null && words.response?.toLowerCase() === expected;
+    },
+  };
+}
+
+type Words = Readonly<Record<string, string | undefined>>;
+
+function expectedResponse(
+  words: Words,
+  { method, realm, password }: { method: string; realm: string; password: string },
+): string | null {
+  const { nonce, uri, qop, nc, cnonce } = words;
+  const secret = md5(`${USER}:${realm}:${password}`);
+  const subject = md5(`${method}:${uri}`);
+  if (qop === undefined) return md5(`${secret}:${nonce}:${subject}`);
+  if (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc ?? "")) return null;
+  return md5(`${secret}:${nonce}:${nc}:${cnonce}:${qop}:${subject}`);
+}
+
+function parse(header: string): Words | null {
+  const [, body] = /^Digest\s+(.*)$/is.exec(header) ?? [];
+  if (body === undefined) return null;
+  const words: Record<string, string> = Object.create(null);
+  for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi)) {
+    words[name.toLowerCase()] = quoted ?? bare ?? "";
+  }
+  return words;
+}
+
+function md5(text: string): string {
+  return createHash("md5").update(text).digest("hex");
 }

@@ -1,8 +1,10 @@
-import { type ConsoleBuffer, createConsoleBuffer } from "./console.ts";
-import { CHANNELS } from "./default-apps.ts";
+import type { RecordedRequest } from "../bench/http.ts";
+import type { Playback } from "./apps.ts";
+import { ConsoleBuffer } from "./console.ts";
 import {
   type AccessMode,
-  appsOf,
+  CHANNELS,
+  defaultApps,
   type Identity,
   identify,
   type Power,
@@ -11,7 +13,6 @@ import {
   type SimulatedApp,
   type SimulatedChannel,
 } from "./options.ts";
-import type { Playback } from "./playback.ts";
 
 export interface Sideloaded {
   readonly title: string;
@@ -31,65 +32,55 @@ export interface Launch {
 export type InstallFault = "compile" | "update-required" | "update-page" | "reset" | "bad-zip";
 
 /** What the set knows of itself. The files around this one read and change it; nothing else holds state. */
-export interface Model {
+export class Model {
   readonly identity: Identity;
+  readonly apps: readonly SimulatedApp[];
   readonly channels: readonly SimulatedChannel[];
   readonly launchMs: number;
-  readonly console: ConsoleBuffer;
-  readonly apps: SimulatedApp[];
-  readonly background: Set<string>;
-  readonly held: Set<string>;
-  readonly keys: string[];
+  readonly console = new ConsoleBuffer();
+  readonly background = new Set<string>();
+  readonly held = new Set<string>();
+  readonly keys: string[] = [];
+  readonly requests: RecordedRequest[] = [];
+  readonly emit: (event: RokuEvent) => void;
   name: string;
   access: AccessMode;
-  power: Power;
-  bootedAt: number;
+  power: Power = "on";
+  bootedAt = Date.now();
   /** The app in front; null is home. */
-  active: string | null;
-  launching: { id: string; timer: ReturnType<typeof setTimeout> } | null;
-  lastLaunch: Launch | null;
-  channel: SimulatedChannel | null;
-  screensaver: boolean;
-  playback: Playback | null;
-  volume: number;
-  muted: boolean;
-  text: string;
-  sideloaded: Sideloaded | null;
-  installFault: InstallFault | null;
-  emit(event: RokuEvent): void;
-}
+  active: string | null = null;
+  launching: { id: string; timer: ReturnType<typeof setTimeout> } | null = null;
+  lastLaunch: Launch | null = null;
+  channel: SimulatedChannel | null = null;
+  screensaver = false;
+  playback: Playback | null = null;
+  volume = 18;
+  muted = false;
+  text = "";
+  sideloaded: Sideloaded | null = null;
+  installFault: InstallFault | null = null;
 
-export function createModel(options: RokuSimulatorOptions): Model {
-  return {
-    identity: identify(options),
-    channels: options.channels ?? CHANNELS,
-    launchMs: options.launchMs ?? 50,
-    console: createConsoleBuffer(),
-    apps: appsOf(options),
-    background: new Set(),
-    held: new Set(),
-    keys: [],
-    name: options.name,
-    access: options.access ?? "enabled",
-    power: "on",
-    bootedAt: Date.now(),
-    active: null,
-    launching: null,
-    lastLaunch: null,
-    channel: null,
-    screensaver: false,
-    playback: null,
-    volume: 18,
-    muted: false,
-    text: "",
-    sideloaded: null,
-    installFault: null,
-    emit: (event) => options.onEvent?.(event),
-  };
+  constructor(options: RokuSimulatorOptions) {
+    this.identity = identify(options);
+    this.apps = (options.apps ?? defaultApps(this.identity.kind)).map((app) => ({ ...app }));
+    this.channels = options.channels ?? CHANNELS;
+    this.launchMs = options.launchMs ?? 50;
+    this.name = options.name;
+    this.access = options.access ?? "enabled";
+    this.emit = (event) => options.onEvent?.(event);
+  }
+
+  get isTv(): boolean {
+    return this.identity.kind === "tv";
+  }
+
+  get hasVolume(): boolean {
+    return this.isTv || this.identity.kind === "soundbar";
+  }
 }
 
 /** The installed apps, the sideloaded one among them (1.4). */
-export function installed(model: Model): SimulatedApp[] {
+export function installed(model: Model): readonly SimulatedApp[] {
   const { sideloaded } = model;
   if (sideloaded === null) return model.apps;
   const { title, version, instantResume } = sideloaded;

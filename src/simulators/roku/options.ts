@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { defaultApps } from "./default-apps.ts";
+/** What a set can be made to be, and what it is when nothing is said. */
+import { digest, macOf } from "../bench/identity.ts";
 
 export type AccessMode = "enabled" | "permissive" | "limited" | "disabled";
 export type RokuKind = "tv" | "stick" | "box" | "soundbar";
@@ -84,24 +84,6 @@ export interface DeveloperOptions {
   realm?: string;
 }
 
-/** Everything about a set that never changes while it exists. */
-export interface Identity {
-  serial: string;
-  kind: RokuKind;
-  host: string;
-  vendor: string;
-  model: string;
-  modelNumber: string;
-  mac: string;
-  softwareVersion: string;
-  screenSize: string;
-  legacy: boolean;
-  limitedLaunch: boolean;
-  developer: DeveloperOptions | null;
-  /** Hex derived from the serial: raw material for ids that only have to be stable. */
-  seed: string;
-}
-
 const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: string }> = {
   tv: { vendor: "Lumora", model: "43L520", modelNumber: "L520X" },
   stick: { vendor: "Roku", model: "Roku Streaming Stick 4K", modelNumber: "3820X" },
@@ -109,22 +91,25 @@ const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: str
   soundbar: { vendor: "Roku", model: "Roku Smart Soundbar", modelNumber: "9101X" },
 };
 
-export function identify(options: RokuSimulatorOptions): Identity {
-  const kind = options.kind ?? "tv";
-  const legacy = options.legacy ?? false;
+/** Everything about a set that never changes while it exists. */
+export type Identity = ReturnType<typeof identify>;
+
+export function identify(options: RokuSimulatorOptions) {
+  const { kind = "tv", legacy = false } = options;
+  const { vendor, model, modelNumber } = MODELS[kind];
   const serial = options.serial ?? `X0${digest(options.name).slice(0, 10).toUpperCase()}`;
+  /** Hex derived from the serial: raw material for ids that only have to be stable. */
   const seed = digest(serial);
   return {
-    ...MODELS[kind],
-    ...(options.vendor === undefined ? {} : { vendor: options.vendor }),
-    ...(options.model === undefined ? {} : { model: options.model }),
-    ...(options.modelNumber === undefined ? {} : { modelNumber: options.modelNumber }),
     serial,
     seed,
     kind,
     legacy,
+    vendor: options.vendor ?? vendor,
+    model: options.model ?? model,
+    modelNumber: options.modelNumber ?? modelNumber,
     host: options.host ?? "127.0.0.1",
-    mac: options.mac ?? ["02", ...(seed.slice(0, 10).match(/../g) ?? [])].join(":"),
+    mac: options.mac ?? macOf(seed),
     softwareVersion: options.softwareVersion ?? (legacy ? "11.0.0" : "15.2.4"),
     screenSize: options.screenSize ?? "43",
     limitedLaunch: options.limitedLaunch ?? true,
@@ -132,10 +117,34 @@ export function identify(options: RokuSimulatorOptions): Identity {
   };
 }
 
-export function appsOf(options: RokuSimulatorOptions): SimulatedApp[] {
-  return (options.apps ?? defaultApps(options.kind ?? "tv")).map((app) => ({ ...app }));
-}
+// Labels of inputs are the owner's own words, so one of them is a device's name (1.4).
+const INPUTS: readonly SimulatedApp[] = [
+  { id: "tvinput.hdmi1", name: "Blu-ray player" },
+  { id: "tvinput.hdmi2", name: "HDMI 2" },
+  { id: "tvinput.hdmi3", name: "HDMI 3 (ARC)" },
+  { id: "tvinput.cvbs", name: "AV" },
+  { id: "tvinput.dtv", name: "Live TV" },
+];
 
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+const APPS: readonly SimulatedApp[] = [
+  { id: "12", name: "Netflix", version: "81.4.12" },
+  { id: "837", name: "YouTube", version: "3.11.40" },
+  { id: "13", name: "Prime Video", version: "17.2.7" },
+  { id: "2285", name: "Hulu", version: "8.1.3" },
+  { id: "151908", name: "The Roku Channel", version: "27.2.9" },
+  { id: "291097", name: "Disney Plus", version: "1.71.5" },
+  { id: "41468", name: "Tubi - Free Movies & TV", version: "4.2.0" },
+  { id: "700101", name: "Ciné Écran Œuvres", version: "1.9.3" },
+  { id: "700102", name: "Kids' Corner® <3", version: "2.0.11" },
+  { id: "31012_4c1f", name: "Home Movies", version: "0.4.2", instantResume: false },
+];
+
+export const CHANNELS: readonly SimulatedChannel[] = [
+  { number: "2.1", name: "KZAP" },
+  { number: "5.1", name: "KDEM" },
+  { number: "5.2", name: "KDEM+" },
+];
+
+export function defaultApps(kind: RokuKind): readonly SimulatedApp[] {
+  return kind === "tv" ? [...INPUTS, ...APPS] : APPS;
 }

@@ -1,15 +1,50 @@
-import { goHome, launch } from "./apps.ts";
-import { INPUT_KEYS, type Key, spoken } from "./keys.ts";
-import { findApp, type Model } from "./model.ts";
-import { SKIP_MS, skip, togglePause } from "./playback.ts";
+/** The keys of the remote, and what each does. */
+import { keep } from "../bench/bench.ts";
+import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
+import type { Model } from "./model.ts";
 
-const KEPT_KEYS = 10_000;
+/** The keys a set accepts, as it names them (1.8). `PowerToggle` and `Sleep` are refused. */
+const KEYS = [
+  ...["Home", "Rev", "Fwd", "Play", "Select", "Left", "Right", "Down", "Up", "Back"],
+  ...["InstantReplay", "Info", "Backspace", "Search", "Enter", "FindRemote"],
+  ...["VolumeUp", "VolumeDown", "VolumeMute", "Power", "PowerOn", "PowerOff", "ChannelUp", "ChannelDown"],
+  ...["InputTuner", "InputHDMI1", "InputHDMI2", "InputHDMI3", "InputHDMI4", "InputAV1"],
+];
+
+/** The input each key switches to. */
+const INPUT_KEYS: Readonly<Record<string, string>> = {
+  InputTuner: "tvinput.dtv",
+  InputHDMI1: "tvinput.hdmi1",
+  InputHDMI2: "tvinput.hdmi2",
+  InputHDMI3: "tvinput.hdmi3",
+  InputHDMI4: "tvinput.hdmi4",
+  InputAV1: "tvinput.cvbs",
+};
+
+const byLowerCase = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
+
+export type Key = { name: string } | { character: string };
+
+/** Null for what the set does not know: a word of no key, or `Lit_` without exactly one character. */
+export function parseKey(word: string): Key | null {
+  if (/^lit_/i.test(word)) {
+    const [character, ...rest] = [...word.slice(4)];
+    return character !== undefined && rest.length === 0 ? { character } : null;
+  }
+  const name = byLowerCase.get(word.toLowerCase());
+  return name === undefined ? null : { name };
+}
+
+/** `VolumeUp` as `volume up`: for people. */
+export function spoken(key: string): string {
+  return key.replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
 
 /** A key that went down, alone or as the first half of a press. */
 export function pressKey(model: Model, key: Key, action: "press" | "down"): void {
   if (action === "down") model.held.add(word(key));
   if ("character" in key) return typeCharacter(model, key.character);
-  record(model, key.name);
+  keep(model.keys, key.name);
   const text = action === "press" ? `key ${spoken(key.name)}` : `key ${spoken(key.name)} held`;
   model.emit({ type: "key", key: key.name, action, text });
   act(model, key.name);
@@ -26,11 +61,6 @@ function word(key: Key): string {
   return "name" in key ? key.name : `Lit_${key.character}`;
 }
 
-function record(model: Model, key: string): void {
-  model.keys.push(key);
-  if (model.keys.length > KEPT_KEYS) model.keys.shift();
-}
-
 function typeCharacter(model: Model, character: string): void {
   model.emit({ type: "text", character, text: `text "${character}"` });
   if (model.power === "on") model.text += character;
@@ -42,12 +72,8 @@ function act(model: Model, key: string): void {
   if (model.power !== "on") return;
   model.screensaver = false;
   const input = INPUT_KEYS[key];
-  if (input !== undefined) launchInput(model, input);
+  if (input !== undefined) launch(model, input, {});
   else ACTIONS[key]?.(model);
-}
-
-function launchInput(model: Model, id: string): void {
-  if (findApp(model, id) !== undefined) launch(model, id, {});
 }
 
 export function turnOn(model: Model): void {
@@ -64,12 +90,10 @@ export function turnOff(model: Model): void {
 }
 
 // A player keeps PowerOn: the key only reaches the TV it feeds (1.3).
-const isTv = (model: Model) => model.identity.kind === "tv";
-
 const POWER: Readonly<Record<string, (model: Model) => void>> = {
   PowerOn: turnOn,
-  PowerOff: (model) => isTv(model) && turnOff(model),
-  Power: (model) => (model.power !== "on" ? turnOn(model) : isTv(model) && turnOff(model)),
+  PowerOff: (model) => model.isTv && turnOff(model),
+  Power: (model) => (model.power !== "on" ? turnOn(model) : model.isTv && turnOff(model)),
 };
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
@@ -84,19 +108,15 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   VolumeUp: (model) => changeVolume(model, 1),
   VolumeDown: (model) => changeVolume(model, -1),
   VolumeMute: (model) => {
-    if (hasVolume(model)) model.muted = !model.muted;
+    if (model.hasVolume) model.muted = !model.muted;
   },
   ChannelUp: (model) => changeChannel(model, 1),
   ChannelDown: (model) => changeChannel(model, -1),
 };
 
-export function hasVolume(model: Model): boolean {
-  return model.identity.kind === "tv" || model.identity.kind === "soundbar";
-}
-
 // As measured on a TV with OS 15: one step a press on a scale of 100, up ends the mute, down does not, 0 is muted.
 function changeVolume(model: Model, by: number): void {
-  if (!hasVolume(model)) return;
+  if (!model.hasVolume) return;
   model.volume = Math.max(0, Math.min(100, model.volume + by));
   model.muted = model.volume === 0 || (by < 0 && model.muted);
 }

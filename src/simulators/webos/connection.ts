@@ -1,13 +1,12 @@
+/** One client of a set: who it is, what it may, what it asks, what it is told. */
+import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
-import { takeFrames } from "./buttons.ts";
+import { keep } from "../bench/bench.ts";
 import type { Caller, Reading } from "./endpoints.ts";
 import { endpointAt, openTo } from "./endpoints.ts";
-import type { Topic } from "./feeds.ts";
-import { helloOf } from "./hello.ts";
-import type { Model } from "./model.ts";
-import { register } from "./pairing.ts";
-import { keep, type ReceivedRequest } from "./received.ts";
-import { failureOf, type Message, type Payload, parseMessage, Refusal } from "./wire.ts";
+import type { Model, OpenPrompt, ReceivedRequest, ShownPrompt, Topic } from "./model.ts";
+import { takeFrames } from "./remote.ts";
+import { failureOf, isPayload, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
 /** The port that a connection came in by. */
 export interface Door {
@@ -209,4 +208,91 @@ export class PointerConnection {
   terminate(): void {
     this.#socket.terminate();
   }
+}
+
+/** As a set on release 6.4.0 was logged answering, `deviceOSVersion` 4.1.0 included (home-assistant/core#131981). */
+function helloOf({ firmware, identity }: Model, id: unknown): Payload {
+  const payload = {
+    protocolVersion: 1,
+    deviceType: "tv",
+    deviceOS: "webOS",
+    deviceOSVersion: "4.1.0",
+    deviceOSReleaseVersion: firmware.release,
+    deviceUUID: identity.uuid,
+    pairingTypes: firmware.pairingTypes,
+  };
+  return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
+}
+
+/** The connection that wants to register. */
+interface Applicant {
+  /** A message under the id of its `register`. */
+  reply(message: Payload): void;
+  refuse(refusal: Refusal): void;
+  admit(granted: ReadonlySet<string>): void;
+  /** Called with what to do if it leaves before the prompt is answered. */
+  onLeave(leave: () => void): void;
+}
+
+/** Never granted for the asking in the outer list (smart-tvs.md 2.3: unsigned loses READ_UPDATE_INFO and settings writes). */
+const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
+
+/** smart-tvs.md 2.3, from step 3 on. */
+function register(model: Model, payload: Payload, applicant: Applicant): void {
+  const manifest = isPayload(payload["manifest"]) ? payload["manifest"] : {};
+  // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
+  if (model.firmware.signed === "refused" && manifest["signed"] !== undefined)
+    return applicant.refuse(new Refusal("403 Pairing rejected: blacklisted certificate detected"));
+  const key = payload["client-key"];
+  const known = typeof key === "string" ? model.clientKeys.get(key) : undefined;
+  if (typeof key === "string" && known !== undefined) return admit(model, applicant, key, known);
+  const granted = grantedBy(model, manifest);
+  if (model.behaviour.prompting === "none") return admitNew(model, applicant, granted);
+  // The words are those a client of others waits for; that they come to a second connection too is in no source.
+  if (model.prompt !== null) return applicant.refuse(new Refusal("409 register already in progress"));
+  applicant.reply({ type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
+  showPrompt(model, textsIn(manifest["permissions"]), applicant, granted);
+}
+
+/** A flat list, outside of `manifest`, grants nothing: it registers and gets 401 on all (smart-tvs.md 2.3). */
+function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
+  const granted = new Set(textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one)));
+  const signed = manifest["signed"];
+  if (firmware.signed !== "honoured" || !isPayload(signed)) return granted;
+  return new Set([...granted, ...textsIn(signed["permissions"])]);
+}
+
+function showPrompt(model: Model, permissions: readonly string[], applicant: Applicant, granted: Set<string>): void {
+  const { prompting, promptMs, denial } = model.behaviour;
+  const shown: ShownPrompt = keep(model.received.prompts, { permissions, answer: "open" });
+  const decide = () => prompt.end(prompting === "deny" ? "denied" : "accepted");
+  const timer = prompting === "wait" ? null : setTimeout(decide, promptMs);
+  const prompt: OpenPrompt = {
+    shown,
+    end(answer) {
+      if (model.prompt !== prompt) return;
+      model.prompt = null;
+      if (timer !== null) clearTimeout(timer);
+      shown.answer = answer;
+      model.emit({ type: "prompt-end", answer, text: `pairing prompt ${answer}` });
+      if (answer === "accepted") admitNew(model, applicant, granted);
+      else if (answer === "denied") applicant.refuse(new Refusal(denial));
+    },
+  };
+  model.prompt = prompt;
+  // Whether a real prompt outlives its connection is in no source.
+  applicant.onLeave(() => prompt.end("gone"));
+  model.emit({ type: "prompt", permissions, text: "pairing prompt shown" });
+}
+
+function admitNew(model: Model, applicant: Applicant, granted: ReadonlySet<string>): void {
+  const key = randomBytes(16).toString("hex");
+  model.clientKeys.set(key, granted);
+  admit(model, applicant, key, granted);
+}
+
+function admit(model: Model, applicant: Applicant, key: string, granted: ReadonlySet<string>): void {
+  applicant.admit(granted);
+  applicant.reply({ type: "registered", payload: { "client-key": key } });
+  model.emit({ type: "registered", key, text: "a client registered" });
 }

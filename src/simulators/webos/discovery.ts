@@ -1,11 +1,12 @@
-import { createListener, type Listener } from "../listeners.ts";
-import { type Responder, startResponder } from "../ssdp.ts";
-import { element, xmlDocument } from "../xml.ts";
+/** How a set is found: four stacks of UPnP, each with a description. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Discovery } from "../bench/bench.ts";
+import { element, upnpDescription } from "../bench/documents.ts";
+import { uuidOf } from "../bench/identity.ts";
+import { Listener } from "../bench/listeners.ts";
+import { createResponder } from "../bench/ssdp.ts";
+import { createWebServer } from "../bench/websocket.ts";
 import type { Model } from "./model.ts";
-import { uuidOf } from "./options.ts";
-
-// Not an import, as in sockets.ts.
-const { createServer } = process.getBuiltinModule("node:http");
 
 /** The stacks that a set runs beside each other, each with a UUID and a random port of its own (smart-tvs.md 2.1). */
 const STACKS = [
@@ -15,81 +16,71 @@ const STACKS = [
   "urn:lge:device:tv:1",
 ];
 
-export interface Discovery {
-  /** Of the second screen; 0 until the first start. */
-  readonly port: number;
-  readonly discoverable: boolean;
-  open(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export function createDiscovery(model: Model, wanted: boolean, delayMs: number): Discovery {
-  const { host } = model.identity;
-  const stacks = STACKS.map((target) => {
-    const uuid = uuidOf(`${model.identity.uuid} ${target}`);
-    return { target, uuid, listener: describe(model, target, uuid) };
-  });
-  let responder: Responder | null = null;
-  const repliesTo = (asked: string) =>
-    stacks
-      .filter(({ target }) => asked === "ssdp:all" || asked === target.toLowerCase())
-      .map(({ target, uuid, listener }) => [
-        "HTTP/1.1 200 OK",
-        "CACHE-CONTROL: max-age=1800",
-        "EXT:",
-        `LOCATION: http://${host}:${listener.port}/`,
-        `SERVER: ${serverOf(model)}`,
-        `ST: ${target}`,
-        `USN: uuid:${uuid}::${target}`,
-      ]);
-  return {
-    get port() {
-      return stacks[0]?.listener.port ?? 0;
-    },
-    get discoverable() {
-      return responder !== null;
-    },
-    async open() {
-      if (!wanted || responder !== null) return;
-      for (const { listener } of stacks) await listener.open();
-      responder = await startResponder(host, delayMs, repliesTo);
-      if (responder === null)
-        model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" });
-    },
-    async close() {
-      responder?.stop();
-      responder = null;
-      await Promise.all(stacks.map(({ listener }) => listener.close()));
-    },
-  };
+export interface Stack {
+  readonly target: string;
+  readonly uuid: string;
+  /** Of its description. */
+  readonly listener: Listener;
 }
 
 /** The webOS version shows here (smart-tvs.md 2.1). */
-function serverOf({ firmware }: Model): string {
-  return `WebOS/${firmware.release} UPnP/1.0`;
+const serverOf = ({ firmware }: Model) => `WebOS/${firmware.release} UPnP/1.0`;
+
+export function createStacks(model: Model): readonly Stack[] {
+  return STACKS.map((target) => createStack(model, target));
 }
 
-function describe(model: Model, target: string, uuid: string): Listener {
-  return createListener(model.identity.host, 0, (track) => {
-    const server = createServer((_request, response) => {
-      response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) });
-      response.end(description(model, target, uuid));
-    });
-    server.on("connection", track);
-    return server;
+function createStack(model: Model, target: string): Stack {
+  const { host, uuid: own } = model.identity;
+  const uuid = uuidOf(`${own} ${target}`);
+  const description = () => {
+    const device = {
+      deviceType: "urn:schemas-upnp-org:device:Basic:1",
+      friendlyName: model.name,
+      manufacturer: "LG Electronics",
+      modelName: model.identity.model,
+      UDN: `uuid:${uuid}`,
+    };
+    return upnpDescription(device, [element("service", {}, { serviceType: target })]);
+  };
+  const answer = (_request: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) }).end(description());
+  };
+  return {
+    target,
+    uuid,
+    listener: new Listener(host, 0, (track) => createWebServer({ certificate: null, answer }, track)),
+  };
+}
+
+export function createDiscovery(model: Model, stacks: readonly Stack[], delayMs: number): Discovery {
+  const { host } = model.identity;
+  const responder = createResponder({
+    ...{ host, delayMs },
+    replies: (asked) =>
+      stacks
+        .filter(({ target }) => asked === "ssdp:all" || asked === target.toLowerCase())
+        .map(({ target, uuid, listener }) => [
+          "HTTP/1.1 200 OK",
+          "CACHE-CONTROL: max-age=1800",
+          "EXT:",
+          `LOCATION: http://${host}:${listener.port}/`,
+          `SERVER: ${serverOf(model)}`,
+          `ST: ${target}`,
+          `USN: uuid:${uuid}::${target}`,
+        ]),
+    taken: () => model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" }),
   });
-}
-
-function description(model: Model, target: string, uuid: string): string {
-  const device = [
-    element("deviceType", {}, "urn:schemas-upnp-org:device:Basic:1"),
-    element("friendlyName", {}, model.name),
-    element("manufacturer", {}, "LG Electronics"),
-    element("modelName", {}, model.identity.model),
-    element("UDN", {}, `uuid:${uuid}`),
-    element("serviceList", {}, [element("service", {}, [element("serviceType", {}, target)])]),
-  ];
-  const specVersion = element("specVersion", {}, [element("major", {}, "1"), element("minor", {}, "0")]);
-  const root = [specVersion, element("device", {}, device)];
-  return xmlDocument(element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, root));
+  return {
+    get on() {
+      return responder.on;
+    },
+    async open() {
+      for (const { listener } of stacks) await listener.open();
+      await responder.open();
+    },
+    async close() {
+      await Promise.all([responder.close(), ...stacks.map(({ listener }) => listener.close())]);
+    },
+  };
 }

@@ -1,4 +1,8 @@
+/** What a set answers, uri by uri, and which permission each wants. */
 import { randomBytes } from "node:crypto";
+import { keep } from "../bench/bench.ts";
+import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
+import { BROWSER, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
   bringToFront,
   changeChannel,
@@ -11,12 +15,7 @@ import {
   setVolume,
   stepVolume,
   typeText,
-} from "./actions.ts";
-import { BROWSER, LIVE_TV } from "./defaults.ts";
-import type { Topic } from "./feeds.ts";
-import { type Model, type PlayState, powerState } from "./model.ts";
-import type { SimulatedApp, SimulatedChannel } from "./options.ts";
-import { keep } from "./received.ts";
+} from "./remote.ts";
 import {
   applicationError,
   flagIn,
@@ -46,7 +45,7 @@ interface Common {
 }
 
 /** Something done. `null` is no answer at all. */
-export interface Action extends Common {
+interface Action extends Common {
   answer(model: Model, payload: Payload, caller: Caller): Payload | null;
 }
 
@@ -62,75 +61,68 @@ export interface Reading extends Common {
 export type Endpoint = Action | Reading;
 
 /** By uri, without `ssap://`. */
-export type Endpoints = Readonly<Record<string, Endpoint>>;
+type Endpoints = Readonly<Record<string, Endpoint>>;
 
-export const DONE: Payload = {};
-
-const SOUND = "CONTROL_AUDIO";
-const TYPING = "CONTROL_INPUT_TEXT";
+const DONE: Payload = {};
 const MAX = 100;
 
+const act = (permission: string | null, answer: Action["answer"], exists?: Common["exists"]): Action => ({
+  ...{ permission, answer },
+  ...(exists && { exists }),
+});
+
+const tell = (
+  permission: string,
+  topic: Topic,
+  read: Reading["read"],
+  more: Pick<Reading, "push" | "exists" | "subscribeOnly"> = {},
+): Reading => ({ permission, topic, read, ...more });
+
 const apps: Endpoints = {
-  "com.webos.applicationManager/getForegroundAppInfo": {
-    permission: "READ_RUNNING_APPS",
-    topic: "app",
-    // "" when the set is off (smart-tvs.md 2.4).
-    read: (model) => ({ appId: model.power === "on" ? model.active : "", windowId: "", processId: "" }),
-  },
-  "com.webos.applicationManager/listLaunchPoints": {
-    permission: "READ_INSTALLED_APPS",
-    topic: "apps",
-    read: (model, caller) => ({
+  // "" when the set is off (smart-tvs.md 2.4).
+  "com.webos.applicationManager/getForegroundAppInfo": tell("READ_RUNNING_APPS", "app", ({ power, active }) => ({
+    appId: power === "on" ? active : "",
+    windowId: "",
+    processId: "",
+  })),
+  "com.webos.applicationManager/listLaunchPoints": tell(
+    "READ_INSTALLED_APPS",
+    "apps",
+    (model, caller) => ({
       caseDetail: { serviceCountryCode: "GBR", change: [] },
       launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
     }),
     // A delta: `change` among the fields of the launch point that came or went (smart-tvs.md 2.4).
-    push: (model, { change, app }, caller) => ({ change, ...launchPoint(app as SimulatedApp, model, caller) }),
-  },
-  "com.webos.applicationManager/listApps": {
-    permission: "READ_INSTALLED_APPS",
-    answer: (model, _payload, caller) => ({
-      apps: model.apps.map((app) => ({
-        ...launchPoint(app, model, caller),
-        version: app.version ?? "1.0.0",
-        visible: !app.hidden,
-        type: "web",
-      })),
-    }),
-  },
-  "system.launcher/launch": {
-    permission: "LAUNCH",
-    answer(model, payload) {
-      const id = textIn(payload, "id");
-      if (!model.apps.some((app) => app.id === id))
-        throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
-      const { contentId, params } = payload;
-      launch(model, {
-        id,
-        contentId: typeof contentId === "string" ? contentId : null,
-        params: isPayload(params) ? params : {},
-        target: null,
-      });
-      return { id, sessionId: sessionId(id) };
-    },
-  },
-  "system.launcher/open": {
-    permission: "LAUNCH_WEBAPP",
-    answer(model, payload) {
-      launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
-      return { id: BROWSER, sessionId: sessionId(BROWSER) };
-    },
-  },
-  "system.launcher/close": {
-    permission: "CLOSE",
-    answer(model, payload) {
-      const id = textIn(payload, "id");
-      // What a set says of an app that does not run is in no source but this: it is an application error.
-      if (!model.running.has(id)) throw applicationError(-1000, `"${id}" is not running`);
-      closeApp(model, id);
-      return { sessionId: sessionId(id) };
-    },
-  },
+    { push: (model, { change, app }, caller) => ({ change, ...launchPoint(app as SimulatedApp, model, caller) }) },
+  ),
+  "com.webos.applicationManager/listApps": act("READ_INSTALLED_APPS", (model, _payload, caller) => ({
+    apps: model.apps.map((app) => ({
+      ...launchPoint(app, model, caller),
+      version: app.version ?? "1.0.0",
+      visible: !app.hidden,
+      type: "web",
+    })),
+  })),
+  "system.launcher/launch": act("LAUNCH", (model, payload) => {
+    const id = textIn(payload, "id");
+    if (!model.apps.some((app) => app.id === id))
+      throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
+    const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
+    const params = isPayload(payload["params"]) ? payload["params"] : {};
+    launch(model, { id, contentId, params, target: null });
+    return { id, sessionId: sessionId(id) };
+  }),
+  "system.launcher/open": act("LAUNCH_WEBAPP", (model, payload) => {
+    launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
+    return { id: BROWSER, sessionId: sessionId(BROWSER) };
+  }),
+  "system.launcher/close": act("CLOSE", (model, payload) => {
+    const id = textIn(payload, "id");
+    // What a set says of an app that does not run is in no source but this: it is an application error.
+    if (!model.running.has(id)) throw applicationError(-1000, `"${id}" is not running`);
+    closeApp(model, id);
+    return { sessionId: sessionId(id) };
+  }),
 };
 
 function launchPoint(app: SimulatedApp, { identity }: Model, caller: Caller): Payload {
@@ -149,47 +141,32 @@ function launchPoint(app: SimulatedApp, { identity }: Model, caller: Caller): Pa
 
 const sessionId = (id: string) => Buffer.from(`${id}:undefined`).toString("base64");
 
+const SOUND = "CONTROL_AUDIO";
+
 const audio: Endpoints = {
-  "audio/getVolume": {
-    permission: SOUND,
-    topic: "volume",
-    read: (model) => volumeOf(model, {}),
-    push: volumeOf,
-  },
-  "audio/getStatus": {
-    permission: SOUND,
-    topic: "volume",
-    read: (model) => ({
-      scenario: `mastervolume_${model.behaviour.soundOutput}`,
-      active: false,
-      volume: levelOf(model),
-      mute: model.muted,
-    }),
-  },
+  "audio/getVolume": tell(SOUND, "volume", (model) => volumeOf(model, {}), { push: volumeOf }),
+  "audio/getStatus": tell(SOUND, "volume", (model) => ({
+    scenario: `mastervolume_${model.behaviour.soundOutput}`,
+    active: false,
+    volume: levelOf(model),
+    mute: model.muted,
+  })),
   // Subscribed to by clients as they connect (aiowebostv, endpoints.py).
-  "com.webos.service.apiadapter/audio/getSoundOutput": {
-    permission: SOUND,
-    topic: "volume",
-    read: ({ behaviour }) => ({ soundOutput: behaviour.soundOutput }),
-  },
-  "audio/setVolume": {
-    permission: SOUND,
-    answer(model, payload) {
-      const level = numberIn(payload, "volume");
-      // A soundbar on ARC takes the call and ignores it (smart-tvs.md 2.5).
-      if (!onArc(model)) setVolume(model, level, "setVolume");
-      return stepped(model);
-    },
-  },
-  "audio/volumeUp": { permission: SOUND, answer: (model) => step(model, 1) },
-  "audio/volumeDown": { permission: SOUND, answer: (model) => step(model, -1) },
-  "audio/setMute": {
-    permission: SOUND,
-    answer(model, payload) {
-      setMuted(model, flagIn(payload, "mute"), "setMuted");
-      return DONE;
-    },
-  },
+  "com.webos.service.apiadapter/audio/getSoundOutput": tell(SOUND, "volume", ({ behaviour }) => ({
+    soundOutput: behaviour.soundOutput,
+  })),
+  "audio/setVolume": act(SOUND, (model, payload) => {
+    const level = numberIn(payload, "volume");
+    // A soundbar on ARC takes the call and ignores it (smart-tvs.md 2.5).
+    if (!onArc(model)) setVolume(model, level, "setVolume");
+    return stepped(model);
+  }),
+  "audio/volumeUp": act(SOUND, (model) => step(model, 1)),
+  "audio/volumeDown": act(SOUND, (model) => step(model, -1)),
+  "audio/setMute": act(SOUND, (model, payload) => {
+    setMuted(model, flagIn(payload, "mute"), "setMuted");
+    return DONE;
+  }),
 };
 
 function volumeOf(model: Model, { changed, cause }: Payload): Payload {
@@ -228,53 +205,33 @@ function stepped(model: Model): Payload {
 }
 
 const inputs: Endpoints = {
-  "tv/getExternalInputList": {
-    permission: "READ_INPUT_DEVICE_LIST",
-    topic: "inputs",
-    read: (model) => ({
-      devices: model.inputs.map(({ id, label, appId, connected }, at) => ({
-        ...{ id, label, appId, connected },
-        port: at + 1,
-        favorite: false,
-        subList: [],
-        subCount: 0,
-      })),
-    }),
-  },
-  "tv/switchInput": {
-    permission: "CONTROL_INPUT_TV",
-    answer(model, payload) {
-      const id = textIn(payload, "inputId");
-      const input = model.inputs.find((one) => one.id === id);
-      // The code for an unknown input is in no source.
-      if (input === undefined) throw applicationError(-1, `no such input: ${id}`);
-      bringToFront(model, input.appId);
-      return DONE;
-    },
-  },
-  "tv/channelUp": { permission: "CONTROL_INPUT_TV", answer: (model) => stepChannel(model, 1) },
-  "tv/channelDown": { permission: "CONTROL_INPUT_TV", answer: (model) => stepChannel(model, -1) },
-  "tv/getCurrentChannel": {
-    permission: "READ_CURRENT_CHANNEL",
-    topic: "channel",
-    read(model) {
-      const { active, activeSince, behaviour, channel, power } = model;
-      const settled = Date.now() - activeSince >= behaviour.channelMs;
-      // Asked sooner than some 2 s after live TV starts, it fails with 500 (smart-tvs.md 2.4).
-      if (power !== "on" || active !== LIVE_TV || channel === null || !settled)
-        throw applicationError(-1000, "live TV is not ready");
-      return channelOf(channel);
-    },
-  },
-  "tv/getChannelList": {
-    permission: "READ_TV_CHANNEL_LIST",
-    answer(model, _payload, caller) {
-      if (model.behaviour.tuner) return { channelList: model.behaviour.channels.map(channelOf) };
-      // A set without a tuner closes the socket (smart-tvs.md 2.5).
-      caller.hangUp();
-      return null;
-    },
-  },
+  "tv/getExternalInputList": tell("READ_INPUT_DEVICE_LIST", "inputs", (model) => ({
+    devices: model.inputs.map((input, at) => ({ ...input, port: at + 1, favorite: false, subList: [], subCount: 0 })),
+  })),
+  "tv/switchInput": act("CONTROL_INPUT_TV", (model, payload) => {
+    const id = textIn(payload, "inputId");
+    const input = model.inputs.find((one) => one.id === id);
+    // The code for an unknown input is in no source.
+    if (input === undefined) throw applicationError(-1, `no such input: ${id}`);
+    bringToFront(model, input.appId);
+    return DONE;
+  }),
+  "tv/channelUp": act("CONTROL_INPUT_TV", (model) => stepChannel(model, 1)),
+  "tv/channelDown": act("CONTROL_INPUT_TV", (model) => stepChannel(model, -1)),
+  "tv/getCurrentChannel": tell("READ_CURRENT_CHANNEL", "channel", (model) => {
+    const { active, activeSince, behaviour, channel, power } = model;
+    const settled = Date.now() - activeSince >= behaviour.channelMs;
+    // Asked sooner than some 2 s after live TV starts, it fails with 500 (smart-tvs.md 2.4).
+    if (power !== "on" || active !== LIVE_TV || channel === null || !settled)
+      throw applicationError(-1000, "live TV is not ready");
+    return channelOf(channel);
+  }),
+  "tv/getChannelList": act("READ_TV_CHANNEL_LIST", (model, _payload, caller) => {
+    if (model.behaviour.tuner) return { channelList: model.behaviour.channels.map(channelOf) };
+    // A set without a tuner closes the socket (smart-tvs.md 2.5).
+    caller.hangUp();
+    return null;
+  }),
 };
 
 function stepChannel(model: Model, by: 1 | -1): Payload {
@@ -288,15 +245,15 @@ function channelOf({ number, name }: SimulatedChannel): Payload {
 }
 
 const media: Endpoints = {
-  "com.webos.media/getForegroundAppInfo": {
-    permission: "READ_APP_STATUS",
-    topic: "media",
-    exists: ({ firmware }) => firmware.media,
-    read: ({ playback }) => ({
+  "com.webos.media/getForegroundAppInfo": tell(
+    "READ_APP_STATUS",
+    "media",
+    ({ playback }) => ({
       foregroundAppInfo:
         playback === null ? [] : [{ ...playback, type: "media", mediaId: "_media_1", windowId: "_Window_Id_1" }],
     }),
-  },
+    { exists: ({ firmware }) => firmware.media },
+  ),
   "media.controls/play": control("playing"),
   "media.controls/pause": control("paused"),
   "media.controls/stop": control(null),
@@ -306,34 +263,28 @@ const media: Endpoints = {
 
 /** Without an argument the position moves, of which the set tells nothing. */
 function control(...to: [] | [PlayState | null]): Endpoint {
-  return {
-    permission: "CONTROL_INPUT_MEDIA_PLAYBACK",
-    answer(model: Model) {
-      const [playState] = to;
-      if (playState !== undefined && model.playback !== null) setPlayback(model, playState);
-      return DONE;
-    },
-  };
+  return act("CONTROL_INPUT_MEDIA_PLAYBACK", (model) => {
+    const [playState] = to;
+    if (playState !== undefined && model.playback !== null) setPlayback(model, playState);
+    return DONE;
+  });
 }
 
 const power: Endpoints = {
-  "com.webos.service.tvpower/power/getPowerState": {
-    permission: "READ_POWER_STATE",
-    topic: "power",
-    exists: ({ firmware }) => firmware.powerState,
-    read: (model) => ({
+  "com.webos.service.tvpower/power/getPowerState": tell(
+    "READ_POWER_STATE",
+    "power",
+    (model) => ({
       state: powerState(model),
       ...(model.processing === null ? {} : { processing: model.processing }),
     }),
-  },
-  "system/turnOff": {
-    permission: "CONTROL_POWER",
-    answer(model) {
-      // In standby this turns the set on (smart-tvs.md 2.5).
-      model.togglePower();
-      return model.firmware.turnOffAnswers ? DONE : null;
-    },
-  },
+    { exists: ({ firmware }) => firmware.powerState },
+  ),
+  "system/turnOff": act("CONTROL_POWER", (model) => {
+    // In standby this turns the set on (smart-tvs.md 2.5).
+    model.togglePower();
+    return model.firmware.turnOffAnswers ? DONE : null;
+  }),
   "com.webos.service.tvpower/power/turnOffScreen": screen("tvpower", "off"),
   "com.webos.service.tvpower/power/turnOnScreen": screen("tvpower", "on"),
   "com.webos.service.tv.power/turnOffScreen": screen("tv.power", "off"),
@@ -341,64 +292,48 @@ const power: Endpoints = {
 };
 
 function screen(service: Model["firmware"]["screen"], wanted: "on" | "off"): Endpoint {
-  return {
-    permission: "CONTROL_TV_SCREEN",
-    exists: ({ firmware }) => firmware.screen === service,
-    answer(model) {
-      const fits = model.power === "on" && (wanted === "on") === (model.screen === "off");
-      // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); the words are in no source.
-      if (!fits) throw applicationError(-102, `the screen cannot be turned ${wanted} in state "${powerState(model)}"`);
-      setScreen(model, wanted);
-      return { state: powerState(model) };
-    },
+  const turn: Action["answer"] = (model) => {
+    const fits = model.power === "on" && (wanted === "on") === (model.screen === "off");
+    // Code -102 as for turnOnScreen while Active (smart-tvs.md 2.5); the words are in no source.
+    if (!fits) throw applicationError(-102, `the screen cannot be turned ${wanted} in state "${powerState(model)}"`);
+    setScreen(model, wanted);
+    return { state: powerState(model) };
   };
+  return act("CONTROL_TV_SCREEN", turn, ({ firmware }) => firmware.screen === service);
 }
 
 /** The one uri that is answered before registration (smart-tvs.md 2.3). */
-export const SYSTEM_INFO = "system/getSystemInfo";
+const SYSTEM_INFO = "system/getSystemInfo";
 
 const system: Endpoints = {
-  [SYSTEM_INFO]: { permission: null, answer: systemInfo },
-  "com.webos.service.connectionmanager/getinfo": {
-    permission: "READ_NETWORK_STATE",
-    answer: ({ identity }) => ({
-      subscribed: false,
-      wiredInfo: { macAddress: identity.mac },
-      wifiInfo: { macAddress: identity.wifiMac },
-      p2pInfo: { macAddress: `06${identity.wifiMac.slice(2)}` },
-    }),
-  },
-  "system.notifications/createToast": {
-    permission: "WRITE_NOTIFICATION_TOAST",
-    answer(model, payload) {
-      const message = textIn(payload, "message");
-      keep(model.received.toasts, message);
-      model.emit({ type: "toast", message, text: `toast "${message}"` });
-      return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
-    },
-  },
+  [SYSTEM_INFO]: act(null, systemInfo),
+  "com.webos.service.connectionmanager/getinfo": act("READ_NETWORK_STATE", ({ identity }) => ({
+    subscribed: false,
+    wiredInfo: { macAddress: identity.mac },
+    wifiInfo: { macAddress: identity.wifiMac },
+    p2pInfo: { macAddress: `06${identity.wifiMac.slice(2)}` },
+  })),
+  "system.notifications/createToast": act("WRITE_NOTIFICATION_TOAST", (model, payload) => {
+    const message = keep(model.received.toasts, textIn(payload, "message"));
+    model.emit({ type: "toast", message, text: `toast "${message}"` });
+    return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
+  }),
   // Its permission is granted to signed manifests only: an unsigned one gets 401 here (smart-tvs.md 2.3).
-  "com.webos.service.update/getCurrentSWInformation": {
-    permission: "READ_UPDATE_INFO",
-    answer: ({ firmware, identity }) => ({
-      product_name: `webOSTV ${firmware.release}`,
-      model_name: identity.model,
-      major_ver: firmware.release.split(".")[0],
-      minor_ver: firmware.release.split(".").slice(1).join("."),
-      device_id: identity.mac,
-    }),
-  },
-  "com.webos.service.networkinput/getPointerInputSocket": {
-    permission: "CONTROL_MOUSE_AND_KEYBOARD",
-    answer(model, _payload, caller) {
-      const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
-      model.pointerPaths.add(path);
-      return { socketPath: caller.url("ws", path) };
-    },
-  },
+  "com.webos.service.update/getCurrentSWInformation": act("READ_UPDATE_INFO", ({ firmware, identity }) => ({
+    product_name: `webOSTV ${firmware.release}`,
+    model_name: identity.model,
+    major_ver: firmware.release.split(".")[0],
+    minor_ver: firmware.release.split(".").slice(1).join("."),
+    device_id: identity.mac,
+  })),
+  "com.webos.service.networkinput/getPointerInputSocket": act("CONTROL_MOUSE_AND_KEYBOARD", (model, _, caller) => {
+    const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
+    model.pointerPaths.add(path);
+    return { socketPath: caller.url("ws", path) };
+  }),
 };
 
-export function systemInfo({ identity, behaviour }: Model): Payload {
+function systemInfo({ identity, behaviour }: Model): Payload {
   return {
     features: { "3d": false, dvr: true },
     receiverType: behaviour.tuner ? "dvb" : "none",
@@ -406,35 +341,29 @@ export function systemInfo({ identity, behaviour }: Model): Payload {
   };
 }
 
-const text: Endpoints = {
-  "com.webos.service.ime/registerRemoteKeyboard": {
-    permission: TYPING,
-    topic: "keyboard",
-    // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
-    subscribeOnly: true,
-    read: (model) => ({ currentWidget: widgetOf(model) }),
-    push: (model, detail) => ({ ...detail, currentWidget: widgetOf(model) }),
-  },
-  "com.webos.service.ime/insertText": {
-    permission: TYPING,
-    answer(model, payload, caller) {
-      const typed = textIn(payload, "text");
-      if (taken(model, caller)) typeText(model, typed, payload["replace"] === 1 || payload["replace"] === true);
-      return DONE;
-    },
-  },
-  "com.webos.service.ime/deleteCharacters": {
-    permission: TYPING,
-    answer(model, payload, caller) {
-      const count = numberIn(payload, "count");
-      if (taken(model, caller)) deleteText(model, count);
-      return DONE;
-    },
-  },
-  "com.webos.service.ime/sendEnterKey": { permission: TYPING, answer: () => DONE },
-};
-
+const TYPING = "CONTROL_INPUT_TEXT";
 const taken = (model: Model, caller: Caller) => !model.firmware.textNeedsKeyboard || caller.subscribed("keyboard");
+
+const text: Endpoints = {
+  // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
+  "com.webos.service.ime/registerRemoteKeyboard": tell(
+    TYPING,
+    "keyboard",
+    (model) => ({ currentWidget: widgetOf(model) }),
+    { subscribeOnly: true, push: (model, detail) => ({ ...detail, currentWidget: widgetOf(model) }) },
+  ),
+  "com.webos.service.ime/insertText": act(TYPING, (model, payload, caller) => {
+    const typed = textIn(payload, "text");
+    if (taken(model, caller)) typeText(model, typed, payload["replace"] === 1 || payload["replace"] === true);
+    return DONE;
+  }),
+  "com.webos.service.ime/deleteCharacters": act(TYPING, (model, payload, caller) => {
+    const count = numberIn(payload, "count");
+    if (taken(model, caller)) deleteText(model, count);
+    return DONE;
+  }),
+  "com.webos.service.ime/sendEnterKey": act(TYPING, () => DONE),
+};
 
 function widgetOf({ focused, text: typed }: Model): Payload {
   if (!focused) return { focus: false };

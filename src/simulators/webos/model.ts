@@ -1,19 +1,81 @@
-import { APPS, CHANNELS, HOME, INPUTS, LIVE_TV } from "./defaults.ts";
-import { createFeeds, type Feeds } from "./feeds.ts";
+/** What a set knows of itself, what came in, and who is told of changes. */
+
 import { FIRMWARE, type Firmware } from "./firmware.ts";
 import {
+  APPS,
+  CHANNELS,
+  HOME,
   type Identity,
+  INPUTS,
   identify,
+  LIVE_TV,
   type Power,
   type Prompting,
   type SimulatedApp,
   type SimulatedChannel,
   type SimulatedInput,
-  type Standby,
   type WebosEvent,
   type WebosSimulatorOptions,
 } from "./options.ts";
-import { createReceived, type Received, type ShownPrompt } from "./received.ts";
+import type { Payload } from "./wire.ts";
+
+export interface ReceivedRequest {
+  readonly port: "secure" | "plain";
+  /** `request`, `subscribe`, `unsubscribe`, `hello`, `register`. */
+  readonly type: string;
+  /** "" when the message had none. */
+  readonly uri: string;
+  readonly payload: Payload;
+  /** `answered`, the error as sent, `ignored` by a silent socket, or `closed` when the set hung up instead. */
+  outcome: string;
+}
+
+export interface ShownPrompt {
+  /** What the client asked for in the outer list of its manifest. */
+  readonly permissions: readonly string[];
+  /** `gone`: the client left, or the set was switched off. */
+  answer: "open" | "accepted" | "denied" | "gone";
+}
+
+export interface Launched {
+  readonly id: string;
+  readonly contentId: string | null;
+  readonly params: Payload;
+  /** Of `system.launcher/open`. */
+  readonly target: string | null;
+}
+
+/** What came in, the oldest first: the last ten thousand of each. */
+export class Received {
+  readonly requests: ReceivedRequest[] = [];
+  readonly prompts: ShownPrompt[] = [];
+  readonly buttons: string[] = [];
+  readonly pointer: { action: "click" | "move" | "scroll"; dx: number; dy: number }[] = [];
+  readonly texts: string[] = [];
+  readonly launches: Launched[] = [];
+  readonly toasts: string[] = [];
+}
+
+/** What a client may subscribe to; several uris may tell of the same thing. */
+export type Topic = "power" | "volume" | "app" | "media" | "apps" | "inputs" | "channel" | "keyboard";
+
+/** Called at the moment of a change, with what is said of the change itself: `cause`, `changed`. */
+export type Subscriber = (detail: Payload) => void;
+
+export class Feeds {
+  readonly #subscribers = new Map<Topic, Set<Subscriber>>();
+
+  /** Returns what ends the subscription. */
+  add(topic: Topic, subscriber: Subscriber): () => void {
+    const those = this.#subscribers.get(topic) ?? new Set();
+    this.#subscribers.set(topic, those.add(subscriber));
+    return () => void those.delete(subscriber);
+  }
+
+  changed(topic: Topic, detail: Payload = {}): void {
+    for (const subscriber of this.#subscribers.get(topic) ?? []) subscriber(detail);
+  }
+}
 
 export type PlayState = "starting" | "loaded" | "playing" | "paused";
 
@@ -23,94 +85,70 @@ export interface OpenPrompt {
 }
 
 /** How the set behaves; nothing here changes while it exists, but what the person at it will do. */
-export interface Behaviour {
-  readonly promptMs: number;
-  readonly denial: string;
-  readonly standby: Standby;
-  readonly soundOutput: "tv_speaker" | "external_arc";
-  readonly tuner: boolean;
-  readonly channels: readonly SimulatedChannel[];
-  readonly channelMs: number;
-  prompting: Prompting;
+function behaviourOf(options: WebosSimulatorOptions) {
+  const prompting: Prompting = options.prompt ?? "accept";
+  return {
+    prompting,
+    promptMs: options.promptMs ?? 500,
+    denial: options.denial ?? "403 User denied access",
+    standby: options.standby ?? "off",
+    soundOutput: options.soundOutput ?? "tv_speaker",
+    tuner: options.tuner ?? true,
+    channels: options.channels ?? CHANNELS,
+    channelMs: options.channelMs ?? 2000,
+  };
 }
 
-/** What the set knows of itself. The files around this one read and change it; nothing else holds state. */
-export interface Model {
+/** The files around this one read and change it; nothing else holds state. */
+export class Model {
   readonly identity: Identity;
   readonly firmware: Firmware;
-  readonly behaviour: Behaviour;
-  readonly feeds: Feeds;
-  readonly received: Received;
+  readonly behaviour: ReturnType<typeof behaviourOf>;
+  readonly feeds = new Feeds();
+  readonly received = new Received();
   readonly apps: SimulatedApp[];
   readonly inputs: SimulatedInput[];
   /** A key keeps the permissions it was granted (aiowebostv#719). */
   readonly clientKeys: Map<string, ReadonlySet<string>>;
   readonly running: Set<string>;
   /** Where pointer sockets may be opened. */
-  readonly pointerPaths: Set<string>;
+  readonly pointerPaths = new Set<string>();
+  readonly emit: (event: WebosEvent) => void;
   name: string;
-  power: Power;
+  power: Power = "on";
   /** Said while the power changes. */
-  processing: string | null;
-  screen: "on" | "off" | "saver";
+  processing: string | null = null;
+  screen: "on" | "off" | "saver" = "on";
   /** The app in front; inputs and the tuner are apps. */
   active: string;
-  activeSince: number;
-  volume: number;
-  muted: boolean;
+  activeSince = Date.now();
+  volume = 18;
+  muted = false;
   channel: SimulatedChannel | null;
-  playback: { readonly appId: string; readonly playState: PlayState } | null;
+  playback: { readonly appId: string; readonly playState: PlayState } | null = null;
   /** What has been typed into the field in front. */
-  text: string;
+  text = "";
   /** Whether there is a field in front that takes text. */
-  focused: boolean;
-  prompt: OpenPrompt | null;
+  focused = true;
+  prompt: OpenPrompt | null = null;
   /** What `turnOff` and the power button do. */
-  togglePower(): void;
-  emit(event: WebosEvent): void;
-}
+  togglePower: () => void = () => {};
 
-export function createModel(options: WebosSimulatorOptions): Model {
-  const firmware = { ...FIRMWARE[options.firmware ?? "2021"], ...options.traits };
-  const tuner = options.tuner ?? true;
-  const channels = options.channels ?? CHANNELS;
-  const active = tuner ? LIVE_TV : HOME;
-  return {
-    identity: identify(options),
-    firmware,
-    behaviour: {
-      prompting: options.prompt ?? "accept",
-      promptMs: options.promptMs ?? 500,
-      denial: options.denial ?? "403 User denied access",
-      standby: options.standby ?? "off",
-      soundOutput: options.soundOutput ?? "tv_speaker",
-      tuner,
-      channels,
-      channelMs: options.channelMs ?? 2000,
-    },
-    feeds: createFeeds(),
-    received: createReceived(),
-    apps: (options.apps ?? APPS).map((app) => ({ ...app })),
-    inputs: (options.inputs ?? INPUTS).map((input) => ({ ...input })),
-    clientKeys: new Map(Object.entries(options.clientKeys ?? {}).map(([key, granted]) => [key, new Set(granted)])),
-    running: new Set([active]),
-    pointerPaths: new Set(),
-    name: options.name,
-    power: "on",
-    processing: null,
-    screen: "on",
-    active,
-    activeSince: Date.now(),
-    volume: 18,
-    muted: false,
-    channel: tuner ? (channels[0] ?? null) : null,
-    playback: null,
-    text: "",
-    focused: true,
-    prompt: null,
-    togglePower: () => {},
-    emit: (event) => options.onEvent?.(event),
-  };
+  constructor(options: WebosSimulatorOptions) {
+    this.identity = identify(options);
+    this.firmware = { ...FIRMWARE[options.firmware ?? "2021"], ...options.traits };
+    this.behaviour = behaviourOf(options);
+    const { tuner, channels } = this.behaviour;
+    this.active = tuner ? LIVE_TV : HOME;
+    this.channel = tuner ? (channels[0] ?? null) : null;
+    this.running = new Set([this.active]);
+    this.apps = (options.apps ?? APPS).map((app) => ({ ...app }));
+    this.inputs = (options.inputs ?? INPUTS).map((input) => ({ ...input }));
+    const keys = Object.entries(options.clientKeys ?? {});
+    this.clientKeys = new Map(keys.map(([key, granted]) => [key, new Set(granted)]));
+    this.name = options.name;
+    this.emit = (event) => options.onEvent?.(event);
+  }
 }
 
 export function titleOf(model: Model, id: string): string {

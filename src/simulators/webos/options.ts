@@ -1,5 +1,6 @@
-import { createHash } from "node:crypto";
-import type { Certificate } from "./certificate.ts";
+/** What a set can be made to be, and what it comes with when nothing is said. */
+import type { Certificate } from "../bench/certificate.ts";
+import { digest, macOf, uuidOf } from "../bench/identity.ts";
 import type { Firmware, FirmwareYear } from "./firmware.ts";
 
 export interface SimulatedApp {
@@ -115,19 +116,11 @@ export interface WebosSimulatorOptions {
 }
 
 /** Everything about a set that never changes while it exists. */
-export interface Identity {
-  readonly uuid: string;
-  readonly host: string;
-  readonly model: string;
-  readonly mac: string;
-  readonly wifiMac: string;
-  readonly network: "wired" | "wifi";
-  /** Hex derived from the uuid: raw material for ids that only have to be stable. */
-  readonly seed: string;
-}
+export type Identity = ReturnType<typeof identify>;
 
-export function identify(options: WebosSimulatorOptions): Identity {
+export function identify(options: WebosSimulatorOptions) {
   const uuid = options.uuid ?? uuidOf(options.name);
+  /** Hex derived from the uuid: raw material for ids that only have to be stable. */
   const seed = digest(uuid);
   return {
     uuid,
@@ -140,23 +133,35 @@ export function identify(options: WebosSimulatorOptions): Identity {
   };
 }
 
-/** A UUID that is always the same for the same words. */
-export function uuidOf(words: string): string {
-  const hex = digest(words);
-  const parts = [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `4${hex.slice(13, 16)}`,
-    `8${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ];
-  return parts.join("-");
-}
+export const LIVE_TV = "com.webos.app.livetv";
+export const HOME = "com.webos.app.home";
+export const BROWSER = "com.webos.app.browser";
 
-function macOf(hex: string): string {
-  return ["02", ...(hex.slice(0, 10).match(/../g) ?? [])].join(":");
-}
+/** What a set comes with; the ids are those that sets give (smart-tvs.md 2.4 for inputs and tuner). */
+export const APPS: readonly SimulatedApp[] = [
+  { id: "netflix", title: "Netflix" },
+  { id: "youtube.leanback.v4", title: "YouTube" },
+  { id: "amazon", title: "Prime Video" },
+  { id: "com.disney.disneyplus-prod", title: "Disney+" },
+  { id: "com.apple.appletv", title: "Apple TV" },
+  { id: "spotify-beehive", title: "Spotify - Music and Podcasts" },
+  { id: BROWSER, title: "Web Browser", system: true },
+  { id: LIVE_TV, title: "Live TV", system: true },
+  { id: "com.webos.app.hdmi1", title: "HDMI 1", system: true },
+  { id: "com.webos.app.hdmi2", title: "HDMI 2", system: true },
+  { id: "com.webos.app.hdmi3", title: "HDMI 3", system: true },
+  { id: HOME, title: "Home", system: true, hidden: true },
+  { id: "com.webos.app.screensaver", title: "Screen Saver", system: true, hidden: true },
+];
 
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
+export const INPUTS: readonly SimulatedInput[] = [
+  { id: "HDMI_1", label: "PlayStation 5", appId: "com.webos.app.hdmi1", connected: true },
+  { id: "HDMI_2", label: "HDMI 2", appId: "com.webos.app.hdmi2", connected: false },
+  { id: "HDMI_3", label: "HDMI 3", appId: "com.webos.app.hdmi3", connected: false },
+];
+
+export const CHANNELS: readonly SimulatedChannel[] = [
+  { number: "5-1", name: "KQED" },
+  { number: "7-1", name: "KGO" },
+  { number: "11-1", name: "KNTV" },
+];

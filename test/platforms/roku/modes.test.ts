@@ -4,7 +4,7 @@ import type { Capability, Connection, Facts, Key } from "../../../src/platforms/
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { plugIn } from "../../simulators/roku-harness.ts";
-import { surroundingsOf } from "../../support/surroundings.ts";
+import { listener, surroundingsOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const open: Connection[] = [];
@@ -22,11 +22,11 @@ interface Driven {
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const set = await plugIn(options);
-  const learned: Partial<Facts>[] = [];
-  const surroundings = surroundingsOf({ timeout: 1_500, learned: (facts) => learned.push(facts) });
+  const { learned, emit } = listener();
+  const surroundings = surroundingsOf({ timeout: 1_500 });
   const facts = await roku.identify(set, surroundings, never);
   const target = { ...facts, host: set.host, port: set.port, ports: {} };
-  const connection = roku.connect(target, surroundings);
+  const connection = roku.connect(target, surroundings, emit);
   open.push(connection);
   return { set, facts, learned, connection, withheld: roku.describe(target).withheld };
 }

@@ -7,7 +7,7 @@ import { Ecp } from "../../../src/platforms/roku/ecp.ts";
 import { paths } from "../../../src/platforms/roku/paths.ts";
 import { marker } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
-import { surroundingsOf } from "../../support/surroundings.ts";
+import { nobody, surroundingsOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const serial = "X1";
@@ -54,7 +54,7 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
     "a",
   );
   const text = fc.array(nasty, { maxLength: 5 }).map((parts) => parts.join(""));
-  const ecp = new Ecp(target, surroundings);
+  const ecp = new Ecp(target, surroundings, nobody);
   await fc.assert(
     fc.asyncProperty(text, text, text, async (id, name, value) => {
       const before = set.heard.length;
@@ -74,7 +74,7 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
 });
 
 test("half a character, which no path can hold, is refused before anything is sent", async () => {
-  const ecp = new Ecp(target, surroundings);
+  const ecp = new Ecp(target, surroundings, nobody);
   const before = set.heard.length;
   expect(() => paths.character("\ud83d")).toThrow();
   expect(set.heard.length).toBe(before);
@@ -95,7 +95,7 @@ test("a redirect of a set is an error of the set, wherever it leads", async () =
           ? answer(200, info)
           : answer(status, "", [`Location: ${location}`]),
       );
-      const ecp = new Ecp({ ...target, ...turning.address }, surroundings);
+      const ecp = new Ecp({ ...target, ...turning.address }, surroundings, nobody);
       for (const work of [ecp.document(paths.apps, "list", never), ecp.command(paths.key("Home"), "press", never)]) {
         const error = await work.catch((thrown: ZapdError) => thrown);
         expect(error).toMatchObject({ code: "device_error" });

@@ -81,7 +81,7 @@ describe("power", () => {
     one.renew();
     await press(one, "power-off");
     expect(one.set.state.power).toBe("standby");
-    expect(one.heard).toContain("off");
+    expect(one.ended).toContain("going_off");
     const tries = one.set.received.requests.length;
     await Bun.sleep(1_500);
     // Nobody asked: nobody is called.
@@ -96,7 +96,16 @@ describe("power", () => {
     const one = await line();
     await state(one);
     one.set.press("POWER");
-    await until("it is heard", () => one.heard.includes("off"));
+    await until("it is heard", () => one.states.some(({ power }) => power === "off"));
+  });
+
+  test("what is done at the set itself is told as it happens, each part for itself", async () => {
+    const one = await line();
+    await state(one);
+    one.states.length = 0;
+    one.set.press("MUTE");
+    await until("it is told", () => one.states.some(({ volume }) => volume?.muted === true));
+    expect(one.states.flatMap((patch) => Object.keys(patch))).toEqual(["volume"]);
   });
 
   test("power-off leaves a set in standby in standby, and power turns it on", async () => {

@@ -1,7 +1,7 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Credentials, Facts, Power, Target } from "../../../src/platforms/platform.ts";
+import type { Connection, Credentials, Facts, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
 import {
@@ -9,7 +9,7 @@ import {
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { surroundingsOf } from "../../support/surroundings.ts";
+import { listener, surroundingsOf, type Told } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -45,8 +45,8 @@ export interface Line {
   readonly set: WebosSimulator;
   readonly facts: Facts;
   readonly learned: Partial<Facts>[];
-  readonly heard: (Power | null)[];
-  readonly silences: number[];
+  readonly states: Told["states"];
+  readonly ended: Told["ended"];
   kept(): Credentials | null;
   connection: Connection;
   /** What it was made for. */
@@ -61,14 +61,8 @@ export async function line(
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const learned: Partial<Facts>[] = [];
-  const heard: (Power | null)[] = [];
-  const silences: number[] = [];
-  const surroundings = surroundingsOf({
-    ...{ timeout: 1_500, learned: (facts) => learned.push(facts), heard: (power) => heard.push(power) },
-    fellSilent: () => silences.push(1),
-    ...(credentials && { credentials }),
-  });
+  const { learned, states, ended, emit } = listener();
+  const surroundings = surroundingsOf({ timeout: 1_500, ...(credentials && { credentials }) });
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };
@@ -78,12 +72,12 @@ export async function line(
     const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
     const traits = { ...facts.traits, ...known.traits };
     const target: Target = { ...facts, ...known, ...lead, ports, traits, ...more };
-    const connection = webos.connect(target, surroundings);
+    const connection = webos.connect(target, surroundings, emit);
     cleanups.push(() => connection.close());
     return { connection, target };
   };
   const made: Line = {
-    ...{ set, facts, learned, heard, silences, ...connect() },
+    ...{ set, facts, learned, states, ended, ...connect() },
     kept: () => surroundings.credentials.read(),
     renew(more) {
       made.connection.close();

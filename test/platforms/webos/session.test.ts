@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
-import { surroundingsOf } from "../../support/surroundings.ts";
+import { nobody, surroundingsOf } from "../../support/surroundings.ts";
 import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
 
 tidy();
@@ -37,7 +37,7 @@ describe("doors", () => {
     const facts = await webos.identify({ host: set.host, port: plain }, surroundings, never);
     // It is remembered by a door that is not there any more, on a port that refuses.
     const target = { ...facts, host: set.host, port: 1, ports: { plain }, traits: { door: "wss:1" } };
-    const connection = webos.connect(target, surroundings);
+    const connection = webos.connect(target, surroundings, nobody);
     cleanups.push(() => connection.close());
     expect((await connection.state?.(never))?.power).toBe("on");
   });

@@ -1,6 +1,6 @@
 /** The simulated sets, a process of their own: they answer as fast as they can, and note what reaches them. */
 import { existsSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { obey, Worker } from "./worker.ts";
@@ -32,7 +32,6 @@ interface Running {
 }
 
 const running: Running[] = [];
-const mute: { server: Server; sockets: Set<Socket> }[] = [];
 
 const orders = {
   start,
@@ -85,20 +84,7 @@ async function startOther({ platform, options }: { readonly platform: string; re
 
 /** From now on connections to the set are taken, and nothing is ever answered. */
 async function hang({ set }: { readonly set: number }): Promise<void> {
-  const simulator = running[set]?.simulator;
-  if (!simulator) throw new Error(`there is no set ${set}`);
-  await simulator.stop();
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.resume();
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(simulator.port, simulator.host, resolve);
-  });
-  mute.push({ server, sockets });
+  await running[set]?.simulator.fault("hang");
 }
 
 /** A link of so many bytes a second before a port of a set: what is sent to it comes through at that rate. Answers with its port. */

@@ -1,48 +1,37 @@
-import type { Method } from "../method.ts";
+import { type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { either, names, oneOf, truth, whole } from "../schema.ts";
 
-const step = oneOf("increment", "decrement");
+const PROPERTIES = ["volume", "muted", "name", "version", "sorttokens", "language"];
 
 /** Volume from 0 to 100; both setters answer with the new value (players.md 7.2). */
-export const application: Readonly<Record<string, Method>> = {
-  "Application.GetProperties": {
-    params: [
-      {
-        name: "properties",
-        schema: names("Application.Property.Name", [
-          ...["volume", "muted", "name", "version", "sorttokens", "language"],
-        ]),
-        required: true,
-      },
-    ],
-    run: (model, { properties }) => pick(properties, propertiesOf(model)),
-  },
-  "Application.SetVolume": {
-    params: [{ name: "volume", schema: either(step, whole(0, 100)), required: true }],
-    run(model, { volume }) {
-      const by = volume === "increment" ? 1 : -1;
-      model.volume = typeof volume === "number" ? volume : Math.max(0, Math.min(100, model.volume + by));
-      tell(model);
+export const application: Methods = {
+  "Application.GetProperties": method(
+    { properties: required(names("Application.Property.Name", PROPERTIES)) },
+    (model, { properties }) => pick(properties, propertiesOf(model)),
+  ),
+  "Application.SetVolume": method(
+    { volume: required(either(oneOf("increment", "decrement"), whole(0, 100))) },
+    (model, { volume }) => {
+      changeVolume(model, typeof volume === "number" ? volume : model.volume + (volume === "increment" ? 1 : -1));
       return model.volume;
     },
-  },
-  "Application.SetMute": {
-    params: [{ name: "mute", schema: either(oneOf("toggle"), truth), required: true }],
-    run(model, { mute }) {
-      model.muted = mute === "toggle" ? !model.muted : mute === true;
-      tell(model);
-      return model.muted;
-    },
-  },
-  "Application.Quit": {
-    run(model) {
-      model.notify("System.OnQuit", { exitcode: 0 });
-      model.leave("ended", "told");
-      return "OK";
-    },
-  },
+  ),
+  "Application.SetMute": method({ mute: required(either(oneOf("toggle"), truth)) }, (model, { mute }) => {
+    model.muted = mute === "toggle" ? !model.muted : mute === true;
+    tell(model);
+    return model.muted;
+  }),
+  "Application.Quit": method({}, (model) => {
+    quit(model);
+    return "OK";
+  }),
 };
+
+export function changeVolume(model: Model, level: number): void {
+  model.volume = Math.max(0, Math.min(100, level));
+  tell(model);
+}
 
 /** Said even when nothing has changed (Kodi 20.1, ran). */
 export function tell(model: Model): void {
@@ -51,20 +40,16 @@ export function tell(model: Model): void {
   model.emit({ type: "volume", level: volume, muted, text: `volume ${volume}${muted ? ", muted" : ""}` });
 }
 
+export function quit(model: Model): void {
+  model.notify("System.OnQuit", { exitcode: 0 });
+  model.leave("ended", "told");
+}
+
 function propertiesOf({ volume, muted, identity }: Model): Record<string, unknown> {
   const [major = 20, minor = 1] = identity.version.split(".").map(Number);
   return {
-    volume,
-    muted,
-    name: "Kodi",
+    ...{ volume, muted, name: "Kodi", language: "en_GB" },
     version: { major, minor, revision: "20230312-nogitfound", tag: "stable" },
     sorttokens: ["The ", "The.", "The_"],
-    language: "en_GB",
   };
-}
-
-/** The properties asked for. */
-export function pick(wanted: unknown, all: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const asked = Array.isArray(wanted) ? wanted.map(String) : [];
-  return Object.fromEntries(asked.filter((name) => all[name] !== undefined).map((name) => [name, all[name]]));
 }

@@ -1,23 +1,21 @@
-import type { Method } from "../method.ts";
+import { type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
 import { oneOf, text, truth } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
-import { tell } from "./application.ts";
+import { changeVolume, tell } from "./application.ts";
 import { faster } from "./player.ts";
 
 /** Answers OK whatever becomes of it (players.md 7.3). */
 const key = (name: string, act: (model: Model) => void = () => {}): [string, Method] => [
   `Input.${name}`,
-  {
-    run(model) {
-      model.emit({ type: "key", key: name, text: `key ${name.toLowerCase()}` });
-      // The first key only ends the screensaver.
-      if (model.screensaver) endScreensaver(model);
-      else act(model);
-      return "OK";
-    },
-  },
+  method({}, (model) => {
+    model.emit({ type: "key", key: name, text: `key ${name.toLowerCase()}` });
+    // The first key only ends the screensaver.
+    if (model.screensaver) endScreensaver(model);
+    else act(model);
+    return "OK";
+  }),
 ];
 
 export function endScreensaver(model: Model): void {
@@ -27,7 +25,23 @@ export function endScreensaver(model: Model): void {
 
 const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
 
+/** Those that move a highlight, which is not simulated. */
+const UNSEEN = [
+  "left",
+  "right",
+  "up",
+  "down",
+  "skipnext",
+  "skipprevious",
+  "stepforward",
+  "stepback",
+  "info",
+  "osd",
+  "noop",
+];
+
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
+  ...Object.fromEntries(UNSEEN.map((action) => [action, () => {}])),
   // It toggles (players.md 7.3), and of sound it is told twice (Kodi 20.1, ran).
   pause(model) {
     const { playing } = model;
@@ -47,25 +61,14 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
     model.muted = !model.muted;
     tell(model);
   },
-  volumeup: (model) => changeVolume(model, 1),
-  volumedown: (model) => changeVolume(model, -1),
+  volumeup: (model) => changeVolume(model, model.volume + 1),
+  volumedown: (model) => changeVolume(model, model.volume - 1),
   back,
-  left: () => {},
-  right: () => {},
-  up: () => {},
-  down: () => {},
-  select: (model) => select(model),
-  skipnext: () => {},
-  skipprevious: () => {},
-  stepforward: () => {},
-  stepback: () => {},
-  contextmenu: (model) => contextMenu(model),
-  info: () => {},
-  osd: () => {},
-  noop: () => {},
+  select,
+  contextmenu: contextMenu,
 };
 
-export const input: Readonly<Record<string, Method>> = {
+export const input: Methods = {
   ...Object.fromEntries([
     ...["Up", "Down", "Left", "Right", "Info", "ShowOSD", "ShowPlayerProcessInfo"].map((name) => key(name)),
     key("Home", (model) => model.dialog === null && go(model, HOME)),
@@ -73,29 +76,20 @@ export const input: Readonly<Record<string, Method>> = {
     key("Select", select),
     key("ContextMenu", contextMenu),
   ]),
-  "Input.ExecuteAction": {
-    params: [{ name: "action", schema: oneOf(...Object.keys(ACTIONS)), required: true }],
-    run(model, { action }) {
-      act(model, String(action));
-      return "OK";
-    },
-  },
+  "Input.ExecuteAction": method({ action: required(oneOf(...Object.keys(ACTIONS))) }, (model, { action }) => {
+    act(model, String(action));
+    return "OK";
+  }),
   // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
-  "Input.SendText": {
-    params: [
-      { name: "text", schema: text, required: true },
-      { name: "done", schema: truth },
-    ],
-    run(model, params) {
-      const characters = String(params["text"]);
-      if (model.dialog?.input === undefined) return "OK";
-      model.dialog.text = characters;
-      model.typed = characters;
-      model.emit({ type: "text", characters, text: `text "${characters}"` });
-      if (params["done"] !== false) closeDialog(model);
-      return "OK";
-    },
-  },
+  "Input.SendText": method({ text: required(text), done: truth }, (model, params) => {
+    const characters = String(params["text"]);
+    if (model.dialog?.input === undefined) return "OK";
+    model.dialog.text = characters;
+    model.typed = characters;
+    model.emit({ type: "text", characters, text: `text "${characters}"` });
+    if (params["done"] !== false) closeDialog(model);
+    return "OK";
+  }),
 };
 
 /** An action by its name, as a key of a remote or the event server has it; one that there is not does nothing. */
@@ -118,11 +112,6 @@ function changeSpeed(model: Model, direction: 1 | -1): void {
   if (playing === null || playing.speed === 0) return;
   setSpeed(model, playing, faster(playing.speed, direction));
   model.notify("Player.OnSpeedChanged", about(playing));
-}
-
-function changeVolume(model: Model, by: number): void {
-  model.volume = Math.max(0, Math.min(100, model.volume + by));
-  tell(model);
 }
 
 function changeChannel(model: Model, by: number): void {

@@ -1,8 +1,7 @@
-import { Died, failed, invalidParams, type Method, type Params } from "../method.ts";
+import { Died, failed, invalidParams, type Methods, method, type Params, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { about, open, openChannel, type Playing, pause, position, seek, setSpeed, stop, timeOf } from "../playback.ts";
-import { either, names, number, oneOf, type Schema, text, truth, whole } from "../schema.ts";
-import { pick } from "./application.ts";
+import { anything, either, names, number, oneOf, type Schema, text, truth, whole } from "../schema.ts";
 
 const SPEEDS = [-32, -16, -8, -4, -2, 1, 2, 4, 8, 16, 32];
 
@@ -12,10 +11,8 @@ export function faster(speed: number, direction: 1 | -1): number {
   return SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, at))] ?? speed;
 }
 
-export const allowed: readonly number[] = [...SPEEDS, -1, 0];
-
 /** There is no `canpause`: one name that is not known fails the whole call (players.md 7.2). */
-export const propertyNames = names("Player.Property.Name", [
+const propertyNames = names("Player.Property.Name", [
   ...["type", "partymode", "speed", "time", "percentage", "totaltime", "playlistid", "position", "repeat", "shuffled"],
   ...["canseek", "canchangespeed", "canmove", "canzoom", "canrotate", "canshuffle", "canrepeat"],
   ...["currentaudiostream", "audiostreams", "subtitleenabled", "currentsubtitle", "subtitles", "live"],
@@ -31,7 +28,7 @@ export const itemNames = names("List.Fields.All", [
 ]);
 
 /** After a stop they are zeros (players.md 7.2). `type` goes by the number of the player, whatever plays on it (ran). */
-export function propertiesOf(playing: Playing | null, player: number): Record<string, unknown> {
+function propertiesOf(playing: Playing | null, player: number): Record<string, unknown> {
   const total = playing?.durationMs ?? 0;
   const now = playing === null ? 0 : position(playing);
   return {
@@ -42,29 +39,20 @@ export function propertiesOf(playing: Playing | null, player: number): Record<st
     percentage: total === 0 ? 0 : (now / total) * 100,
     cachepercentage: total === 0 ? 0 : 100,
     live: playing?.channel != null,
-    canseek: playing !== null,
-    canchangespeed: playing !== null,
-    canmove: false,
-    canzoom: false,
-    canrotate: false,
-    canshuffle: false,
+    ...{ canseek: playing !== null, canchangespeed: playing !== null },
+    ...{ canmove: false, canzoom: false, canrotate: false, canshuffle: false },
     canrepeat: playing !== null && playing.channel === null,
-    partymode: false,
     playlistid: player,
     position: playing === null ? -1 : 0,
-    repeat: "off",
-    shuffled: false,
-    subtitleenabled: false,
-    audiostreams: [],
-    videostreams: [],
-    subtitles: [],
+    ...{ repeat: "off", shuffled: false, partymode: false, subtitleenabled: false },
+    ...{ audiostreams: [], videostreams: [], subtitles: [] },
   };
 }
 
 const NOTHING = { title: "", file: "", mediapath: "", album: "", artist: [], showtitle: "", season: -1, episode: -1 };
 
 /** As Kodi 20.1 described them (ran): the title of a file is in `label` alone. */
-export function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
+function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
   if (playing === null) return { ...pick(wanted, NOTHING), label: "", type: "unknown" };
   const { channel, kind, title, file, path } = playing;
   const common = { label: title, mediapath: path, file: channel ? undefined : file };
@@ -83,7 +71,7 @@ export function describe(playing: Playing | null, wanted: unknown): Record<strin
   return { ...pick(wanted, { ...common, ...mine }), ...(channel ? { id: channel.id } : {}), label: title, type };
 }
 
-const playerid = { name: "playerid", schema: whole(0, 2), required: true };
+const playerid = required(whole(0, 2));
 const time: Schema = {
   type: "object",
   properties: { hours: whole(0, 23), minutes: whole(0, 59), seconds: whole(0, 59), milliseconds: whole(0, 999) },
@@ -109,47 +97,31 @@ function idleOrMeant(model: Model, params: Params): Playing | null {
   return model.playing === null ? null : meant(model, params);
 }
 
-export const player: Readonly<Record<string, Method>> = {
-  "Player.GetActivePlayers": {
-    run({ playing }) {
-      return playing === null ? [] : [{ playerid: playing.player, playertype: "internal", type: playing.kind }];
-    },
-  },
-  "Player.GetProperties": {
-    params: [playerid, { name: "properties", schema: propertyNames, required: true }],
-    run(model, params) {
-      const playing = idleOrMeant(model, params);
-      return pick(params["properties"], propertiesOf(playing, Number(params["playerid"])));
-    },
-  },
-  "Player.GetItem": {
-    params: [playerid, { name: "properties", schema: itemNames }],
-    run: (model, params) => ({ item: describe(idleOrMeant(model, params), params["properties"]) }),
-  },
-  "Player.Stop": {
-    params: [playerid],
-    run(model, params) {
-      idleOrMeant(model, params);
-      if (model.dialog?.swallowsStop) return "OK";
-      stop(model, false);
-      return "OK";
-    },
-  },
-  "Player.PlayPause": {
-    params: [playerid, { name: "play", schema: either(truth, oneOf("toggle")) }],
-    run(model, params) {
-      const playing = meant(model, params);
-      const { play = "toggle" } = params;
-      pause(model, playing, play === "toggle" ? playing.speed !== 0 : play === false);
-      return { speed: playing.speed };
-    },
-  },
-  "Player.SetSpeed": {
-    params: [
-      playerid,
-      { name: "speed", schema: either(whole(-32, 32), oneOf("increment", "decrement")), required: true },
-    ],
-    run(model, params) {
+export const player: Methods = {
+  "Player.GetActivePlayers": method({}, ({ playing }) =>
+    playing === null ? [] : [{ playerid: playing.player, playertype: "internal", type: playing.kind }],
+  ),
+  "Player.GetProperties": method({ playerid, properties: required(propertyNames) }, (model, params) => {
+    const playing = idleOrMeant(model, params);
+    return pick(params["properties"], propertiesOf(playing, Number(params["playerid"])));
+  }),
+  "Player.GetItem": method({ playerid, properties: itemNames }, (model, params) => ({
+    item: describe(idleOrMeant(model, params), params["properties"]),
+  })),
+  "Player.Stop": method({ playerid }, (model, params) => {
+    idleOrMeant(model, params);
+    if (!model.dialog?.swallowsStop) stop(model, false);
+    return "OK";
+  }),
+  "Player.PlayPause": method({ playerid, play: either(truth, oneOf("toggle")) }, (model, params) => {
+    const playing = meant(model, params);
+    const { play = "toggle" } = params;
+    pause(model, playing, play === "toggle" ? playing.speed !== 0 : play === false);
+    return { speed: playing.speed };
+  }),
+  "Player.SetSpeed": method(
+    { playerid, speed: required(either(whole(-32, 32), oneOf("increment", "decrement"))) },
+    (model, params) => {
       const playing = idleOrMeant(model, params);
       if (playing === null) return { speed: 0 };
       const { speed } = params;
@@ -162,35 +134,27 @@ export const player: Readonly<Record<string, Method>> = {
       if (next === 1 && playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
       return { speed: next };
     },
-  },
-  "Player.Seek": {
-    params: [
+  ),
+  "Player.Seek": method(
+    {
       playerid,
-      {
-        name: "value",
-        schema: either(only("percentage", number), only("time", time), only("step", steps), only("seconds", whole())),
-        required: true,
-      },
-    ],
-    run: (model, params) => jump(model, meant(model, params), params["value"]),
-  },
-  "Player.GoTo": {
-    params: [playerid, { name: "to", schema: either(oneOf("previous", "next"), whole(0)), required: true }],
-    run: (model, params) => {
-      idleOrMeant(model, params);
-      return "OK";
+      value: required(
+        either(only("percentage", number), only("time", time), only("step", steps), only("seconds", whole())),
+      ),
     },
-  },
-  "Player.Open": {
-    params: [
-      {
-        name: "item",
-        schema: either(only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)),
-      },
-      { name: "options", schema: { type: "object" } },
-    ],
-    run: (model, { item }) => openItem(model, item),
-  },
+    (model, params) => jump(model, meant(model, params), params["value"]),
+  ),
+  "Player.GoTo": method({ playerid, to: required(either(oneOf("previous", "next"), whole(0))) }, (model, params) => {
+    idleOrMeant(model, params);
+    return "OK";
+  }),
+  "Player.Open": method(
+    {
+      item: either(only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)),
+      options: anything,
+    },
+    (model, { item }) => openItem(model, item),
+  ),
 };
 
 /** Relative jumps answer with the position before (players.md 7.3), absolute ones with the new one (Kodi 20.1, ran). */

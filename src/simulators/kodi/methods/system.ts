@@ -1,16 +1,14 @@
-import { failed, invalidParams, type Method } from "../method.ts";
+import { failed, invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
 import { FULLSCREEN, go, HOME, inFront, VIDEOS, WINDOWS } from "../windows.ts";
-import { limits } from "./addons.ts";
-import { pick } from "./application.ts";
 
 const PROPERTIES = ["currentwindow", "currentcontrol", "skin", "fullscreen", "stereoscopicmode"];
 
-export const gui: Readonly<Record<string, Method>> = {
-  "GUI.GetProperties": {
-    params: [{ name: "properties", schema: names("GUI.Property.Name", PROPERTIES), required: true }],
-    run(model, { properties }) {
+export const gui: Methods = {
+  "GUI.GetProperties": method(
+    { properties: required(names("GUI.Property.Name", PROPERTIES)) },
+    (model, { properties }) => {
       const { window, control } = inFront(model);
       return pick(properties, {
         currentwindow: { id: window.id, label: window.label },
@@ -20,94 +18,68 @@ export const gui: Readonly<Record<string, Method>> = {
         stereoscopicmode: { label: "Disabled", mode: "off" },
       });
     },
-  },
-  "GUI.ActivateWindow": {
-    params: [
-      { name: "window", schema: oneOf(...Object.keys(WINDOWS)), required: true },
-      { name: "parameters", schema: listOf(text) },
-    ],
-    run(model, { window, parameters }) {
+  ),
+  "GUI.ActivateWindow": method(
+    { window: required(oneOf(...Object.keys(WINDOWS))), parameters: listOf(text) },
+    (model, { window, parameters }) => {
       const found = WINDOWS[String(window)];
       // Under a dialog it answers OK and does nothing (players.md 7.3).
       if (found === undefined || model.dialog !== null) return "OK";
-      const [path = ""] = Array.isArray(parameters) ? parameters.map(String) : [];
+      const [path = ""] = texts(parameters);
       model.screensaver = false;
       go(model, found, found === VIDEOS || path.startsWith("plugin://") ? path : "");
       return "OK";
     },
-  },
-  "GUI.ShowNotification": {
-    params: [
-      { name: "title", schema: text, required: true },
-      { name: "message", schema: text, required: true },
-    ],
-    run: () => "OK",
-  },
+  ),
+  "GUI.ShowNotification": method({ title: required(text), message: required(text) }, () => "OK"),
 };
 
 const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", "hidden", "locked", "lastplayed"];
 
-export const pvr: Readonly<Record<string, Method>> = {
-  "PVR.GetProperties": {
-    params: [
-      {
-        name: "properties",
-        schema: names("PVR.Property.Name", ["available", "recording", "scanning"]),
-        required: true,
-      },
-    ],
-    run({ channels }, { properties }) {
-      return pick(properties, { available: channels.length > 0, recording: false, scanning: false });
+export const pvr: Methods = {
+  "PVR.GetProperties": method(
+    { properties: required(names("PVR.Property.Name", ["available", "recording", "scanning"])) },
+    ({ channels }, { properties }) =>
+      pick(properties, { available: channels.length > 0, recording: false, scanning: false }),
+  ),
+  "PVR.GetChannels": method(
+    {
+      channelgroupid: required(either(whole(1), oneOf("alltv", "allradio"))),
+      properties: names("PVR.Fields.Channel", CHANNEL_FIELDS),
+      limits: anything,
     },
-  },
-  "PVR.GetChannels": {
-    params: [
-      { name: "channelgroupid", schema: either(whole(1), oneOf("alltv", "allradio")), required: true },
-      { name: "properties", schema: names("PVR.Fields.Channel", CHANNEL_FIELDS) },
-      { name: "limits", schema: anything },
-    ],
-    run(model, { channelgroupid, properties }) {
+    (model, { channelgroupid, properties }) => {
       // Without a tuner it fails (Kodi 20.1, ran).
       if (model.channels.length === 0) throw failed();
+      const wantsRadio = channelgroupid === "allradio" || channelgroupid === 2;
       const found = model.channels
-        .filter(({ radio = false }) => radio === (channelgroupid === "allradio" || channelgroupid === 2))
-        .map(({ id, name, number, radio }) => ({
-          channelid: id,
-          label: name,
-          ...pick(properties, {
-            channel: name,
-            channelnumber: number,
-            channeltype: radio ? "radio" : "tv",
-            hidden: false,
-          }),
-        }));
+        .filter(({ radio = false }) => radio === wantsRadio)
+        .map(({ id, name, number, radio }) => {
+          const channeltype = radio ? "radio" : "tv";
+          const all = { channel: name, channelnumber: number, channeltype, hidden: false };
+          return { channelid: id, label: name, ...pick(properties, all) };
+        });
       return { channels: found, limits: limits(found.length) };
     },
-  },
+  ),
 };
 
 const FIELDS = ["url", "cachedurl", "lasthashcheck", "imagehash", "sizes"];
 
 /** The pictures that were shown, and are kept (Kodi 20.1, ran). */
-export const textures: Readonly<Record<string, Method>> = {
-  "Textures.GetTextures": {
-    params: [
-      { name: "properties", schema: names("Textures.Fields.Texture", FIELDS) },
-      { name: "filter", schema: anything },
-    ],
-    run: ({ textures }, { properties }) => ({
+export const textures: Methods = {
+  "Textures.GetTextures": method(
+    { properties: names("Textures.Fields.Texture", FIELDS), filter: anything },
+    ({ textures }, { properties }) => ({
       textures: textures.map((texture) => ({ ...pick(properties, { ...texture }), textureid: texture.textureid })),
     }),
-  },
-  "Textures.RemoveTexture": {
-    params: [{ name: "textureid", schema: whole(1), required: true }],
-    run({ textures }, { textureid }) {
-      const at = textures.findIndex((texture) => texture.textureid === textureid);
-      if (at === -1) throw invalidParams();
-      textures.splice(at, 1);
-      return "OK";
-    },
-  },
+  ),
+  "Textures.RemoveTexture": method({ textureid: required(whole(1)) }, ({ textures }, { textureid }) => {
+    const at = textures.findIndex((texture) => texture.textureid === textureid);
+    if (at === -1) throw invalidParams();
+    textures.splice(at, 1);
+    return "OK";
+  }),
 };
 
 /** Worked out in the background once somebody asks, so the first answer is `Busy` (players.md 7.2); offline it stays so. */
@@ -149,16 +121,13 @@ const BOOLEANS: Readonly<Record<string, (model: Model) => boolean>> = {
 };
 
 /** Whatever it is asked it answers: what it does not know is empty, or false (Kodi 20.1, ran). */
-export const xbmc: Readonly<Record<string, Method>> = {
-  "XBMC.GetInfoLabels": {
-    params: [{ name: "labels", schema: listOf(text), required: true }],
-    run: (model, { labels }) => Object.fromEntries(texts(labels).map((label) => [label, labelOf(model, label)])),
-  },
-  "XBMC.GetInfoBooleans": {
-    params: [{ name: "booleans", schema: listOf(text), required: true }],
-    run: (model, { booleans }) =>
-      Object.fromEntries(texts(booleans).map((name) => [name, BOOLEANS[name]?.(model) ?? false])),
-  },
+export const xbmc: Methods = {
+  "XBMC.GetInfoLabels": method({ labels: required(listOf(text)) }, (model, { labels }) =>
+    Object.fromEntries(texts(labels).map((label) => [label, labelOf(model, label)])),
+  ),
+  "XBMC.GetInfoBooleans": method({ booleans: required(listOf(text)) }, (model, { booleans }) =>
+    Object.fromEntries(texts(booleans).map((name) => [name, BOOLEANS[name]?.(model) ?? false])),
+  ),
 };
 
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
@@ -175,54 +144,47 @@ function addonName({ addons, folder }: Model): string {
 }
 
 /** What the system under it does not allow fails with -32100 (players.md 7.2). */
-const leaving = (what: "shutdown" | "suspend" | "hibernate"): Method => ({
-  run(model) {
+const leaving = (what: "shutdown" | "suspend" | "hibernate") =>
+  method({}, (model) => {
     if (!model.identity.can[what]) throw failed();
     if (what === "shutdown") model.notify("System.OnQuit", { exitcode: 64 });
     else model.notify("System.OnSleep", null);
     model.leave("asleep", "told");
     return "OK";
-  },
-});
+  });
 
-export const system: Readonly<Record<string, Method>> = {
-  "System.GetProperties": {
-    params: [
-      {
-        name: "properties",
-        schema: names("System.Property.Name", ["canshutdown", "cansuspend", "canhibernate", "canreboot"]),
-        required: true,
-      },
-    ],
-    run({ identity }, { properties }) {
+const ABILITIES = ["canshutdown", "cansuspend", "canhibernate", "canreboot"];
+
+export const system: Methods = {
+  "System.GetProperties": method(
+    { properties: required(names("System.Property.Name", ABILITIES)) },
+    ({ identity }, { properties }) => {
       const can = Object.entries(identity.can).map(([name, value]) => [`can${name}`, value]);
       return pick(properties, Object.fromEntries(can));
     },
-  },
+  ),
   "System.Shutdown": leaving("shutdown"),
   "System.Suspend": leaving("suspend"),
   "System.Hibernate": leaving("hibernate"),
-  "Settings.GetSettingValue": {
-    params: [{ name: "setting", schema: text, required: true }],
-    // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
-    run(model, { setting }) {
-      const value = settingsOf(model)[String(setting)];
-      if (value === undefined) throw invalidParams();
-      return { value };
-    },
-  },
+  // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
+  "Settings.GetSettingValue": method({ setting: required(text) }, (model, { setting }) => {
+    const value = settingsOf(model)[String(setting)];
+    if (value === undefined) throw invalidParams();
+    return { value };
+  }),
 };
 
 /** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
-function settingsOf({ name, webPort, eventPort, identity, password }: Model): Record<string, unknown> {
+function settingsOf({ name, ports, identity, password }: Model): Record<string, unknown> {
+  const { web, events } = ports();
   return {
     "services.devicename": name,
     "services.webserver": true,
-    "services.webserverport": webPort,
+    "services.webserverport": web,
     "services.webserverauthentication": password !== null,
     "services.webserverusername": identity.user,
-    "services.esenabled": eventPort !== null,
-    "services.esport": eventPort ?? 9_777,
+    "services.esenabled": events !== null,
+    "services.esport": events ?? 9_777,
     "services.esallinterfaces": true,
     "services.zeroconf": true,
   };

@@ -1,4 +1,7 @@
+/** What announces itself over mDNS (RFC 6762). */
 import { createSocket, type Socket } from "node:dgram";
+import type { Discovery } from "./bench.ts";
+import { bind, closeQuietly, interfaceOf, join } from "./datagrams.ts";
 
 const GROUP = "224.0.0.251";
 const PORT = 5353;
@@ -19,61 +22,53 @@ export interface Announced {
   readonly txt: Readonly<Record<string, string>>;
 }
 
-export interface Announcement {
-  /** Says goodbye, so that nobody goes on knowing it. */
-  stop(): Promise<void>;
+export interface Announcer {
+  readonly host: string;
+  readonly hostName: string;
+  services(): readonly Announced[];
+  /** Called when port 5353 cannot be had: nobody finds the set then. */
+  taken(): void;
 }
 
-/** Announces services over mDNS at the address given and at no other. Null when port 5353 cannot be had. */
-export async function announce(
-  host: string,
-  hostName: string,
-  services: readonly Announced[],
-): Promise<Announcement | null> {
-  const socket = createSocket({ type: "udp4", reuseAddr: true });
+/** Announces services at the address given and at no other, and says goodbye when it closes. */
+export function createAnnouncer({ host, hostName, services, taken }: Announcer): Discovery {
+  let socket: Socket | null = null;
   const say = (chosen: readonly Announced[], ttl: number, to = { address: GROUP, port: PORT }) =>
     new Promise<void>((resolve) => {
-      socket.send(response(host, hostName, chosen, ttl), to.port, to.address, () => resolve());
+      if (socket === null) resolve();
+      else socket.send(response(host, hostName, chosen, ttl), to.port, to.address, () => resolve());
     });
-  socket.on("message", (datagram: Uint8Array, asker: { address: string; port: number }) => {
-    const asked = questions(Buffer.from(datagram));
-    const chosen = services.filter((service) => asked.some((question) => isAbout(question, service, hostName)));
-    // Who asks from another port cannot hear the group (RFC 6762, 6.7).
-    if (chosen.length > 0) say(chosen, 120, asker.port === PORT ? undefined : asker);
-  });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      socket.once("error", reject);
-      socket.bind(PORT, "0.0.0.0", () => {
-        socket.off("error", reject);
-        socket.on("error", () => {});
-        resolve();
-      });
-    });
-    // The system lists loopback under one address only.
-    const own = host.startsWith("127.") ? "127.0.0.1" : host;
-    socket.addMembership(GROUP, own);
-    socket.setMulticastInterface(own);
-    socket.setMulticastLoopback(true);
-  } catch {
-    close(socket);
-    return null;
-  }
-  await say(services, 120);
   return {
-    async stop() {
-      await say(services, 0);
-      close(socket);
+    get on() {
+      return socket !== null;
+    },
+    async open() {
+      if (socket !== null) return;
+      const opening = createSocket({ type: "udp4", reuseAddr: true });
+      opening.on("message", (datagram: Uint8Array, asker: { address: string; port: number }) => {
+        const asked = questions(Buffer.from(datagram));
+        const chosen = services().filter((service) => asked.some((question) => isAbout(question, service, hostName)));
+        // Who asks from another port cannot hear the group (RFC 6762, 6.7).
+        if (chosen.length > 0) void say(chosen, 120, asker.port === PORT ? undefined : asker);
+      });
+      try {
+        await bind(opening, PORT, "0.0.0.0");
+        join(opening, GROUP, host);
+        opening.setMulticastInterface(interfaceOf(host));
+        opening.setMulticastLoopback(true);
+      } catch {
+        closeQuietly(opening);
+        return taken();
+      }
+      socket = opening;
+      await say(services(), 120);
+    },
+    async close() {
+      await say(services(), 0);
+      if (socket !== null) closeQuietly(socket);
+      socket = null;
     },
   };
-}
-
-function close(socket: Socket): void {
-  try {
-    socket.close();
-  } catch {
-    // It was never open.
-  }
 }
 
 interface Question {

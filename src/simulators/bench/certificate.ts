@@ -1,3 +1,4 @@
+/** Certificates that sets sign themselves. */
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 export interface Certificate {
@@ -7,10 +8,10 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A self-signed certificate under the name that every set gives, good from 2018 to 2034 (smart-tvs.md 1.3). */
-export function createCertificate(): Certificate {
+/** A self-signed certificate under a common name, good from 2018 to 2034. */
+export function createCertificateFor(commonName: string): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const name = sequence(tlv(0x31, sequence(COMMON_NAME, tlv(0x0c, Buffer.from("LGE TV SSG")))));
+  const name = sequence(tlv(0x31, sequence(COMMON_NAME, tlv(0x0c, Buffer.from(commonName)))));
   const body = sequence(
     tlv(0xa0, tlv(0x02, Buffer.from([2]))),
     tlv(0x02, Buffer.from([0x20, ...randomBytes(8)])),
@@ -25,14 +26,6 @@ export function createCertificate(): Certificate {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     cert: pem(sequence(body, ECDSA_WITH_SHA256, signature)),
   };
-}
-
-let shared: Certificate | null = null;
-
-/** The certificate of all sets in this process: real sets share one as well (smart-tvs.md 1.3). */
-export function sharedCertificate(): Certificate {
-  shared ??= createCertificate();
-  return shared;
 }
 
 /** One DER value: its tag, its length, its content. */

@@ -1,0 +1,246 @@
+/** HTTP/1.1 by hand: the order and case of headers, empty answers and hang-ups are part of what is simulated. */
+import { createServer, type Server, type Socket } from "node:net";
+import { keep } from "./bench.ts";
+
+export interface Request {
+  readonly method: string;
+  /** The path and query exactly as sent: digest authentication compares it. */
+  readonly target: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+type Header = readonly [name: string, value: string];
+
+export interface Answer {
+  readonly status: number;
+  readonly headers?: readonly Header[];
+  readonly body?: string | Uint8Array;
+  /** Close the connection after it, unannounced. */
+  readonly hangUp?: boolean;
+}
+
+/** `reset` cuts the connection, `never` leaves it open without a word. */
+export type Reply = Answer | "reset" | "never";
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** With the query, as sent. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** 0 when nothing was answered. */
+  readonly status: number;
+  /** Bytes of the body that were read. */
+  readonly bytes: number;
+}
+
+export interface HttpOptions {
+  /** Said with every answer, before its own headers. */
+  readonly headers?: readonly Header[];
+  /** Bytes of a body; a longer one is answered with 413. */
+  readonly limit: number;
+  /** What is answered as soon as the head is there, with the body unread and the connection closed. */
+  refuse?(request: Request): Answer | null;
+  answer(request: Request, body: Buffer): Reply | Promise<Reply>;
+  /** Where requests are recorded: the last thousand. */
+  readonly record?: RecordedRequest[];
+}
+
+const IDLE_MS = 60_000;
+const KEPT_REQUESTS = 1_000;
+const HEAD_LIMIT = 16 * 1024;
+/** A client that asks and never reads is cut off. */
+const UNREAD_LIMIT = 8 * 1024 * 1024;
+const LONGEST_SIZE_LINE = 256;
+
+export function createHttpServer(options: HttpOptions, track: (socket: Socket) => void): Server {
+  return createServer((socket) => {
+    track(socket);
+    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    const connection = new Connection(socket, options);
+    socket.on("data", (chunk: Uint8Array) => connection.feed(Buffer.from(chunk)));
+  });
+}
+
+/** Reads requests off one connection, one after the other. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #options: HttpOptions;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** With so many bytes there is something to do. */
+  #wanted = 1;
+  #request: Request | null = null;
+  #busy = false;
+  #closed = false;
+
+  constructor(socket: Socket, options: HttpOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  feed(chunk: Buffer): void {
+    if (this.#closed) return;
+    this.#pieces.push(chunk);
+    this.#bytes += chunk.length;
+    if (!this.#busy && this.#bytes >= this.#wanted) void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    this.#busy = true;
+    for (let more = true; more && !this.#closed && this.#bytes >= this.#wanted; ) {
+      const bytes = this.#pieces.length === 1 ? (this.#pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#pieces);
+      this.#pieces = [bytes];
+      if (this.#request === null) more = this.#readHead(bytes);
+      else more = await this.#readBody(this.#request, bytes);
+    }
+    this.#busy = false;
+  }
+
+  /** What is left to read, and how much of it there has to be. */
+  #goOn(rest: Buffer, wanted = 1): true {
+    this.#pieces = [rest];
+    this.#bytes = rest.length;
+    this.#wanted = wanted;
+    return true;
+  }
+
+  /** False when more has to arrive first. */
+  #readHead(bytes: Buffer): boolean {
+    const end = bytes.indexOf("\r\n\r\n");
+    if (end < 0) {
+      if (bytes.length > HEAD_LIMIT) this.#close(null, { status: 400 });
+      return false;
+    }
+    const request = parseHead(bytes.subarray(0, end).toString("latin1"));
+    if (request === null) this.#close(null, { status: 400 });
+    else {
+      const refusal = this.#options.refuse?.(request) ?? this.#unreadable(request);
+      if (refusal !== null) this.#close(request, refusal);
+      else {
+        if (request.headers["expect"]?.toLowerCase() === "100-continue")
+          this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+        this.#request = request;
+      }
+    }
+    return this.#goOn(bytes.subarray(end + 4), isChunked(request) ? 1 : lengthOf(request));
+  }
+
+  #unreadable(request: Request): Answer | null {
+    const length = lengthOf(request);
+    if (Number.isNaN(length)) return { status: 400 };
+    return length > this.#options.limit ? { status: 413 } : null;
+  }
+
+  async #readBody(request: Request, bytes: Buffer): Promise<boolean> {
+    const length = lengthOf(request);
+    const { limit } = this.#options;
+    const found = isChunked(request)
+      ? readChunks(bytes, limit)
+      : { body: bytes.subarray(0, length), rest: bytes.subarray(length) };
+    if (found === null) return false;
+    if (typeof found === "number") this.#close(request, { status: found });
+    else {
+      this.#request = null;
+      this.#goOn(found.rest);
+      this.#finish(request, await this.#options.answer(request, found.body), found.body.length);
+    }
+    return true;
+  }
+
+  #finish(request: Request, reply: Reply, bytes: number): void {
+    if (typeof reply === "string") {
+      this.#closed = true;
+      this.#record(request, 0, bytes);
+      if (reply === "reset") this.#socket.resetAndDestroy();
+    } else if (reply.hangUp || request.headers["connection"]?.toLowerCase() === "close") {
+      this.#close(request, reply, bytes);
+    } else {
+      this.#record(request, reply.status, bytes);
+      this.#socket.write(render(request, reply, this.#options.headers));
+      if (this.#socket.writableLength > UNREAD_LIMIT) this.#socket.destroy();
+    }
+  }
+
+  /** Answers and closes; what the client still sends is not read. */
+  #close(request: Request | null, answer: Answer, bytes = 0): void {
+    this.#closed = true;
+    this.#socket.pause();
+    if (request !== null) this.#record(request, answer.status, bytes);
+    this.#socket.end(render(request, answer, this.#options.headers), () => this.#socket.destroy());
+  }
+
+  #record({ method, target, headers }: Request, status: number, bytes: number): void {
+    const { record } = this.#options;
+    if (record) keep(record, { method, path: target, headers: { ...headers }, status, bytes }, KEPT_REQUESTS);
+  }
+}
+
+/** Null when it is not the head of an HTTP/1 request. */
+function parseHead(head: string): Request | null {
+  const [first = "", ...lines] = head.replace(/^(\r\n)+/, "").split("\r\n");
+  const [, method, target, version] = /^([A-Za-z-]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? [];
+  if (method === undefined || target === undefined) return null;
+  const headers: Record<string, string> = Object.create(null);
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon <= 0) return null;
+    headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  if (version === "0") headers["connection"] ??= "close";
+  return { method: method.toUpperCase(), target, headers };
+}
+
+const isChunked = (request: Request | null) => request?.headers["transfer-encoding"]?.toLowerCase() === "chunked";
+
+/** NaN when the head states no length that can be followed. */
+function lengthOf(request: Request | null): number {
+  const length = request?.headers["content-length"] ?? "0";
+  return /^\d{1,15}$/.test(length) ? Number(length) : Number.NaN;
+}
+
+/** A body in chunks and what follows it; null when more has to come, a status when it is refused. */
+function readChunks(bytes: Buffer, limit: number): { body: Buffer; rest: Buffer } | null | 400 | 413 {
+  const pieces: Buffer[] = [];
+  let received = 0;
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf("\r\n", at);
+    if (end < 0) return bytes.length - at > LONGEST_SIZE_LINE ? 400 : null;
+    const line = bytes.subarray(at, end).toString("latin1");
+    if (!/^[0-9a-f]{1,8}\s*(;.*)?$/i.test(line)) return 400;
+    const size = Number.parseInt(line, 16);
+    received += size;
+    if (received > limit) return 413;
+    if (size === 0) {
+      const last = bytes.indexOf("\r\n\r\n", end);
+      return last < 0 ? null : { body: Buffer.concat(pieces), rest: bytes.subarray(last + 4) };
+    }
+    if (bytes.length < end + 2 + size + 2) return null;
+    pieces.push(bytes.subarray(end + 2, end + 2 + size));
+    at = end + 2 + size + 2;
+  }
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  200: "OK",
+  202: "Accepted",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  413: "Payload Too Large",
+  415: "Unsupported Media Type",
+};
+
+/** An empty answer has no Content-Type (roku.md 1.2), so only what the answer brings is said. */
+function render(request: Request | null, answer: Answer, always: readonly Header[] = []): Uint8Array {
+  const body = Buffer.from(answer.body ?? "");
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${REASONS[answer.status] ?? "Error"}`,
+    ...[...always, ...(answer.headers ?? [])].map(([name, value]) => `${name}: ${value}`),
+    `Content-Length: ${body.length}`,
+  ];
+  const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`);
+  return request?.method === "HEAD" ? head : Buffer.concat([head, body]);
+}

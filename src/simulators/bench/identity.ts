@@ -1,0 +1,16 @@
+/** Who a set is: whatever only has to be stable comes from its name, so that the same name is the same set. */
+import { createHash } from "node:crypto";
+
+/** 64 characters of hex, always the same for the same words. */
+export function digest(words: string): string {
+  return createHash("sha256").update(words).digest("hex");
+}
+
+export function uuidOf(words: string): string {
+  return digest(words).replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-4$3-8$4-$5");
+}
+
+/** A locally administered address from ten characters of hex. */
+export function macOf(hex: string): string {
+  return ["02", ...(hex.slice(0, 10).match(/../g) ?? [])].join(":");
+}

@@ -1,0 +1,105 @@
+/** The TCP ports of a set, and what can be made to go wrong on them. */
+import { randomBytes } from "node:crypto";
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/**
+ * What goes wrong: nobody listens; a connection is taken and nothing is answered; it is cut, or answered with noise, once
+ * something is asked; or all that is said takes a second each way.
+ */
+export type Fault = "refuse" | "hang" | "drop" | "garbage" | "slow";
+
+/** Makes the server of a port; every connection goes to `track` first. */
+export type Build = (track: (socket: Socket) => void) => Server;
+
+const SLOW_MS = 1_000;
+
+/** A port: one that was found free at the first start is kept, so that a set comes back where it was. */
+export class Listener {
+  readonly #host: string;
+  readonly #build: Build;
+  readonly #sockets = new Set<Socket>();
+  #port: number;
+  #servers: Server[] = [];
+  #fault: Fault | null = null;
+
+  /** Port 0 is a free one. */
+  constructor(host: string, port: number, build: Build) {
+    this.#host = host;
+    this.#port = port;
+    this.#build = build;
+  }
+
+  /** The port in use, or wanted; 0 until the first start. */
+  get port(): number {
+    return this.#port;
+  }
+
+  async open(): Promise<void> {
+    if (this.#servers.length > 0 || this.#fault === "refuse") return;
+    const track = (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => this.#sockets.delete(socket));
+    };
+    const open = async (server: Server, port: number) => {
+      this.#servers.push(server);
+      return await listen(server, port, this.#host);
+    };
+    const fault = this.#fault;
+    if (fault === null || fault === "slow") {
+      const port = await open(this.#build(track), fault === null ? this.#port : 0);
+      if (fault === null) this.#port = port;
+      else this.#port = await open(slowly(port, this.#host, track), this.#port);
+    } else this.#port = await open(faulty(fault, track), this.#port);
+  }
+
+  /** Frees the port and cuts every connection. */
+  async close(): Promise<void> {
+    const closed = this.#servers
+      .splice(0)
+      .map((server) => new Promise<void>((resolve) => void server.close(() => resolve())));
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(closed);
+  }
+
+  /** What is open is cut. Null: all is well again. */
+  async fault(kind: Fault | null): Promise<void> {
+    const open = this.#servers.length > 0 || this.#fault === "refuse";
+    await this.close();
+    this.#fault = kind;
+    if (open) await this.open();
+  }
+}
+
+function faulty(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => void): Server {
+  return createServer((socket) => {
+    track(socket);
+    socket.on("data", () => {
+      if (kind === "drop") socket.destroy();
+      if (kind === "garbage") socket.write(randomBytes(512));
+    });
+  });
+}
+
+function slowly(port: number, host: string, track: (socket: Socket) => void): Server {
+  return createServer((near) => {
+    const far = connect(port, host);
+    for (const [from, to] of [[near, far] as const, [far, near] as const]) {
+      track(from);
+      from.on("data", (chunk: Uint8Array) => setTimeout(() => to.writable && to.write(chunk), SLOW_MS));
+      from.on("close", () => setTimeout(() => to.destroy(), SLOW_MS));
+    }
+  });
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      server.on("error", () => {});
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
