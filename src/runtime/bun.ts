@@ -1,3 +1,4 @@
+/** Listening and calling with what Bun has itself, as the source and as the one file. */
 import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
 
 /** A head must be complete, and a body go on, within this time (SECURITY.md 4). */
@@ -23,25 +24,29 @@ export const runtime: Runtime = {
   listen(place: Place, handler: Handler): Promise<Listening> {
     const listener = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
-      let limited = request.method === "GET" || request.method === "HEAD";
-      if (listener === "tcp" && !limited) server.timeout(request, bodySeconds);
+      let lifted: "answered" | "ended" | undefined;
       const call: Call = {
         listener,
-        withoutIdleLimit() {
-          limited = false;
+        withoutIdleLimit(until) {
+          lifted = until;
           server.timeout(request, 0);
         },
       };
+      const mayHaveBody = request.method !== "GET" && request.method !== "HEAD";
+      if (listener === "tcp" && mayHaveBody) server.timeout(request, bodySeconds);
       try {
-        return await handler(request, call);
+        const response = await handler(request, call);
+        // Nobody says when a stream has ended: nothing comes over its connection after it.
+        if (lifted === "ended") response.headers.set("connection", "close");
+        return response;
       } finally {
         // The limit is the connection's, not the request's: what comes next over it is held to the usual one.
-        if (listener === "tcp" && !limited) server.timeout(request, idleSeconds);
+        if (listener === "tcp" && lifted !== "ended" && (mayHaveBody || lifted)) server.timeout(request, idleSeconds);
       }
     };
     const server =
       "path" in place
-        ? Bun.serve({ unix: place.path, maxRequestBodySize, fetch })
+        ? Bun.serve(withoutIdleTimeout({ unix: place.path, maxRequestBodySize, fetch }))
         : Bun.serve({
             hostname: place.hostname,
             port: place.port,
@@ -56,3 +61,8 @@ export const runtime: Runtime = {
     });
   },
 };
+
+/** Only its owner calls over a socket, where no single request can have the limit lifted. The types do not know the option. */
+function withoutIdleTimeout<T extends object>(options: T): T {
+  return Object.assign(options, { idleTimeout: 0 });
+}

@@ -53,9 +53,15 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
 
 async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
   removeStale(path);
-  const listening = await listen(path);
-  chmodSync(path, 0o600);
-  return listening;
+  // It has the mode of its making until another is set: whoever opened it in between would be let in.
+  const before = process.umask(0o077);
+  try {
+    const listening = await listen(path);
+    chmodSync(path, 0o600);
+    return listening;
+  } finally {
+    process.umask(before);
+  }
 }
 
 /** Whether a failure says that the disk takes nothing at all: it is read-only, or full. */

@@ -1,13 +1,72 @@
-import type { Runtime } from "./runtime.ts";
+/** Listening and calling with what Deno has itself: its server sets a connection no limit ([runtimes](README.md)). */
+import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
 
 /** What we use of Deno, so that its types need not be mixed with those of the other runtime. */
 interface DenoNamespace {
   connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
   createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
+  serve(
+    options: Place & { signal: AbortSignal; onListen(): void },
+    handler: (request: Request) => Response | Promise<Response>,
+  ): Server;
+}
+
+interface Server {
+  readonly addr: { readonly port?: number };
+  /** Rejects when no descriptor is left for a caller: the server has ended of itself. */
+  readonly finished: Promise<void>;
+  shutdown(): Promise<void>;
 }
 
 function deno(): DenoNamespace {
   return (globalThis as unknown as { Deno: DenoNamespace }).Deno;
+}
+
+/** A server that ended for want of descriptors begins anew as soon as there are some: asked every so many milliseconds. */
+const againEvery = 500;
+
+function listen(place: Place, handler: Handler): Listening {
+  const call: Call = { listener: "path" in place ? "socket" : "tcp", withoutIdleLimit() {} };
+  const answer = (request: Request) => handler("path" in place ? overSocket(request) : request, call);
+  const aborted = new AbortController();
+  /** Whether the server has been closed, or has ended of itself for good. */
+  let isClosed = false;
+  const open = (at: Place) => {
+    const opened = deno().serve({ ...at, signal: aborted.signal, onListen() {} }, answer);
+    opened.finished.catch(() => reopen());
+    return opened;
+  };
+  let server = open(place);
+  const { port = null } = server.addr;
+  const reopen = () => {
+    if (port === null) isClosed = true;
+    if (port === null || isClosed) return;
+    try {
+      server = open({ ...place, port });
+    } catch {
+      setTimeout(reopen, againEvery).unref();
+    }
+  };
+  return {
+    port,
+    close() {
+      isClosed = true;
+      server.shutdown().catch(() => {});
+    },
+    async end() {
+      // One that is closed cannot be aborted: whoever is still connected goes with the process.
+      if (isClosed) return;
+      isClosed = true;
+      aborted.abort();
+      await server.finished.catch(() => {});
+    },
+  };
+}
+
+/** What the runtime calls a request over a socket is no address of the web. */
+function overSocket(request: Request): Request {
+  const { pathname, search } = new URL(request.url);
+  return new Request(`http://localhost${pathname}${search}`, request);
 }
 
 export const runtime: Runtime = {
@@ -27,8 +86,6 @@ export const runtime: Runtime = {
     const client = deno().createHttpClient({ proxy: { transport: "unix", path: socket } });
     return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
   },
-  // The runtime's own server has no limits: it waits for ever, and with no descriptor left it takes nobody any more.
-  // Loaded here alone: under the other runtime nothing serves with it, and every key of the command line would load `node:http`.
-  listen: async (place, handler) => (await import("./http.ts")).listenHttp(place, handler),
+  listen: async (place, handler) => listen(place, handler),
   busy() {},
 };

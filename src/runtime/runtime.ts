@@ -11,8 +11,11 @@ export interface Call {
   readonly ownProgram?: boolean;
   /** The path as the caller wrote it, where zapd is mounted below another one. */
   readonly callerPath?: string;
-  /** Lets the request be silent for longer than the server's usual limit: its handler has a deadline of its own. */
-  withoutIdleLimit(): void;
+  /**
+   * Lifts the server's limit on silence, where the handler has a deadline of its own: until it has answered, or, where the
+   * answer is a stream, until that has ended.
+   */
+  withoutIdleLimit(until: "answered" | "ended"): void;
 }
 
 export type Handler = (request: Request, call: Call) => Response | Promise<Response>;

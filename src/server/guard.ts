@@ -2,7 +2,7 @@
  * The guard (SECURITY.md 2.2): who may call, decided before routing and before a byte of the body is read. A web page
  * must not move anything in the house, nor ask a device, nor read, unless its exact origin is listed.
  */
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import type { Reach } from "../api/routes.ts";
 import type { Config } from "../config/config.ts";
@@ -44,6 +44,7 @@ export function guard(
     if (allowed) c.header("access-control-allow-origin", origin);
     if (c.env.listener === "tcp") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
+      checkReading(c.req);
       checkLoop(c.req.header(marker));
       const foreign = !allowed && isForeign(c, origin);
       if (foreign && !onlyReads(c)) throw forbidden(origin, "control devices");
@@ -70,6 +71,18 @@ function checkHost(
   throw new ZapdError("forbidden_host", "The request was made to a host that is not this machine's loopback", {
     hint: `Call zapd at ${address()}/v1, by the address and not by a name that leads to it`,
   });
+}
+
+/**
+ * What another program may read in another way (SECURITY.md T18), where the runtime lets it pass: a target that is no
+ * address of the web, and a coding that nobody here undoes, which hides where the body ends.
+ */
+function checkReading(request: HonoRequest): void {
+  if (!/^https?:\/\//i.test(request.url))
+    throw new ZapdError("invalid_payload", "The target of the request is no address of the web");
+  const coding = request.header("transfer-encoding");
+  if (coding === undefined || coding.toLowerCase() === "chunked") return;
+  throw new ZapdError("invalid_payload", "The body has a transfer coding other than chunked");
 }
 
 function checkLoop(marked: string | undefined): void {

@@ -82,7 +82,7 @@ export function route<Name extends ValueName>(
     // The schemas of this very operation have read them, which types cannot follow.
     const data = handler(given as unknown as Given<Operations[Name]>);
     // Whoever must be waited for has a deadline of its own.
-    if (data instanceof Promise) c.env.withoutIdleLimit();
+    if (data instanceof Promise) c.env.withoutIdleLimit("answered");
     return c.json({ ok: true, data: await data });
   });
 }
@@ -223,7 +223,7 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
 
 /** 404 for an unknown route, 405 with `Allow` for a method that a known one does not take. */
 export function answerUnknown(c: Context<Env>, prefix: string): Response {
-  // What CONNECT names is no address with a path.
+  // Behind a Host that is none, or a CONNECT, is no address.
   const path = URL.canParse(c.req.url) ? new URL(c.req.url).pathname : c.req.url;
   const known: readonly Endpoint[] = Object.values(endpoints);
   const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());

@@ -1,6 +1,6 @@
 /**
  * The files that a key press passes: those of which a named function is entered by a warm press. Deno is asked, whose
- * inspector counts calls; under Bun `src/runtime/bun.ts` stands in the place of the listener over `node:http`.
+ * inspector counts calls; under Bun `src/runtime/bun.ts` stands in the place of `deno.ts`.
  */
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";

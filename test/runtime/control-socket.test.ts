@@ -58,7 +58,11 @@ describe("the control socket", () => {
   test("T15 is bound, 0600, in a folder 0700 that is made for it, whatever the umask", async () => {
     const before = process.umask(0);
     try {
-      await claim();
+      await claimSocket(path, async (bound) => {
+        await listen({ path: bound });
+        expect(statSync(bound).mode & 0o077).toBe(0);
+      });
+      expect(process.umask()).toBe(0);
     } finally {
       process.umask(before);
     }

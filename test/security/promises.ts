@@ -23,7 +23,7 @@ export const threats = {
   T16: "two daemons, or a socket that was left behind: one lives, and takes the place of what is dead only",
   T17: "somebody else has the port: told plainly, and sent no secret",
   T18: "requests that two programs read in two ways: refused, or read in one way",
-  T19: "callers that are silent or drip: ended, and zapd goes on; their number is bounded",
+  T19: "callers that are silent or drip: ended, under Deno only in a body, and zapd goes on",
   T20: "bodies that are too large, too deep, or never end: 413 or 400, bounded in memory",
   T21: "packages that lead out of their folder, or grow: refused, never unpacked, gone from the disk afterwards",
   T22: "broken forms: one file, few parts, read as a stream",

@@ -1,6 +1,6 @@
 /** HTTP/1.1 by hand: the order and case of headers, empty answers and hang-ups are part of what is simulated. */
 import { createServer, type Server, type Socket } from "node:net";
-import { keep } from "./bench.ts";
+import { keep } from "./set.ts";
 
 export interface Request {
   readonly method: string;

@@ -1,7 +1,7 @@
 /** What announces itself over mDNS (RFC 6762). */
 import { createSocket, type Socket } from "node:dgram";
-import type { Discovery } from "./bench.ts";
 import { bind, closeQuietly, interfaceOf, join } from "./datagrams.ts";
+import type { Discovery } from "./set.ts";
 
 const GROUP = "224.0.0.251";
 const PORT = 5353;
@@ -26,12 +26,10 @@ export interface Announcer {
   readonly host: string;
   readonly hostName: string;
   services(): readonly Announced[];
-  /** Called when port 5353 cannot be had: nobody finds the set then. */
-  taken(): void;
 }
 
 /** Announces services at the address given and at no other, and says goodbye when it closes. */
-export function createAnnouncer({ host, hostName, services, taken }: Announcer): Discovery {
+export function createAnnouncer({ host, hostName, services }: Announcer): Discovery {
   let socket: Socket | null = null;
   const say = (chosen: readonly Announced[], ttl: number, to = { address: GROUP, port: PORT }) =>
     new Promise<void>((resolve) => {
@@ -57,8 +55,8 @@ export function createAnnouncer({ host, hostName, services, taken }: Announcer):
         opening.setMulticastInterface(interfaceOf(host));
         opening.setMulticastLoopback(true);
       } catch {
-        closeQuietly(opening);
-        return taken();
+        // Port 5353 is taken: nobody finds the set then.
+        return closeQuietly(opening);
       }
       socket = opening;
       await say(services(), 120);

@@ -1,7 +1,7 @@
 /** What answers searches by SSDP (UPnP Device Architecture 1.0). */
 import { createSocket } from "node:dgram";
-import type { Discovery } from "./bench.ts";
 import { bind, closeQuietly, join } from "./datagrams.ts";
+import type { Discovery } from "./set.ts";
 
 const GROUP = "239.255.255.250";
 const PORT = 1900;
@@ -11,15 +11,13 @@ export interface Responder {
   readonly delayMs: number;
   /** The header lines of each reply to a search for a target, which comes in lower case; none for what is ignored. */
   replies(target: string): readonly (readonly string[])[];
-  /** Called when port 1900 cannot be had: nobody finds the set then. */
-  taken(): void;
 }
 
 /**
  * One socket hears the group; another, bound to the set's own address, answers, so that the datagram and LOCATION name the
  * same host.
  */
-export function createResponder({ host, delayMs, replies, taken }: Responder): Discovery {
+export function createResponder({ host, delayMs, replies }: Responder): Discovery {
   let stop: (() => void) | null = null;
   return {
     get on() {
@@ -50,8 +48,8 @@ export function createResponder({ host, delayMs, replies, taken }: Responder): D
         join(ears, GROUP, host);
         await bind(mouth, PORT, host);
       } catch {
-        end();
-        return taken();
+        // Port 1900 is taken: nobody finds the set then.
+        return end();
       }
       stop = end;
     },

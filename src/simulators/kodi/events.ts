@@ -3,8 +3,8 @@
  * Kodi's own clients (Debian's kodi-eventclients, ran against this and against Kodi 20.1).
  */
 import { createSocket, type Socket } from "node:dgram";
-import type { Part } from "../bench/bench.ts";
 import { bind } from "../bench/datagrams.ts";
+import type { Part } from "../bench/set.ts";
 import { changeVolume, quit } from "./methods/application.ts";
 import { act } from "./methods/input.ts";
 import type { Model } from "./model.ts";

@@ -35,7 +35,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   const plugin = path.startsWith("plugin://");
   const player = kind === "audio" || plugin ? 0 : 1;
   model.screensaver = false;
-  model.emit({ type: "open", file: path, text: `open ${path}` });
+  model.emit("open", `open ${path}`);
   soon(model, () => {
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
@@ -49,7 +49,7 @@ export function openChannel(model: Model, channel: SimulatedChannel): void {
   const path = `pvr://channels/${group}/All%20channels/${channel.id}.pvr`;
   model.screensaver = false;
   model.lastChannel = channel.id;
-  model.emit({ type: "open", file: path, text: `channel ${channel.number} ${channel.name}` });
+  model.emit("open", `channel ${channel.number} ${channel.name}`);
   soon(model, () => start(model, { player, kind, file: "", path, title: channel.name, durationMs: null, channel }));
 }
 
@@ -130,7 +130,7 @@ export function stop(model: Model, end: boolean): void {
   model.playing = null;
   if (model.window === FULLSCREEN) goBack(model);
   model.notify("Player.OnStop", { end, item: itemOf(playing) });
-  model.emit({ type: "stop", text: end ? "playback ended" : "playback stopped" });
+  model.emit("stop", end ? "playback ended" : "playback stopped");
 }
 
 export function setSpeed(model: Model, playing: Playing, speed: number): void {

@@ -23,7 +23,7 @@ function start(model: Model, app: SimulatedApp, params: Record<string, string>, 
   model.screensaver = false;
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${value}`);
   const text = `${appType(app) === "tvin" ? "input" : "launched"} "${app.name}"${words.join("")}`;
-  model.emit({ type: "launch", id: app.id, name: app.name, params, text });
+  model.emit("launch", text);
   if (restart) terminate(model, app.id);
   const arrive = () => {
     model.launching = null;
@@ -85,7 +85,7 @@ export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
   if (inFront) goHome(model);
   const suspended = inFront && !force && model.background.has(id);
   if (!suspended) terminate(model, id);
-  model.emit({ type: "exit", id, name, text: `${suspended ? "suspended" : "stopped"} "${name}"` });
+  model.emit("exit", `${suspended ? "suspended" : "stopped"} "${name}"`);
   return suspended ? "suspended" : "terminated";
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 // brs-desktop replays up to 700 entries (2.2).

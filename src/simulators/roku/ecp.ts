@@ -48,7 +48,7 @@ function respond(model: Model, request: Request): Answer {
   // A key that does not exist, an app that is not there: limited mode judges that before itself (1.2).
   const fault = model.access === "limited" ? route.fault?.(model, rest) : null;
   if (fault) return fault;
-  model.emit({ type: "refused", path, status: refusal.status, text: describe(model.access, path, words ?? []) });
+  model.emit("refused", describe(model.access, path, words ?? []));
   return refusal;
 }
 
@@ -213,7 +213,7 @@ function launchApp(model: Model, [id = ""]: string[], params: Params): Answer {
 
 function input(model: Model, _words: string[], params: Params): Answer {
   const words = Object.entries(params).map(([name, value]) => `${name}=${value}`);
-  model.emit({ type: "input", params, text: ["input", ...words].join(" ") });
+  model.emit("input", ["input", ...words].join(" "));
   return EMPTY(200);
 }
 

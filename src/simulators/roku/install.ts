@@ -78,7 +78,7 @@ export function installPackage(
     md5: content.md5,
     bytes: content.bytes,
   };
-  model.emit({ type: "install", title, version, bytes: content.bytes, text: `installed "${title}" ${version}` });
+  model.emit("install", `installed "${title}" ${version}`);
   if (fields.dev_autolaunch !== "0") launch(model, "dev", {});
   return [received, said("success", "Install Success.")];
 }
@@ -102,7 +102,7 @@ function examine(model: Model, content: Package): string | null {
 
 function fail(model: Model, messages: Message[]): Message[] {
   const texts = messages.map(({ text }) => text);
-  model.emit({ type: "install-failed", messages: texts, text: texts.at(-1) ?? "" });
+  model.emit("install-failed", texts.at(-1) ?? "");
   return messages;
 }
 
@@ -121,7 +121,7 @@ export function deletePackage(model: Model): Message[] {
   if (sideloaded === null) return [said("error", "Delete Failed: No such file or directory.")];
   terminate(model, "dev");
   model.sideloaded = null;
-  model.emit({ type: "delete", title: sideloaded.title, text: `deleted "${sideloaded.title}"` });
+  model.emit("delete", `deleted "${sideloaded.title}"`);
   return [said("success", "Delete Succeeded."), said("success", "Uninstall Success.")];
 }
 

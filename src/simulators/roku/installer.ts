@@ -33,8 +33,7 @@ export function installer(model: Model, { password, realm }: DeveloperOptions): 
 }
 
 function challenge(model: Model, gate: Gate, request: Request): Answer {
-  if (request.headers["authorization"] !== undefined)
-    model.emit({ type: "refused", path: request.target, status: 401, text: "refused the developer password" });
+  if (request.headers["authorization"] !== undefined) model.emit("refused", "refused the developer password");
   return { status: 401, headers: [gate.challenge()] };
 }
 

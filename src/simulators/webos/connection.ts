@@ -1,7 +1,7 @@
 /** One client of a set: who it is, what it may, what it asks, what it is told. */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import type { Caller, Reading } from "./endpoints.ts";
 import { endpointAt, openTo } from "./endpoints.ts";
 import type { Model, OpenPrompt, ReceivedRequest, ShownPrompt, Topic } from "./model.ts";
@@ -174,7 +174,7 @@ export class Connection {
 
   #refuse({ id, uri }: Message, request: ReceivedRequest, refusal: Refusal): void {
     request.outcome = refusal.message;
-    this.#model.emit({ type: "refused", uri, error: refusal.message, text: `refused ${uri}: ${refusal.message}` });
+    this.#model.emit("refused", `refused ${uri}: ${refusal.message}`);
     this.#send({ id, ...failureOf(refusal, this.#model.firmware.failures) });
   }
 
@@ -274,7 +274,7 @@ function showPrompt(model: Model, permissions: readonly string[], applicant: App
       model.prompt = null;
       if (timer !== null) clearTimeout(timer);
       shown.answer = answer;
-      model.emit({ type: "prompt-end", answer, text: `pairing prompt ${answer}` });
+      model.emit("prompt-end", `pairing prompt ${answer}`);
       if (answer === "accepted") admitNew(model, applicant, granted);
       else if (answer === "denied") applicant.refuse(new Refusal(denial));
     },
@@ -282,7 +282,7 @@ function showPrompt(model: Model, permissions: readonly string[], applicant: App
   model.prompt = prompt;
   // Whether a real prompt outlives its connection is in no source.
   applicant.onLeave(() => prompt.end("gone"));
-  model.emit({ type: "prompt", permissions, text: "pairing prompt shown" });
+  model.emit("prompt", "pairing prompt shown");
 }
 
 function admitNew(model: Model, applicant: Applicant, granted: ReadonlySet<string>): void {
@@ -294,5 +294,5 @@ function admitNew(model: Model, applicant: Applicant, granted: ReadonlySet<strin
 function admit(model: Model, applicant: Applicant, key: string, granted: ReadonlySet<string>): void {
   applicant.admit(granted);
   applicant.reply({ type: "registered", payload: { "client-key": key } });
-  model.emit({ type: "registered", key, text: "a client registered" });
+  model.emit("registered", "a client registered");
 }

@@ -1,6 +1,6 @@
 /** What a set answers, uri by uri, and which permission each wants. */
 import { randomBytes } from "node:crypto";
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
 import { BROWSER, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
@@ -315,7 +315,7 @@ const system: Endpoints = {
   })),
   "system.notifications/createToast": act("WRITE_NOTIFICATION_TOAST", (model, payload) => {
     const message = keep(model.received.toasts, textIn(payload, "message"));
-    model.emit({ type: "toast", message, text: `toast "${message}"` });
+    model.emit("toast", `toast "${message}"`);
     return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
   }),
   // Its permission is granted to signed manifests only: an unsigned one gets 401 here (smart-tvs.md 2.3).
