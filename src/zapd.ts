@@ -206,6 +206,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     },
     async stop() {
       stopped = true;
+      devices.journal.close(false);
       await discovery.stop();
       devices.close();
       sleep.end();

@@ -90,7 +90,7 @@ export function createStream(
 
 interface AnyArguments {
   readonly id?: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly archive?: Archive;
   readonly progress?: (bytes: number) => void;
@@ -101,7 +101,9 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   const { id = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
-  const set = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const set = Object.entries(query).flatMap(([name, value = []]) =>
+    [value].flat().map((one): [string, string] => [name, one]),
+  );
   const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
   if (archive) Object.assign(init, formOf(archive, given.progress));

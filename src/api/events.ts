@@ -24,7 +24,7 @@ const action_id = z
   .describe("The same in `action.finished` and in the changes of state that the command brought about");
 
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, about: string, shape: Shape) =>
-  z.object({ type: z.literal(type), at, ...shape }).describe(about);
+  z.object({ type: z.literal(type).describe("What happened"), at, ...shape }).describe(about);
 
 /** The events by their types. */
 export const events = {
@@ -36,7 +36,10 @@ export const events = {
       .array(z.object({ device: Device, state: State.nullable().describe("`null`: nothing is known of it yet") }))
       .describe("Every device, in the order of adding"),
   }),
-  "device.added": event("device.added", "A device is known from now on", { device_id, device: Device }),
+  "device.added": event("device.added", "A device is known from now on", {
+    device_id,
+    device: Device.describe("The whole device"),
+  }),
   "device.changed": event("device.changed", "Something of a device is other than before", {
     device_id,
     device: Device.describe("The whole device"),
@@ -65,10 +68,10 @@ export const events = {
     by: z.enum(callers).describe(`Who asked for it: what the header \`${callerHeader}\` says`),
     ok: z.boolean().describe("Whether the device took it"),
     confirmed: z.boolean().nullable().optional().describe("As in its answer, where that says so"),
-    key: z.string().optional(),
-    keys: z.array(z.string()).optional(),
+    key: z.string().optional().describe("Of a key: its name; of a text it is left out"),
+    keys: z.array(z.string()).optional().describe("Of a sequence: the names of its keys, `literal` for a text"),
     characters: z.int().optional().describe("How many were typed: what was typed is told to nobody"),
-    app: App.nullable().optional(),
+    app: App.nullable().optional().describe("Of a launch, and of leaving an app"),
     error: z
       .object({
         code: z.enum(Object.keys(codes) as [ErrorCode]),
@@ -81,13 +84,13 @@ export const events = {
   }),
   "pairing.changed": event("pairing.changed", "A device is being paired, or was", {
     device_id,
-    status: z.enum(["waiting", "paired", "failed"]),
+    status: z.enum(["waiting", "paired", "failed"]).describe("How far it has come"),
     step: z.enum(["confirm", "code", "login"]).optional().describe("What is waited for"),
     reason: z.string().optional().describe("Why it failed"),
   }),
   "install.progress": event("install.progress", "A package is on its way to a device", {
     device_id,
-    phase: z.enum(["receiving", "checking", "sending", "done"]),
+    phase: z.enum(["receiving", "checking", "sending", "done"]).describe("What is done with it"),
     bytes: z.int().describe("So far"),
     total: z.int().nullable().describe("`null`: not known"),
   }),

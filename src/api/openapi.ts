@@ -5,7 +5,7 @@ import { codes, type ErrorCode } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
+import { App, Device, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -61,8 +61,6 @@ const id = {
 const sharedAnswers = {
   Device,
   App,
-  Channel,
-  Input,
   State,
   Playback,
   Volume,

@@ -67,14 +67,14 @@ export const Playback = z.object({
     .int()
     .nullable()
     .describe("Where it was at `position_at`, from which it runs on by `rate`; `null`, where the device did not say"),
+  duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
+  live: z.boolean().nullable().describe("Whether it is a live stream"),
+  title: unsaid,
   position_at: time.nullable().describe("When the position was read; `null` without one"),
   rate: z
     .number()
     .nullable()
     .describe("How fast it plays: 1, 0 while it is paused, 2, -4; `null`, where nothing is known"),
-  duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
-  live: z.boolean().nullable().describe("Whether it is a live stream"),
-  title: unsaid,
 });
 
 export const Volume = z.object({

@@ -20,6 +20,8 @@ export type Called<Name extends ValueName> = Answer<Result<Name>>;
 interface CallOptions {
   /** Nothing is told while it takes its time. */
   readonly quiet?: boolean;
+  /** `--timeout` is told to the daemon, which ends the call by itself. */
+  readonly untilAnswered?: boolean;
 }
 
 /** What every operation may take, whichever it is. */
@@ -34,13 +36,13 @@ export async function call<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
-  { quiet = context.json }: CallOptions = {},
+  { quiet = context.json, untilAnswered = false }: CallOptions = {},
 ): Promise<Called<Name>> {
   if ((given as Given).id?.trim() === "") throw new UsageError("the name of the device is empty");
   const waiting = quiet ? undefined : afterAMoment(context, name, given);
   let done = false;
   try {
-    const called = await callOnce(context, name, given);
+    const called = await callOnce(context, name, given, untilAnswered);
     done = true;
     return called;
   } finally {
@@ -52,9 +54,10 @@ async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
+  untilAnswered: boolean,
 ): Promise<Called<Name>> {
   const { signal: own } = given as Given;
-  const deadline = context.deadline();
+  const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
   const send = createCall({
     url: "http://zapd/v1",
@@ -110,7 +113,7 @@ export async function readDocument(context: Context, path: string): Promise<stri
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
-async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const call = {

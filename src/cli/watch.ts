@@ -122,25 +122,16 @@ const timedOut = 124;
 
 export async function wait(context: Context): Promise<number> {
   if (context.words.length === 0) throw new UsageError("what for? Such as: zapd wait power:on");
-  const { signal, ms } = context.deadline() ?? { signal: undefined, ms: Number.POSITIVE_INFINITY };
-  const until = performance.now() + ms;
+  const until = performance.now() + (context.timeoutMs ?? Number.POSITIVE_INFINITY);
   for (;;) {
     const timeoutMs = Math.max(1, Math.min(callMs, Math.ceil(until - performance.now())));
-    const query = { wait_for: context.words.map(String), timeout_ms: String(timeoutMs) };
-    // The daemon ends the wait; the deadline of the command is for a daemon that does not.
-    const given = {
-      id: context.device,
-      query,
-      signal: signal?.aborted ? AbortSignal.timeout(timeoutMs + 1_000) : undefined,
-    };
-    const called = await call(context, "getState", given, { quiet: true, deadline: false });
-    if (called.data.matched) {
-      if (context.json) context.print(called.text);
-      return exits.ok;
-    }
-    if (performance.now() < until) continue;
+    const query = { wait_for: [...context.words], timeout_ms: String(timeoutMs) };
+    const called = await call(context, "getState", { id: context.device, query }, { quiet: true, untilAnswered: true });
+    const isOver = called.data.matched || performance.now() >= until;
+    if (!isOver) continue;
     if (context.json) context.print(called.text);
-    else context.say(`zapd: ${called.data.device.name} was not so in time`);
+    if (called.data.matched) return exits.ok;
+    if (!context.json) context.say(`zapd: ${called.data.device.name} was not so in time`);
     return timedOut;
   }
 }

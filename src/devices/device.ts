@@ -12,17 +12,22 @@ import type {
   PairingAnswer,
   Platform,
   PlatformState,
+  StatePart,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
+import { type Cause, changesBetween, type Feed } from "./feed.ts";
 import { FreshPairing } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { isSilent, Reach, type ReachDependencies, type Task } from "./reach.ts";
+import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends ReachDependencies {
   readonly catalog: Catalog;
+  /** Told what it does, for those who follow. */
+  readonly feed: Feed;
   /** What waits for its turn while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
   /** Told when nothing is under way any more at a device that is no longer known. */
@@ -42,12 +47,32 @@ export class Device {
   #commands = 0;
   #pairing: AbortController | undefined;
   #lastState: Partial<PlatformState> = {};
+  /** When the position in `lastState` was read. */
+  #positionAt: string | null = null;
+  /** Asks what it does while somebody is interested. */
+  readonly watch: Watch;
+  /** The command that is under way, or has ended lately: what changes is its doing. */
+  #action: { readonly id: string; endedAt: number } | undefined;
+  readonly #observers = new Set<(state: State) => void>();
 
   constructor(deps: DeviceDependencies, record: Entry) {
     this.#deps = deps;
     this.reach = new Reach(deps, record, (patch, cause) => this.observe(patch, cause));
     this.id = record.id;
     this.#queue = new Queue(deps.sleep);
+    const device = this;
+    this.watch = new Watch({
+      get state() {
+        return device.shownState;
+      },
+      get access() {
+        return device.record.access;
+      },
+      get pushes() {
+        return device.connection.pushes ?? nothing;
+      },
+      look: (parts, cause) => this.#look(parts, cause),
+    });
   }
 
   /** What the registry holds of it; of a device that was removed, what it held. */
@@ -125,14 +150,13 @@ export class Device {
       work: async (connection, within) => {
         const state = await method(connection.state, "state")(within);
         this.observe(state, "poll");
-        const app = state.app && describeApp(state.app, this.catalog.apps(this.id));
-        return { ...state, app, observed_at: new Date().toISOString() };
+        return this.#shown(state);
       },
     };
     try {
       return await this.read("state", task, signal);
     } catch (error) {
-      if (isSilent(error) && this.reach.isOff) return { ...offState, observed_at: new Date().toISOString() };
+      if (isSilent(error) && this.reach.isOff) return this.#shown(offState);
       throw error;
     }
   }
@@ -168,12 +192,16 @@ export class Device {
     try {
       return await this.#queue.run(turn, () => {
         begun = true;
+        this.#action = turn.action === undefined ? undefined : { id: turn.action, endedAt: Number.POSITIVE_INFINITY };
         return this.#using(this.#run(task, turn.signal));
       });
     } catch (error) {
       throw begun ? error : named(error, this.record, task.doing);
     } finally {
       this.#commands++;
+      if (begun && this.#action?.id === turn.action)
+        this.#action = turn.action === undefined ? undefined : { id: turn.action, endedAt: performance.now() };
+      if (begun) this.watch.commanded();
       this.#leaveIfGone();
     }
   }
@@ -287,6 +315,53 @@ export class Device {
     else if (power === "unknown") this.reach.answered(cause === "command" ? null : undefined);
     else this.reach.answered(power);
     this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+    if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
+    const state = this.shownState;
+    if (state === null) return;
+    const action =
+      this.#action && performance.now() - this.#action.endedAt < effectsWithin ? this.#action.id : undefined;
+    this.watch.seen(this.#deps.feed.state(this.id, state, cause, action));
+    for (const observer of this.#observers) observer(state);
+  }
+
+  /** Its state as it was last seen, without asking it; `null` where it never was. */
+  get shownState(): State | null {
+    const { power, app, screensaver, playback, volume, input } = this.#lastState;
+    const isKnown = [power, app, screensaver, playback, volume, input].some((part) => part !== undefined);
+    return isKnown ? this.#shown({ ...unknownState, power: this.reach.power, ...this.#lastState }) : null;
+  }
+
+  /** The same; of one that was never seen, that nothing is known. */
+  get stateNow(): State {
+    return this.shownState ?? this.#shown({ ...unknownState, power: this.reach.power });
+  }
+
+  /** Tells every state that is seen from now on; until the answer is called. */
+  onState(observer: (state: State) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  #shown({ power, app, screensaver, playback, volume, input }: PlatformState): State {
+    const at = playback?.position_ms == null ? null : (this.#positionAt ?? new Date().toISOString());
+    const rate = playback ? (playback.rate ?? (playback.status === "playing" ? 1 : 0)) : null;
+    return {
+      power,
+      app: app && describeApp(app, this.catalog.apps(this.id)),
+      screensaver,
+      playback: playback && { ...playback, position_at: at, rate },
+      volume,
+      input,
+      observed_at: new Date().toISOString(),
+    };
+  }
+
+  /** One look at what it does, for those who follow; whether it was other than before. */
+  async #look(_parts: readonly StatePart[] | null, _cause: Cause): Promise<boolean> {
+    const before = this.shownState;
+    await this.state(new AbortController().signal);
+    const after = this.shownState;
+    return after !== null && changesBetween(before, after).length > 0;
   }
 
   /** The user says that what answers where it is now is it. */
@@ -297,6 +372,7 @@ export class Device {
 
   /** It is no longer known: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(): Promise<void> {
+    this.watch.end();
     this.reach.forget();
     // The same device, added anew, can be paired at once.
     this.#pairing?.abort(new ZapdError("device_not_found", "was removed while it was being paired"));
@@ -313,6 +389,7 @@ export class Device {
 
   /** Ends what is under way, and begins nothing any more. */
   close(reason: ZapdError): void {
+    this.watch.end();
     this.reach.close(reason);
   }
 
@@ -337,8 +414,22 @@ export class Device {
   }
 }
 
+const nothing: ReadonlySet<StatePart> = new Set();
+/** What changes so soon after a command is its doing, in milliseconds. */
+const effectsWithin = 2_200;
+
+/** The state of a device of which nothing is known but that it is on or off. */
+const unknownState: PlatformState = {
+  power: "unknown",
+  app: null,
+  screensaver: null,
+  playback: null,
+  volume: null,
+  input: null,
+};
+
 /** The state of a device that is off. */
-const offState: PlatformState & { readonly app: null } = {
+const offState: PlatformState = {
   power: "off",
   app: null,
   screensaver: null,

@@ -68,8 +68,16 @@ export class Registry {
   /** Devices whose use is being written down. */
   readonly #using = new Set<string>();
 
+  /** Told when devices are kept otherwise than before, once that is on disk. */
+  readonly #listeners = new Set<() => void>();
+
   private constructor(store: Store<Content>) {
     this.#store = store;
+  }
+
+  /** Tells of every change, once it is on disk. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
   }
 
   /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
@@ -257,11 +265,13 @@ export class Registry {
   }
 
   /** A change, after which the name of the default device is looked up where that has not been done. */
-  #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
-    return this.#store.update((content) => {
+  async #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
+    const result = await this.#store.update((content) => {
       const { next, result } = change(withDefault(content, this.#wanted));
       return { next: withDefault(next, this.#wanted), result };
     });
+    for (const listener of this.#listeners) listener();
+    return result;
   }
 }
 

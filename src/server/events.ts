@@ -11,14 +11,14 @@ export const mostStreams = 64;
 const takesWithinMs = 120_000;
 const looksEveryMs = 10_000;
 
-export function eventRoutes(app: Hono<Env>, { devices, journal }: AppDependencies): void {
+export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   const streams = new Streams();
   stream(app, "events", ({ query, request, context }) => {
     const { devices: names, types, snapshot = "true", since } = query;
     const ids = names === undefined ? null : new Set(listOf(names).map((name) => devices.find(name).id));
     const form = wantsLines(request) ? lines : eventStream;
     return streams.open(context, form, () => {
-      const reader = journal.follow({
+      const reader = devices.journal.follow({
         devices: ids,
         types: types === undefined ? null : listOf(types),
         snapshot: snapshot === "true",
@@ -89,7 +89,7 @@ export class Streams {
     if (isCounted && this.#overTcp >= mostStreams) throw tooManyStreams();
     const source = begin();
     if (isCounted) this.#overTcp++;
-    c.env.withoutIdleLimit();
+    c.env.withoutIdleLimit("ended");
     const body = streamOf(source, form, () => {
       if (isCounted) this.#overTcp--;
     });
