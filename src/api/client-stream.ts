@@ -1,5 +1,8 @@
 /** Follows a stream of events, as JSON Lines: each line as it comes, and on from the last one when the connection breaks. */
-import type { Followed } from "./client-types.ts";
+import type { ApiEvent } from "./events.ts";
+
+/** One event of a stream, with the id to come back with. */
+export type Followed = ApiEvent & { readonly id: string };
 
 /** Milliseconds until a broken stream is opened again: doubled each time that it fails. */
 const firstPause = 250;

@@ -17,11 +17,13 @@ import {
   type Surroundings,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
+import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
-import { named, subjectOf } from "./failures.ts";
+import { method, named, subjectOf } from "./failures.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
+import { type Waking, wake } from "./wake.ts";
 
 export interface ReachDependencies {
   readonly registry: Registry;
@@ -40,6 +42,8 @@ export interface ReachDependencies {
    * `read` looks less often than a command does.
    */
   seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Turns a device on, in a test that has none. */
+  readonly wake?: typeof wake;
 }
 
 /** What contact with a device has shown since the start. */
@@ -61,9 +65,9 @@ export interface Task<T> {
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
-  work(connection: Connection, signal: AbortSignal): Promise<T>;
-  /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
-  readonly over?: Connection;
+  work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
+  readonly apart?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
@@ -97,6 +101,8 @@ export class Reach {
   #opened: { record: Entry; readonly key: string; readonly connection: Connection } | undefined;
   #capabilities: { readonly of: Entry; readonly all: readonly Capability[] } | undefined;
   #contact: Contact | undefined;
+  /** When it last said by itself that it is on. */
+  #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
   constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
@@ -242,17 +248,38 @@ export class Reach {
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const wasOff = this.isOff;
-    const { powerOn } = this.connection;
-    if (!powerOn || !this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
+    if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       doing: "waking it",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
-      work: (_connection, within) => powerOn(within, { silent: true, withinMs: timeoutMs }),
+      work: (connection, within) => this.turnOn(connection, within, { silent: !failedBy(error, "asleep"), timeoutMs }),
     };
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
     this.#observe({ power: "on" }, "command");
+  }
+
+  /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
+  async turnOn(
+    connection: Connection,
+    signal: AbortSignal,
+    waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
+  ): Promise<void> {
+    const { surroundings } = this.#deps;
+    const { host, macs, ports, name } = this.record;
+    const parts = {
+      power: method(connection.power, "power_on"),
+      macs,
+      hint: this.platform.sleepHint,
+      saidOnAt: () => this.#saidOnAt,
+      call: () => {
+        const destinations = destinationsFor(host, surroundings.broadcasts());
+        surroundings.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
+      },
+    };
+    await (this.#deps.wake ?? wake)(parts, waking, signal);
   }
 
   /**
@@ -269,15 +296,15 @@ export class Reach {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
-      const work = task.work(task.over ?? this.connection, controller.signal);
+      const work = task.work(this.connection, controller.signal, this);
       const result = await heldTo(controller.signal, work);
-      if (!task.over) this.answered();
+      if (!task.apart) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(error);
+      if (error instanceof ZapdError && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);
@@ -334,6 +361,7 @@ export class Reach {
         .learn(this.id, event.facts)
         .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
     } else if (event.type === "state") {
+      if (event.patch.power === "on") this.#saidOnAt = performance.now();
       this.#observe(event.patch, "push");
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push");

@@ -1,7 +1,7 @@
 /** Questions over one WebSocket, each waiting under its id for an answer that may come in any order. */
 import { DeviceError } from "../api/errors.ts";
 import { orAborted } from "../system/sleep.ts";
-import { hungUp } from "./http-answer.ts";
+import { hungUp } from "./http-connection.ts";
 import type { Json } from "./json.ts";
 import type { WebSocketLine } from "./websocket.ts";
 

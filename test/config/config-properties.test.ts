@@ -6,7 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
-import { type Config, defaultOf, settingOf, settings } from "../../src/config/schema.ts";
+import { type Config, settingOf, settings } from "../../src/config/schema.ts";
 import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
@@ -63,7 +63,7 @@ test(
           );
           let last: Config = config.running;
           for (const one of patches) {
-            for (const [key, value] of Object.entries(one)) expected.set(key, value ?? defaultOf(key));
+            for (const [key, value] of Object.entries(one)) expected.set(key, value ?? settings.get(key)?.usual);
             const given = Object.fromEntries(
               Object.entries(one).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : value]),
             );

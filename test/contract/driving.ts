@@ -81,7 +81,7 @@ export function drivingContract(bench: Bench): void {
       const { set, connection } = await line();
       const { names, press } = has(connection.keys);
       if (!names.has("power-off")) return;
-      await press("power-off", never);
+      await (connection.power?.off?.(never) ?? press("power-off", never));
       await until("it is off", () => !set.awake);
     });
 

@@ -12,7 +12,7 @@ const fuzzed: readonly { id: ProofId; what: string; file: string; cases: string 
   { id: "T6", what: "SSDP datagrams", file: "test/discovery/ssdp.test.ts", cases: "200 000" },
   { id: "T24", what: "mDNS datagrams", file: "test/security/mdns-fuzz.test.ts", cases: "50 000" },
   { id: "T8", what: "XML of devices", file: "test/transport/xml.test.ts", cases: "100 000" },
-  { id: "T9", what: "HTTP answers of devices", file: "test/transport/http-answer.test.ts", cases: "100 000" },
+  { id: "T9", what: "HTTP answers of devices", file: "test/transport/http-connection.test.ts", cases: "100 000" },
   { id: "T10", what: "WebSocket frames", file: "test/security/websocket-floods.test.ts", cases: "100 000" },
   { id: "T11", what: "names in paths and headers", file: "test/transport/socket.test.ts", cases: "100 000" },
   {

@@ -27,6 +27,9 @@ export const asleep: PlatformState = {
   ...{ power: "standby", app: null, screensaver: null, playback: null, volume: null, input: null },
 };
 
+/** A device that is on, whenever it is asked. */
+export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => true, wakesByPacket: true };
+
 export interface FakeOptions {
   readonly name?: string;
   readonly finders?: readonly Finder[];
@@ -34,11 +37,12 @@ export interface FakeOptions {
   identify?(address: Address, signal: AbortSignal): Promise<Identified>;
   connect?(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
   describe?(target: Target): Description;
+  pair?: Platform["pair"];
 }
 
 /** What a connection has, by its methods. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
-  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
+  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.power };
   return { has: new Set(capabilities.filter((one) => methods[one] !== undefined)), withheld: new Set(withheld) };
 }
 
@@ -55,6 +59,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
     },
     describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
+    ...(options.pair && { pair: options.pair }),
   };
 }
 

@@ -1,12 +1,17 @@
 /** What a platform is given by the daemon, with the answers of a test. */
+
+import { wake } from "../../src/devices/wake.ts";
 import type {
+  Connection,
   Credentials,
   DeviceSurroundings,
   Emit,
   Facts,
   MdnsService,
   PlatformState,
+  Target,
 } from "../../src/platforms/platform.ts";
+import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface SurroundingsOptions {
   readonly timeout?: number;
@@ -37,6 +42,19 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
   };
 }
 
+/** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
+export async function turnOn(
+  { power }: Connection,
+  { host, macs, ports }: Target,
+  signal: AbortSignal,
+  silent = false,
+): Promise<void> {
+  if (!power) throw new Error("it has no power of its own");
+  const call = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
+  const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
+  await wake(parts, { silent, timeoutMs: 30_000 }, signal);
+}
+
 export interface Told {
   /** What connections learned on the way, and what they said of the state, each in order. */
   readonly learned: Partial<Facts>[];
@@ -63,6 +81,3 @@ export function listener(): Told {
 
 /** Takes nothing down. */
 export const nobody: Emit = () => {};
-
-/** A call of a set that is off, as the daemon's `power-on` makes it. */
-export const calling = { silent: false, withinMs: 30_000 } as const;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import net from "node:net";
 import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { createLog, redacted } from "../../src/system/log.ts";
-import { HttpConnection } from "../../src/transport/socket.ts";
+import { HttpConnection } from "../../src/transport/http-connection.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { freePort } from "../support/daemon.ts";
 

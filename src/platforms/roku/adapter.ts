@@ -20,7 +20,6 @@ import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { powerOn } from "./power.ts";
 import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
@@ -34,6 +33,8 @@ export const roku: Platform = {
   ports: { ...developerPorts, wake: 9 },
   finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   services: rokuServices,
+  sleepHint:
+    "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
     const http = new DeviceHttp({ address, surroundings });
@@ -91,9 +92,19 @@ function connectRoku(target: Target, surroundings: DeviceSurroundings, emit: Emi
     },
   };
   if (names.has("power-on"))
-    connection.powerOn = (signal, waking) => powerOn(ecp, target, surroundings, signal, waking);
+    connection.power = {
+      isOn: (signal) => isOn(ecp, signal),
+      on: (signal) => press(ecp, "power-on", signal),
+      wakesByPacket: true,
+    };
   if (developer) connection.dev = developer.dev;
   return connection;
+}
+
+/** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
+async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
+  const power = (await ecp.info(signal))?.power ?? "unknown";
+  return power === "unknown" ? null : power === "on";
 }
 
 /** Keys about power itself: a set in standby takes them, and `power-off` must not turn it on. */

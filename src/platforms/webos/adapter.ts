@@ -1,5 +1,5 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
-import { ZapdError } from "../../api/errors.ts";
+import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import type {
@@ -13,15 +13,13 @@ import type {
   Target,
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
-import { type RegisteredSession, sessionWith } from "./connection.ts";
+import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
-import { SetFailure } from "./failures.ts";
-import { identifyWebos, knownFacts } from "./identity.ts";
+import { lacking } from "./failures.ts";
+import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
-import { askToPair } from "./pairing.ts";
-import { powerOff, powerOn } from "./power.ts";
-import { Prompted } from "./prompted.ts";
-import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
+import { pairWebos } from "./pairing.ts";
+import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform = {
@@ -30,8 +28,11 @@ export const webos: Platform = {
   ports: { plain: plainPort, wake: 9 },
   finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
   isAppId: isWebosAppId,
+  sleepHint:
+    "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
   identify: identifyWebos,
   describe: describeWebos,
+  pair: pairWebos,
   connect: connectWebos,
 };
 
@@ -51,7 +52,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
   const names = keysOf(inputs, canWake);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
-  const connection: Connection = {
+  return {
     async state(signal) {
       const registered = await reconnecting.use(signal);
       await registered.state.refresh(signal);
@@ -65,41 +66,17 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
     keys: {
       names,
       press: (key, signal) =>
-        (key === "power-off" || key === "power"
-          ? press(reconnecting, target, surroundings, emit, key, signal)
-          : command(signal, (registered) => pressOn(registered, key, signal))
-        ).catch((error: unknown) => {
+        command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {
           throw lacking(key, error);
         }),
     },
+    power: powerOf(reconnecting, target, emit),
     text: {
       msPerCharacter: 50,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
-    async pair({ fresh = false }, signal) {
-      const { credentials } = surroundings;
-      const greeted = await openToPair(target, surroundings, signal);
-      const { session, hello } = greeted;
-      // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
-      const isKnown = !fresh && isProven(greeted, target, pinOf(surroundings));
-      try {
-        await askToPair(session, credentials, isKnown ? (credentials.read()?.["key"] ?? null) : null, signal);
-      } catch (error) {
-        session.destroy();
-        throw error;
-      }
-      // What was open before knows the key of before.
-      reconnecting.drop();
-      const facts = await knownFacts(session, hello, target, signal);
-      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      emit({ type: "facts", facts: { ...facts, traits } });
-      session.close();
-    },
     close: () => reconnecting.close(),
   };
-  if (canWake)
-    connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, emit, signal, waking);
-  return connection;
 }
 
 /** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
@@ -120,47 +97,13 @@ async function awake<T>(
           hint: "Turn it on with its own remote; zapd learns its address while it is on",
         },
       );
-    throw new ZapdError("device_unreachable", "is in standby");
+    throw inStandby();
   }
   return registered.busy(() => work(registered));
 }
 
-async function readyForCommand(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  signal: AbortSignal,
-): Promise<RegisteredSession> {
-  const registered = await reconnecting.use(signal, { eager: true });
-  await registered.proveAlive(signal);
-  return registered;
-}
-
-/** A key that the set has no function for is one that it lacks. */
-function lacking(key: Key, error: unknown): unknown {
-  if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
-  return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
-}
-
-async function press(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
-  key: "power" | "power-off",
-  signal: AbortSignal,
-): Promise<void> {
-  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  await registered.state.refresh(signal, ["power", "app"]);
-  const isOff = registered.state.power === "standby" || registered.state.power === "off";
-  // Told to turn off, a set in standby turns on (2.5).
-  if (key === "power-off" && isOff) return;
-  if (!isOff) return powerOff(reconnecting, registered, emit, signal);
-  if (target.macs.length === 0) return registered.pointer.press("POWER", signal);
-  return powerOn(reconnecting, target, surroundings, emit, signal, { silent: false, withinMs: 30_000 });
-}
-
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
   const { state } = registered;
-  if (key === "power-on") return;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
     return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));

@@ -3,7 +3,7 @@ import type { ZapdError } from "../../../src/api/errors.ts";
 import type { Capability, Connection, Facts, Key } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
-import { plugIn } from "../../simulators/roku-harness.ts";
+import { plugInRoku as plugIn } from "../../support/sets.ts";
 import { listener, surroundingsOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 /** Keys, apps, text and power of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2.4, 2.5, 8). */
 import { describe, expect, test } from "bun:test";
 import { until } from "../../support/http-device.ts";
-import { calling } from "../../support/surroundings.ts";
+import { turnOn } from "../../support/surroundings.ts";
 import { failure, line, never, press, state, tidy } from "./harness.ts";
 
 tidy();
@@ -87,7 +87,7 @@ describe("power", () => {
     // Nobody asked: nobody is called.
     expect(one.set.received.requests.length).toBe(tries);
     expect((await failure(state(one))).code).toBe("device_unreachable");
-    await one.connection.powerOn?.(never, calling);
+    await turnOn(one.connection, one.target, never);
     expect(one.set.state.power).toBe("on");
     await press(one, "home");
   }, 20_000);
@@ -128,7 +128,7 @@ describe("power", () => {
     await until("it is in standby", async () => (await state(one)).power === "standby");
     const { code, message } = await failure(one.connection.launch?.("netflix", {}, never) ?? expect.unreachable());
     expect([code, message]).toEqual(["device_unreachable", "is in standby"]);
-    await one.connection.powerOn?.(never, { silent: true, withinMs: 10_000 });
+    await turnOn(one.connection, one.target, never, true);
     expect(await one.connection.launch?.("netflix", {}, never)).toBe(true);
   }, 15_000);
 

@@ -1,7 +1,8 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Credentials, Facts, Target } from "../../../src/platforms/platform.ts";
+import { perform } from "../../../src/devices/press.ts";
+import type { Connection, Credentials, Facts, Key, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
 import {
@@ -9,7 +10,7 @@ import {
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { listener, surroundingsOf, type Told } from "../../support/surroundings.ts";
+import { listener, surroundingsOf, type Told, turnOn } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -51,6 +52,8 @@ export interface Line {
   connection: Connection;
   /** What it was made for. */
   target: Target;
+  /** Pairs, and keeps what the set gives, as the daemon does; gives up with the signal. */
+  pair(signal?: AbortSignal): Promise<void>;
   /** As the daemon does when it learned something. */
   renew(more?: Partial<Target>): Connection;
 }
@@ -79,6 +82,14 @@ export async function line(
   const made: Line = {
     ...{ set, facts, learned, states, ended, ...connect() },
     kept: () => surroundings.credentials.read(),
+    async pair(signal = never) {
+      const pairing = await webos.pair?.(made.target, surroundings, { fresh: false }, signal);
+      if (pairing?.step !== "confirm") throw new Error("it must be accepted on the screen");
+      signal.addEventListener("abort", () => pairing.cancel());
+      const { secret, facts } = await pairing.done;
+      if (secret) await surroundings.credentials.keep(secret);
+      if (facts) learned.push(facts);
+    },
     renew(more) {
       made.connection.close();
       Object.assign(made, connect(more));
@@ -89,8 +100,9 @@ export async function line(
 }
 
 export const state = ({ connection }: Line) => connection.state?.(never) ?? expect.unreachable();
-export const press = ({ connection }: Line, name: Parameters<NonNullable<Connection["keys"]>["press"]>[0]) =>
-  connection.keys?.press(name, never) ?? expect.unreachable();
+/** As the core presses a key, with waking where that is what the key means. */
+export const press = ({ connection, target }: Line, key: Key) =>
+  perform({ turnOn: (_connection, signal) => turnOn(connection, target, signal) }, connection, { key }, never);
 export const failure = async (work: Promise<unknown>): Promise<ZapdError> => {
   const error = await work.then(
     (result) => new Error(`it gave ${JSON.stringify(result)}`),
