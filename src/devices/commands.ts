@@ -18,6 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
+import type { Turn } from "./queue.ts";
 import type { Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
@@ -54,10 +55,10 @@ export async function launchApp(
   device: Device,
   wanted: string,
   params: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  const app = await resolve(device, wanted, signal);
-  const confirmed = await command(device, signal, {
+  const app = await resolve(device, wanted, turn);
+  const confirmed = await command(device, turn, {
     doing: `launching ${app.name}`,
     timeoutMs: limits.launch,
     given: [wanted, ...Object.keys(params), ...Object.values(params)],
@@ -66,8 +67,8 @@ export async function launchApp(
   return { app: { ...app, installed: true }, confirmed };
 }
 
-export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
-  const app = await command(device, signal, {
+export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
+  const app = await command(device, turn, {
     doing: "leaving the app",
     timeoutMs: limits.stop,
     whenOff: { wake: false, result: null },
@@ -76,12 +77,12 @@ export async function stopApp(device: Device, signal: AbortSignal): Promise<App 
   return app && describeApp(app, device.catalog.apps(device.id));
 }
 
-export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
+export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
   const press = readPress(wanted);
   const connection = device.connection;
   checkPress(device.record, connection, press);
   checkTyped(device, press);
-  await command(device, signal, {
+  await command(device, turn, {
     doing: doing(press),
     timeoutMs: patience(press, connection, device.timeoutMs),
     given: [wanted, ...("text" in press ? [press.text] : [])],
@@ -100,7 +101,7 @@ export async function pressKeys(
   device: Device,
   wanted: readonly string[],
   delayMs: number,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ sent: number; duration_ms: number }> {
   const total = delayMs * (wanted.length - 1);
   if (total > sequenceLimits.totalMs) {
@@ -129,7 +130,7 @@ export async function pressKeys(
     takes: total + presses.length * 50,
     atLeast: total,
     patient: true,
-    signal,
+    ...turn,
   });
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   if (power !== undefined) device.observe({ power }, "command");
@@ -151,9 +152,9 @@ export async function installPackage(
   device: Device,
   archive: Archive,
   password: string,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<InstallResult> {
-  const result = await command(device, signal, {
+  const result = await command(device, turn, {
     doing: "installing the package",
     timeoutMs: limits.install,
     work: async (connection, within) => {
@@ -162,12 +163,12 @@ export async function installPackage(
     },
   });
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
-  await refreshApps(device, false, signal).catch(() => {});
+  await refreshApps(device, false, turn.signal).catch(() => {});
   return result;
 }
 
-export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
-  const app = await command(device, signal, {
+export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
+  const app = await command(device, turn, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
     work: (connection, within) => method(connection.dev, "dev").reload(within),
@@ -194,19 +195,19 @@ function checkTyped(device: Device, press: Press): void {
   if ("text" in press) device.checkTrusted(doing(press));
 }
 
-function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise<T> {
-  return device.command(task, { signal });
+function command<T>(device: Device, turn: Turn, task: Task<T>): Promise<T> {
+  return device.command(task, turn);
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, wanted: string, signal: AbortSignal): Promise<App> {
+async function resolve(device: Device, wanted: string, turn: Turn): Promise<App> {
   method(device.connection.launch, "launch");
   const platform = device.platform;
   const cached = device.catalog.apps(device.id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, signal, listing(device, false)).catch((error: unknown) => {
+  const list = await command(device, turn, listing(device, false)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

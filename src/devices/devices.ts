@@ -99,6 +99,15 @@ export class Devices {
     return this.of(resolveName(segment, this.#deps.registry.entries) ?? this.#default());
   }
 
+  /** The same, where it is known. */
+  known(segment: string): Device | null {
+    try {
+      return this.find(segment);
+    } catch {
+      return null;
+    }
+  }
+
   /** The live device of an entry of the registry. */
   of(entry: Entry): Device {
     const known = this.#devices.get(entry.id);

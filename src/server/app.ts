@@ -11,7 +11,7 @@ import { configRoutes } from "./config.ts";
 import { daemonRoutes } from "./daemon.ts";
 import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
-import { eventRoutes } from "./events.ts";
+import { eventRoutes, tellAction } from "./events.ts";
 import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
@@ -50,6 +50,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       deps.hosts,
       deps.sleep,
       () => addressOf(deps),
+      (ended) => tellAction(deps.devices, ended),
     ),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
