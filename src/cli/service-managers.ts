@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { makeFolder } from "../system/files.ts";
-import { sleep } from "../system/sleep.ts";
+import { until } from "../system/sleep.ts";
 import { CommandError } from "./failure.ts";
 
 /** What a program did; `status` is `null` when there is no such program. */
@@ -109,8 +109,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
 }
 
 const label = "local.zapd";
-const polls = 50;
-const pollEveryMs = 100;
+const unloadTimeoutMs = 5_000;
 
 export function launchd(program: Program, { home, uid }: Owner, run: Run): Manager {
   const logs = join(home, "Library", "Logs", "zapd");
@@ -124,7 +123,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
     if (!(await loaded())) return;
     await launchctl("bootout", service);
     // It returns before the daemon has ended, and a bootstrap before that fails.
-    for (let poll = 0; poll < polls && (await loaded()); poll++) await sleep(pollEveryMs);
+    await until(async () => !(await loaded()), { timeoutMs: unloadTimeoutMs });
   };
   return {
     name: label,

@@ -6,7 +6,7 @@ import { exits, systemCode } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { answers } from "../runtime/control-socket.ts";
 import { makeFolder, writeWhole } from "../system/files.ts";
-import { sleep } from "../system/sleep.ts";
+import { until } from "../system/sleep.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
@@ -84,7 +84,7 @@ async function install(manager: Manager, context: Context, surroundings: Surroun
     await writeWhole(file, text);
   }
   await manager.start(before !== text && before !== null);
-  const answered = await answersInTime(surroundings);
+  const answered = await until(surroundings.answers, { timeoutMs: surroundings.answerTimeoutMs });
   if (!context.json) {
     const did = `${name} ${before === text ? "was installed already" : "is installed"}`;
     context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
@@ -116,15 +116,6 @@ async function ownFile(path: string): Promise<string | null> {
   if (text === null || managers.mark.test(text)) return text;
   const hint = "Move it away; nothing was changed";
   throw new CommandError(`${path} is there already, and zapd did not write it`, exits.failed, hint);
-}
-
-async function answersInTime({ answers, answerTimeoutMs }: Surroundings): Promise<boolean> {
-  const until = performance.now() + answerTimeoutMs;
-  for (;;) {
-    if (await answers()) return true;
-    if (performance.now() >= until) return false;
-    await sleep(100);
-  }
 }
 
 async function uninstall(manager: Manager, context: Context, { owner: { env } }: Surroundings): Promise<number> {

@@ -2,7 +2,7 @@
 
 import { ZapdError } from "../api/errors.ts";
 import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
-import { Pulse, unlessSlept } from "../system/clock.ts";
+import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Entry } from "./entry.ts";
@@ -111,7 +111,7 @@ export async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
-  const pulse = new Pulse();
+  const watch = new SleepWatch();
   let due = start;
   try {
     for (const press of presses) {
@@ -121,7 +121,7 @@ export async function runSequence(
         await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
-      if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+      if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       checked(press);
       await perform(reach, connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
@@ -131,7 +131,7 @@ export async function runSequence(
     if (!(error instanceof ZapdError)) throw error;
     throw error.reworded(`${error.message}; ${progress.sent} of ${presses.length} keys were sent`);
   } finally {
-    pulse.end();
+    watch.end();
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
 }

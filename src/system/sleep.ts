@@ -32,7 +32,7 @@ export interface Clock {
   /** Milliseconds since some moment. */
   now(): number;
   /** Waits, or fails as soon as the signal ends. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = { now: () => performance.now(), sleep };
@@ -56,6 +56,6 @@ export async function until(
 export interface UntilOptions {
   readonly timeoutMs: number;
   readonly everyMs?: number;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly clock?: Clock;
 }

@@ -1,7 +1,7 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
 import { ZapdError } from "../../api/errors.ts";
-import { Pulse } from "../../system/clock.ts";
+import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type {
@@ -139,12 +139,12 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
-  const pulse = new Pulse();
+  const watch = new SleepWatch();
   let sent = 0;
   try {
     for (const character of text) {
       if (sent > 0) await sleep(characterEvery, signal);
-      if (pulse.missed)
+      if (watch.times > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
       if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
@@ -153,7 +153,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       sent++;
     }
   } finally {
-    pulse.end();
+    watch.end();
   }
 }
 
