@@ -5,39 +5,50 @@ import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { noneKnown, resolveName } from "./names.ts";
+import { noneKnown } from "./names.ts";
+import { Reach } from "./reach.ts";
 
 export class Devices {
   readonly #deps: DeviceDependencies;
   readonly #devices = new Map<string, Device>();
+  /** The entries of the registry, live: what is joined or split keeps its connections. */
+  readonly #reaches = new Map<string, Reach>();
   /** What happens to them, for those who follow. */
   readonly journal = new Journal({ shown: () => this.#shown() });
   readonly #feed = new Feed(this.journal);
-  /** The entries, and the default one, as those who follow know them. */
-  #told: { readonly entries: readonly Entry[]; readonly defaultId: string | undefined };
-  /** Those who are interested in every device, and what is held for them. */
+  /** The entries, and the default device, as those who follow know them. */
+  #told: {
+    readonly entries: readonly Entry[];
+    readonly ids: readonly string[];
+    readonly defaultId: string | undefined;
+  };
+  /** How many are interested in every device, and what is held for them. */
   #interested = 0;
   readonly #held = new Map<string, () => void>();
   #over: ZapdError | undefined;
 
-  constructor(deps: Omit<DeviceDependencies, "gone" | "changed" | "feed">) {
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "feed">) {
+    const gone = (device: Device) => {
+      this.#devices.delete(device.id);
+      for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
+    };
     this.#deps = {
       ...deps,
+      gone,
       feed: this.#feed,
-      gone: ({ id }) => this.#devices.delete(id),
+      reachOf: (entry) => this.reachOf(entry),
       changed: (id) => this.#changed(id),
     };
-    const { registry } = deps;
-    this.#told = { entries: registry.entries, defaultId: registry.defaultEntry?.id };
+    this.#told = this.#tellable();
     this.#feed.known(this.describeAll());
-    registry.onChange(() => this.#registryChanged());
+    deps.registry.onChange(() => this.#registryChanged());
   }
 
   /** Somebody is interested in what devices do (`null`: in all of them), until they let go. */
   watch(ids: ReadonlySet<string> | null): () => void {
-    const { registry } = this.#deps;
     if (ids !== null) {
-      const held = registry.entries.filter(({ id }) => ids.has(id)).map((entry) => this.of(entry).watch.hold());
+      const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
+      const held = wanted.map((entry) => this.of(entry).watch.hold());
       return () => {
         for (const release of held) release();
       };
@@ -53,50 +64,54 @@ export class Devices {
 
   #holdAll(): void {
     if (this.#interested === 0) return;
-    for (const entry of this.#deps.registry.entries)
+    for (const entry of this.#deps.registry.devices)
       if (!this.#held.has(entry.id)) this.#held.set(entry.id, this.of(entry).watch.hold());
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
-    const { registry } = this.#deps;
-    const defaultId = registry.defaultEntry?.id;
-    return registry.entries.map((entry) => {
-      const device = this.of(entry);
-      return {
-        id: entry.id,
-        show: () => ({ device: device.describe(entry.id === defaultId), state: device.shownState }),
+    const { devices, defaultEntry } = this.#deps.registry;
+    return devices.map((entry) => {
+      const show = () => {
+        const device = this.of(entry);
+        return { device: device.describe(entry.id === defaultEntry?.id), state: device.shownState };
       };
+      return { id: entry.id, show };
     });
   }
 
-  /** A device is shown otherwise than before. */
-  #changed(id: string): void {
-    const entry = this.#deps.registry.get(id);
+  #tellable() {
+    const { entries, devices, defaultEntry } = this.#deps.registry;
+    return { entries, ids: devices.map(({ id }) => id), defaultId: defaultEntry?.id };
+  }
+
+  /** A device is shown otherwise than before, over any of its protocols. */
+  #changed(entryId: string): void {
+    const entry = this.#deps.registry.deviceOf(entryId);
     if (entry) this.#feed.device(this.of(entry).describe());
   }
 
   #registryChanged(): void {
-    const { entries, defaultEntry } = this.#deps.registry;
     const before = this.#told;
-    this.#told = { entries, defaultId: defaultEntry?.id };
-    const isOther = before.defaultId !== defaultEntry?.id;
+    const now = this.#tellable();
+    this.#told = now;
     const known = new Set(before.entries);
-    for (const entry of entries) {
-      const becameOther = isOther && (entry.id === before.defaultId || entry.id === defaultEntry?.id);
-      if (becameOther || !known.has(entry)) this.#changed(entry.id);
-    }
-    const ids = new Set(entries.map(({ id }) => id));
-    for (const { id } of before.entries) {
+    const changed = now.entries.filter((entry) => !known.has(entry)).map(({ id }) => id);
+    if (before.defaultId !== now.defaultId)
+      for (const id of [before.defaultId, now.defaultId]) if (id !== undefined) changed.push(id);
+    const ids = new Set(now.ids);
+    for (const id of before.ids) {
       if (ids.has(id)) continue;
+      this.#held.get(id)?.();
       this.#held.delete(id);
       this.#feed.removed(id);
     }
+    for (const id of new Set(changed)) this.#changed(id);
     this.#holdAll();
   }
 
   /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
   find(segment: string): Device {
-    return this.of(resolveName(segment, this.#deps.registry.entries) ?? this.#default());
+    return this.of(this.#deps.registry.resolve(segment) ?? this.#default());
   }
 
   /** The same, where it is known. */
@@ -108,54 +123,72 @@ export class Devices {
     }
   }
 
-  /** The live device of an entry of the registry. */
+  /** The live device that an entry of the registry is, or is a part of. */
   of(entry: Entry): Device {
-    const known = this.#devices.get(entry.id);
-    if (known) return known;
-    const device = new Device(this.#deps, entry);
-    if (this.#over) device.close(this.#over);
-    this.#devices.set(entry.id, device);
+    const { registry } = this.#deps;
+    return this.#device([registry.deviceOf(entry.id) ?? entry]);
+  }
+
+  #device(parts: readonly [Entry, ...Entry[]]): Device {
+    const [{ id }] = parts;
+    const device = this.#devices.get(id) ?? new Device(this.#deps, parts);
+    this.#devices.set(id, device);
     return device;
+  }
+
+  /** An entry of the registry, live. */
+  reachOf(entry: Entry): Reach {
+    const known = this.#reaches.get(entry.id);
+    if (known) return known;
+    const reach = new Reach(this.#deps, entry, (...seen) => this.of(entry).observe(...seen));
+    if (this.#over) reach.close(this.#over);
+    this.#reaches.set(entry.id, reach);
+    return reach;
   }
 
   /** Every device as the API shows it, in the order of adding. */
   describeAll(): View[] {
     const { registry } = this.#deps;
     const defaultId = registry.defaultEntry?.id;
-    return registry.entries.map((entry) => this.of(entry).describe(entry.id === defaultId));
+    return registry.devices.map((entry) => this.of(entry).describe(entry.id === defaultId));
   }
 
   /** Removes a device, with all that is kept of it; answers with what it was. */
   async remove(device: Device): Promise<View> {
     const view = device.describe();
-    await this.#deps.registry.remove(device.id);
-    await device.remove();
+    await this.forget(await this.#deps.registry.remove(device.id));
     return view;
   }
 
   /** Removes every device that a scan found and nobody has used. */
   async removeUnused(): Promise<View[]> {
-    const removed = (await this.#deps.registry.removeUnused()).map((entry) => this.of(entry));
-    const views = removed.map((device) => device.describe());
-    for (const device of removed) await device.remove();
-    return views;
+    return this.forget(await this.#deps.registry.removeUnused());
   }
 
-  /** Drops what is kept of a device that has given way to another. */
-  forget(entry: Entry): Promise<void> {
-    return this.of(entry).remove();
+  /** Drops what is kept of devices that are no longer known, by their entries; answers with what they were. */
+  async forget(entries: readonly Entry[]): Promise<View[]> {
+    const views: View[] = [];
+    for (const entry of entries) {
+      if (entry.part_of !== undefined) continue;
+      const parts = [entry, ...entries.filter((one) => one.part_of === entry.id)] as const;
+      const device = this.#device(parts);
+      views.push(device.describe());
+      await device.remove(parts);
+    }
+    return views;
   }
 
   /** Keeps when each device was last seen, and its last word on its power. */
   keepContacts(): Promise<void> {
-    return this.#deps.registry.keepContacts((id) => this.#devices.get(id)?.reach.contact);
+    return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
   }
 
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#feed.close();
+    for (const device of this.#devices.values()) device.watch.end();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
-    for (const device of this.#devices.values()) device.close(this.#over);
+    for (const reach of this.#reaches.values()) reach.close(this.#over);
   }
 
   #default(): Entry {
