@@ -6,9 +6,10 @@ import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import { method, named } from "./failures.ts";
+import { named, requireCapability } from "./failures.ts";
 import {
   atOff,
+  capabilityFor,
   checkPress,
   doing,
   type Press,
@@ -42,9 +43,10 @@ export async function refreshApps(device: Device, clear: boolean, signal: AbortS
 function listing(device: Device, clear: boolean): Task<Refreshed> {
   return {
     doing: "listing its apps",
+    needs: "apps",
     timeoutMs: limits.list,
     work: async (connection, within) => {
-      const listed = await method(connection.apps, "apps")(within);
+      const listed = await requireCapability(connection.apps, "apps")(within);
       return device.catalog.refresh(device.id, device.record.platform, listed, clear);
     },
   };
@@ -59,9 +61,10 @@ export async function launchApp(
   const app = await resolve(device, wanted, signal);
   const confirmed = await command(device, signal, {
     doing: `launching ${app.name}`,
+    needs: "launch",
     timeoutMs: limits.launch,
     given: [wanted, ...Object.keys(params), ...Object.values(params)],
-    work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+    work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
   });
   return { app: { ...app, installed: true }, confirmed };
 }
@@ -69,20 +72,22 @@ export async function launchApp(
 export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
   const app = await command(device, signal, {
     doing: "leaving the app",
+    needs: "stop",
     timeoutMs: limits.stop,
     whenOff: { wake: false, result: null },
-    work: (connection, within) => method(connection.stop, "stop")(within),
+    work: (connection, within) => requireCapability(connection.stop, "stop")(within),
   });
   return app && describeApp(app, device.catalog.apps(device.id));
 }
 
 export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
   const press = readPress(wanted);
-  const connection = device.connection;
-  checkPress(device.record, connection, press);
+  const { connection } = device;
+  checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
   await command(device, signal, {
     doing: doing(press),
+    needs: capabilityFor(press),
     timeoutMs: patience(press, connection, device.timeoutMs),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
@@ -110,13 +115,14 @@ export async function pressKeys(
     );
   }
   const presses = wanted.map(readPress);
-  const connection = device.connection;
-  for (const press of presses) checkPress(device.record, connection, press);
+  const { connection } = device;
+  for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
   const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, connection, device.timeoutMs), 0);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
     doing: "running a sequence",
+    needs: presses.some((press) => "key" in press) ? "keys" : "text",
     timeoutMs,
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
@@ -139,11 +145,7 @@ export async function pressKeys(
 /** Fails where nothing can be installed, before a byte of a package is read. */
 export function checkDeveloper(device: Device): void {
   const doing = "installing the package";
-  try {
-    method(device.connection.dev, "dev");
-  } catch (error) {
-    throw named(error, device.record, doing);
-  }
+  device.require("dev", doing);
   device.checkTrusted(doing);
 }
 
@@ -155,10 +157,11 @@ export async function installPackage(
 ): Promise<InstallResult> {
   const result = await command(device, signal, {
     doing: "installing the package",
+    needs: "dev",
     timeoutMs: limits.install,
     work: async (connection, within) => {
       device.checkTrusted("installing the package");
-      return method(connection.dev, "dev").install(archive, password, within);
+      return requireCapability(connection.dev, "dev").install(archive, password, within);
     },
   });
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
@@ -169,8 +172,9 @@ export async function installPackage(
 export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
   const app = await command(device, signal, {
     doing: "reloading the package",
+    needs: "dev",
     timeoutMs: limits.reload,
-    work: (connection, within) => method(connection.dev, "dev").reload(within),
+    work: (connection, within) => requireCapability(connection.dev, "dev").reload(within),
   });
   return describeApp(app, device.catalog.apps(device.id));
 }
@@ -181,9 +185,10 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
     `logs ${cursor ?? ""}`,
     {
       doing: "reading its console",
+      needs: "dev",
       timeoutMs: limits.logs,
       given: cursor === null ? [] : [cursor],
-      work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
+      work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
     },
     signal,
   );
@@ -200,7 +205,7 @@ function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
 async function resolve(device: Device, wanted: string, signal: AbortSignal): Promise<App> {
-  method(device.connection.launch, "launch");
+  device.require("launch", "launching an app");
   const platform = device.platform;
   const cached = device.catalog.apps(device.id);
   const found = findApp(wanted, cached ?? [], platform);

@@ -8,6 +8,7 @@ import type { Finding } from "../discovery/probe-queue.ts";
 import type {
   Capability,
   Connection,
+  Description,
   DeviceEvent,
   PairingAnswer,
   Platform,
@@ -16,7 +17,7 @@ import type {
 import type { SleepWatch } from "../system/clock.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, method, named } from "./failures.ts";
+import { aborted, named, requireCapability } from "./failures.ts";
 import { FreshPairing } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { isSilent, Reach, type ReachDependencies, type Task } from "./reach.ts";
@@ -72,6 +73,19 @@ export class Device {
     return this.reach.capabilities;
   }
 
+  get description(): Description {
+    return this.reach.description;
+  }
+
+  /** Fails with `unsupported_operation`, under its name, where it lacks a capability. */
+  require(capability: Capability, doing: string): void {
+    try {
+      this.reach.require(capability);
+    } catch (error) {
+      throw named(error, this.record, doing);
+    }
+  }
+
   get connection(): Connection {
     return this.reach.connection;
   }
@@ -121,9 +135,10 @@ export class Device {
   async state(signal: AbortSignal): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
+      needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
       work: async (connection, within) => {
-        const state = await method(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state")(within);
         this.observe(state, "poll");
         const app = state.app && describeApp(state.app, this.catalog.apps(this.id));
         return { ...state, app, observed_at: new Date().toISOString() };
@@ -214,14 +229,18 @@ export class Device {
     const until = AbortSignal.any([signal, removed.signal]);
     const task = (fresh: boolean): Task<void> => ({
       doing: "pairing",
+      needs: "pair",
       timeoutMs: pairingTimeoutMs,
       given: words,
-      work: (connection, within) => method(connection.pair, "pair")(fresh ? { ...given, fresh } : given, within),
+      work: (connection, within) =>
+        requireCapability(connection.pair, "pair")(fresh ? { ...given, fresh } : given, within),
     });
     try {
       if (at || trust.doubt(this.record)) await this.#using(this.#pairAnew(task(true), until, at));
       else {
         await this.#using(this.reach.attempt(task(false), until));
+        // What was open before knows the key of before.
+        this.reach.disconnect();
         if (this.record.standing?.former && registry.get(this.id)) await trust.trust(this.record);
       }
       // What it said when it let us in is to be seen by who asks next.
@@ -234,12 +253,12 @@ export class Device {
   }
 
   async #pairAnew(task: Task<void>, signal: AbortSignal, at?: Finding): Promise<void> {
-    const { registry, credentials, trust } = this.#deps;
+    const { registry, credentials, trust, surroundings } = this.#deps;
     const deps = {
       registry,
       credentials,
       trust,
-      surroundings: this.reach.surroundings(),
+      surroundings,
       emit: (event: DeviceEvent) => this.reach.emit(event),
     };
     const fresh = new FreshPairing(deps, this.platform, this.record, at);
@@ -251,7 +270,6 @@ export class Device {
     } finally {
       fresh.close();
     }
-    // What was open before knows the key of before.
     this.reach.disconnect();
     this.reach.answered();
   }

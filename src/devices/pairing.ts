@@ -6,16 +6,9 @@
 
 import { textOf } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type {
-  Connection,
-  DeviceSurroundings,
-  Emit,
-  Facts,
-  Credentials as Kept,
-  Platform,
-} from "../platforms/platform.ts";
-import type { Credentials } from "./credentials.ts";
-import { type Entry, targetOf, withFacts } from "./entry.ts";
+import type { Connection, Emit, Platform, Surroundings } from "../platforms/platform.ts";
+import { type Credentials, type Kept, typed } from "./credentials.ts";
+import { both, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
 import type { Registry } from "./registry.ts";
 import { firstMet } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -24,7 +17,7 @@ export interface FreshDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly trust: Trust;
-  readonly surroundings: DeviceSurroundings;
+  readonly surroundings: Surroundings;
   readonly emit: Emit;
 }
 
@@ -35,35 +28,37 @@ export class FreshPairing {
   readonly #entry: Entry;
   readonly #at: Finding | undefined;
   #given: Kept | null = null;
-  #learned: Partial<Facts> = {};
+  #learned: Told = {};
   #isTaken = false;
 
   constructor(deps: FreshDependencies, platform: Platform, entry: Entry, at: Finding | undefined) {
     this.#deps = deps;
     this.#entry = entry;
     this.#at = at;
-    const there = at ? { ...withFacts(entry, at.facts, []), ...at.address } : entry;
-    const surroundings: DeviceSurroundings = {
-      ...deps.surroundings,
-      credentials: {
-        read: () => this.#given,
-        readAnyway: () => this.#given,
-        keep: async (kept) => {
-          // Not on disk yet, and no less a secret.
-          deps.credentials.conceal(kept);
-          this.#given = kept;
-        },
-        drop: async () => {
-          this.#given = null;
-        },
+    const there = at ? { ...withTold(entry, at.sighting, []), ...at.address } : entry;
+    const secret = {
+      read: () => this.#given,
+      readAnyway: () => this.#given,
+      keep: async (kept: Kept) => {
+        // Not on disk yet, and no less a secret.
+        deps.credentials.conceal(kept);
+        this.#given = kept;
+      },
+      drop: async () => {
+        this.#given = null;
       },
     };
-    this.connection = platform.connect(targetOf(there), surroundings, (event) => {
-      if (event.type !== "facts") return;
-      const { facts } = event;
-      if (this.#isTaken) deps.emit(event);
-      else this.#learned = { ...this.#learned, ...facts, traits: { ...this.#learned.traits, ...facts.traits } };
-    });
+    const { identity, provisional = false, host, port, ports } = there;
+    const known = { facts: factsOf(there), memory: memoryOf(there, platform), secret: typed(secret, platform) };
+    this.connection = platform.connect(
+      { identity, provisional, host, port, ports, ...known },
+      deps.surroundings,
+      (event) => {
+        if (event.type !== "facts") return;
+        if (this.#isTaken) deps.emit(event);
+        else this.#learned = both(this.#learned, event);
+      },
+    );
   }
 
   /**
@@ -83,9 +78,8 @@ export class FreshPairing {
     }
     await trust.trust(this.#entry);
     this.#isTaken = true;
-    const traits = { ...this.#at?.facts.traits, ...this.#learned.traits };
-    const facts = { ...this.#at?.facts, ...this.#learned, traits };
-    await registry.learn(id, facts).catch((error: unknown) => surroundings.debug(textOf(error)));
+    const learned = both(this.#at?.sighting ?? {}, this.#learned);
+    await registry.learn(id, learned).catch((error: unknown) => surroundings.debug(textOf(error)));
   }
 
   close(): void {

@@ -1,12 +1,11 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
 
 import { ZapdError } from "../api/errors.ts";
-import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
+import { type Connection, type Description, type Key, keys, type Power } from "../platforms/platform.ts";
 import { Pulse } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Entry } from "./entry.ts";
-import { method } from "./failures.ts";
+import { requireCapability } from "./failures.ts";
 import type { Task } from "./reach.ts";
 
 const literal = "literal:";
@@ -39,19 +38,19 @@ export function readPress(wanted: string): Press {
 }
 
 /** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
-export function checkPress(entry: Entry, connection: Connection, press: Press): void {
-  const { name } = entry;
-  if ("text" in press) {
-    if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`, { named: true });
-    return;
-  }
-  if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`, { named: true });
-  if (connection.keys.names.has(press.key)) return;
-  const available = keys.filter((key) => connection.keys?.names.has(key));
+export function checkPress(name: string, { has, keys: its }: Description, press: Press): void {
+  const needed = capabilityFor(press);
+  if (!has.has(needed)) throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { named: true });
+  if ("text" in press || its.has(press.key)) return;
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
-    hint: `It has: ${available.join(", ")}`,
+    hint: `It has: ${keys.filter((key) => its.has(key)).join(", ")}`,
     named: true,
   });
+}
+
+/** What a device must have for a press. */
+export function capabilityFor(press: Press): "text" | "keys" {
+  return "text" in press ? "text" : "keys";
 }
 
 /** What a press attempts, for its failure. */
@@ -63,7 +62,7 @@ export function doing(press: Press): string {
 export function patience(press: Press, connection: Connection, timeout: number): number {
   // A press may prove first who is there, and look at the player: three answers at most.
   const answers = 3 * timeout + 500;
-  if ("text" in press) return answers + [...press.text].length * (connection.text?.msPerCharacter ?? 0);
+  if ("text" in press) return answers + (connection.text?.longestMs(press.text) ?? 0);
   return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
@@ -86,9 +85,9 @@ export function powerAfter(press: Press): Power | undefined {
 
 /** Sends one press. */
 export function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
-  if ("text" in press) return method(connection.text, "text").type(press.text, signal);
+  if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
   if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal, called);
-  return method(connection.keys, "keys").press(press.key, signal);
+  return requireCapability(connection.keys, "keys").press(press.key, signal);
 }
 
 /**

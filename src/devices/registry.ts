@@ -1,11 +1,12 @@
 /** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Facts, Identified, Ports } from "../platforms/platform.ts";
+import type { Address, Facts, Ports, Sighting } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
 import {
+  type Discovered,
   type Entry,
   entrySchema,
   givesWay,
@@ -13,9 +14,9 @@ import {
   isUsed,
   maxDevices,
   newEntry,
-  type Sighting,
   same,
-  withFacts,
+  type Told,
+  withTold,
 } from "./entry.ts";
 import { checkName, type Named, resolveName } from "./names.ts";
 import type { Contact } from "./reach.ts";
@@ -113,13 +114,13 @@ export class Registry {
    * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
    * hardware's own, by its address.
    */
-  find(platform: string, facts: Identified, address: Address): Entry | undefined {
-    return findIn(this.entries, platform, facts, address);
+  find(platform: string, sighting: Sighting, address: Address): Entry | undefined {
+    return findIn(this.entries, platform, sighting, address);
   }
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
-  async merge(sighting: Sighting): Promise<Merged> {
-    const result = await this.#update((content) => mergeInto(content, sighting, (id) => this.#met.get(id) ?? 0));
+  async merge(found: Discovered): Promise<Merged> {
+    const result = await this.#update((content) => mergeInto(content, found, (id) => this.#met.get(id) ?? 0));
     for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
     return result;
@@ -130,12 +131,12 @@ export class Registry {
     this.#met.set(id, ++this.#meetings);
   }
 
-  /** Brings facts up to date that a device told on the way; the address stays. */
-  async learn(id: string, facts: Partial<Facts>): Promise<void> {
+  /** Brings up to date what was learned of a device on the way; the address stays. */
+  async learn(id: string, told: Told): Promise<void> {
     await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
       return {
-        next: entry ? replace(content, entry, withFacts(entry, facts, namesIn(content))) : content,
+        next: entry ? replace(content, entry, withTold(entry, told, namesIn(content))) : content,
         result: undefined,
       };
     });
@@ -352,7 +353,7 @@ function known(content: Content, id: string): Entry {
 }
 
 /** The hardware's own identity takes the place of one that stood for it; never the other way round. */
-function withIdentity(entry: Entry, { identity, provisional }: Identified): Entry {
+function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry {
   if (provisional) return entry.identity === identity ? { ...entry, provisional } : entry;
   if (!entry.provisional && entry.identity === identity) return entry;
   const { provisional: _stood, ...own } = entry;
@@ -367,44 +368,42 @@ function replace(content: Content, entry: Entry, next: Entry): Content {
 function findIn(
   devices: readonly Entry[],
   platform: string,
-  facts: Identified,
+  sighting: Sighting,
   { host, port }: Address,
 ): Entry | undefined {
   const own = devices.filter((device) => device.platform === platform);
-  const mayBe = (device: Entry) => (facts.provisional || device.provisional) && !contradicts(device, facts);
+  const mayBe = (device: Entry) => (sighting.provisional || device.provisional) && !contradicts(device, sighting.facts);
   return (
-    own.find((device) => device.identity === facts.identity) ??
+    own.find((device) => device.identity === sighting.identity) ??
     own.find((device) => mayBe(device) && device.host === host && device.port === port)
   );
 }
 
 /** Whether what answers cannot be a device that did not say who it is: it has other hardware. */
-function contradicts(entry: Entry, { serial, macs }: Identified): boolean {
+function contradicts(entry: Entry, { serial, macs }: Facts): boolean {
   if (serial !== null && entry.serial !== null && serial !== entry.serial) return true;
   return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
 }
 
-function mergeInto(content: Content, sighting: Sighting, metAt: (id: string) => number): Change<Content, Merged> {
-  const { platform, facts, place } = sighting;
+function mergeInto(content: Content, found: Discovered, metAt: (id: string) => number): Change<Content, Merged> {
+  const { platform, sighting, place } = found;
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
-    findIn(content.devices, platform, facts, sighting.address);
-  const id = before?.id ?? idOf(platform, facts.identity);
+    findIn(content.devices, platform, sighting, found.address);
+  const id = before?.id ?? idOf(platform, sighting.identity);
   const others = content.devices.filter((device) => device.id !== id);
-  const given = sighting.name === undefined ? null : checkName(sighting.name, others);
-  const { rest, gone } = before
-    ? { rest: content.devices, gone: [] }
-    : seated(content.devices, sighting.instead, metAt);
+  const given = found.name === undefined ? null : checkName(found.name, others);
+  const { rest, gone } = before ? { rest: content.devices, gone: [] } : seated(content.devices, found.instead, metAt);
   const names = namesIn({ ...content, devices: rest });
   // What was decided of its place holds only where nothing else has been decided meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, sighting);
-  const learned = withIdentity(withFacts(base, facts, names), facts);
-  const ports = { ...learned.ports, ...sighting.ports };
+  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, found);
+  const learned = withIdentity(withTold(base, sighting, names), sighting);
+  const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
-  const by = sighting.by === "user" ? { ...named, added_by: sighting.by } : named;
-  const { host, port } = before && (to || isStale) ? base : sighting.address;
+  const by = found.by === "user" ? { ...named, added_by: found.by } : named;
+  const { host, port } = before && (to || isStale) ? base : found.address;
   const entry: Entry = { ...by, host, port, ports };
   const next = before ? replace(content, before, entry) : { ...content, devices: [...rest, entry] };
   return { next, result: { entry, added: before === undefined, gone } };

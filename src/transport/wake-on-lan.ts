@@ -28,7 +28,7 @@ export interface Call {
  */
 export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<void> {
   const { target, surroundings, withinMs, hint } = call;
-  if (target.macs.length === 0) {
+  if (target.facts.macs.length === 0) {
     const problem = "does not answer, and no network address of its hardware is known to wake it by";
     throw new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout", hint });
   }
@@ -36,8 +36,8 @@ export async function callUntilAwake(call: Call, signal: AbortSignal): Promise<v
   const straight = isIPv4(target.host) ? [target.host] : [];
   const destinations = [...new Set(["255.255.255.255", ...surroundings.broadcasts(), ...straight])];
   for (let left = withinMs; left > 0; left = until - performance.now()) {
-    surroundings.debug(`magic packets for ${target.macs.join(", ")} to ${destinations.join(", ")}`);
-    await sendMagicPackets(target.macs, destinations, target.ports["wake"] ?? 9);
+    surroundings.debug(`magic packets for ${target.facts.macs.join(", ")} to ${destinations.join(", ")}`);
+    await sendMagicPackets(target.facts.macs, destinations, target.ports["wake"] ?? 9);
     const next = Math.min(until, performance.now() + callEvery);
     for (let wait = next - performance.now(); wait > 0; wait = next - performance.now()) {
       if (await call.answers(Math.max(1, wait))) return;

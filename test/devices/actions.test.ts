@@ -70,7 +70,7 @@ describe("a key", () => {
   test("goes to the device, text as text, power-on by its own way", async () => {
     for (const wanted of ["home", "literal:ab c"]) await key(wanted);
     const awake = await openHouse((set) => ({
-      ...set.connection(["power-on"]),
+      ...set.connection(),
       powerOn: (signal) => set.do("powerOn", signal, undefined),
     }));
     await awake.actions.key(await awake.add("1"), "power-on", never);
@@ -89,7 +89,7 @@ describe("a key", () => {
     expect(error).toMatchObject({
       code: "unsupported_key",
       message: "TV has no mute key",
-      hint: "It has: home, up, down, play",
+      hint: "It has: home, up, down, play, power, power-off",
     });
     expect(house.set.done).toEqual([]);
   });

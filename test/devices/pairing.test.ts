@@ -22,7 +22,7 @@ afterEach(() => house.remove());
 
 const keeper = () => {
   house.devices.of(tv).connection;
-  return house.connected.at(-1)?.surroundings.credentials ?? expect.unreachable();
+  return house.connected.at(-1)?.target.secret ?? expect.unreachable();
 };
 const file = () => join(house.folder, "credentials.json");
 const failure = (work: Promise<unknown>) =>

@@ -13,12 +13,11 @@ const silent = () => new ZapdError("device_unreachable", "did not answer", { hin
 
 beforeEach(async () => {
   house = await openHouse((set): Connection => {
-    const names = ["home", "power", "power-on", "power-off"] as const;
     const powerOn = async (signal: AbortSignal, waking: Waking) => {
       set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.withinMs / 1000)}`);
       await wakes(waking, signal);
     };
-    return { ...set.connection(names), powerOn };
+    return { ...set.connection(), powerOn };
   });
   wakes = async () => {
     house.set.failure = undefined;
@@ -184,7 +183,7 @@ describe("a command to a device that is asleep", () => {
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
-  const task = { doing: "hanging", timeoutMs: 20, work: () => new Promise<never>(() => {}) };
+  const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
   const hanging = failure(house.devices.of(tv).command(task, { signal: never }));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");

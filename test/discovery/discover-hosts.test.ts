@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { look, platformFor } from "./harness.ts";
 
@@ -11,7 +11,7 @@ describe("configured hosts", () => {
     const asked: string[] = [];
     const who = (name: string) => async (address: Address) => {
       asked.push(`${name} ${address.host}:${address.port}`);
-      return factsOf(`${name}-${address.port}`);
+      return sightingOf(`${name}-${address.port}`);
     };
     const platforms = [platformFor("", who("one"), "one"), platformFor("", who("other"), "other")];
     const { discovery, warnings } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81", "127.0.0.2"] });
@@ -21,7 +21,7 @@ describe("configured hosts", () => {
   });
 
   test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
-    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => factsOf("late")), "slow");
+    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => sightingOf("late")), "slow");
     const platforms = [slow, platformFor("", undefined, "other")];
     const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
     expect(await discovery.scan()).toEqual(["id-81"]);
@@ -69,7 +69,7 @@ describe("one address", () => {
 describe.concurrent("the course of things", () => {
   test("a scan at the start, if it is wanted, and one each interval", async () => {
     let scans = 0;
-    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
     const { discovery } = look([platform], {
       on_start: true,
       interval_s: 1,
@@ -89,7 +89,7 @@ describe.concurrent("the course of things", () => {
 
   test("a device that is missed starts a scan, and a second one soon after does not", async () => {
     let scans = 0;
-    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
     const { discovery } = look([platform], { timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] });
     for (let round = 0; round < 3; round++) {
       discovery.lookAgain();
@@ -101,7 +101,7 @@ describe.concurrent("the course of things", () => {
   test("stopping ends a scan at once, and what it was asking", async () => {
     let ended = false;
     const platform = fakePlatform({
-      defaultPort: 1,
+      port: 1,
       identify: (_address, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { announce } from "../support/mdns-service.ts";
 import { found, whyNoSearches } from "../support/ssdp-responder.ts";
 import { at, look, platformFor, respond } from "./harness.ts";
@@ -13,7 +13,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     const { target } = await respond(at(1, 2, 2, 3));
     const { discovery, findings } = look([platformFor(target)], { timeout_ms: 700 });
     expect((await discovery.scan()).sort()).toEqual(["id-1", "id-2", "id-3"]);
-    expect(findings.map(({ facts }) => facts.identity).sort()).toEqual(["id-1", "id-2", "id-3"]);
+    expect(findings.map(({ sighting }) => sighting.identity).sort()).toEqual(["id-1", "id-2", "id-3"]);
     for (const finding of findings) expect(finding.at).toBeLessThan(350);
   });
 
@@ -22,7 +22,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     let asked = 0;
     const platform = platformFor(target, async () => {
       asked++;
-      return factsOf("1");
+      return sightingOf("1");
     });
     const { discovery } = look([platform]);
     const results = await Promise.all(Array.from({ length: 10 }, () => discovery.scan()));
@@ -47,7 +47,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     const { target } = await respond(at(1, 2));
     const platform = platformFor(target, async (address) => {
       if (address.port === 1) throw new ZapdError("device_error", "is nobody");
-      return factsOf("2");
+      return sightingOf("2");
     });
     expect(await look([platform]).discovery.scan()).toEqual(["2"]);
   });
@@ -55,7 +55,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("asks every platform's own search, and merges one device that answers twice", async () => {
     const one = await respond(at(1, 2));
     const other = await respond(at(1));
-    const same = async () => factsOf("same");
+    const same = async () => sightingOf("same");
     const { discovery, findings } = look([
       platformFor(one.target, same, "one"),
       platformFor(other.target, same, "other"),
@@ -69,25 +69,25 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     const asked: number[] = [];
     const platform = platformFor(target, async (address) => {
       asked.push(address.port);
-      return factsOf(String(address.port));
+      return sightingOf(String(address.port));
     });
     await look([platform], {}, (address) => address.port === 7_272).discovery.scan();
     expect(asked).toEqual([5]);
   });
 });
 
-test("a service that is announced over mDNS is found through the finder of its platform, and asked who it is", async () => {
+test("a service that is announced over mDNS is found through the query of its platform, and asked who it is", async () => {
   const service = announce("zapd-test", { id: "set-7" });
   try {
     const platform = fakePlatform({
-      finders: [
+      queries: [
         {
           over: "mdns",
           type: "_zapd-test._tcp",
           read: (one) => (one.name === service.name ? { host: "127.0.0.1", port: one.port } : null),
         },
       ],
-      identify: async (address) => factsOf(`set on ${address.port}`),
+      identify: async (address) => sightingOf(`set on ${address.port}`),
     });
     const { discovery, findings } = look([platform], { timeout_ms: 1_000 });
     expect(await discovery.scan()).toEqual([`set on ${service.port}`]);

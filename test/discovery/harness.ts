@@ -3,8 +3,8 @@ import { afterAll } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
-import type { Address, Facts, Finder, Platform, SsdpAnswer } from "../../src/platforms/platform.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { found, type Responder, startResponder } from "../support/ssdp-responder.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
@@ -16,16 +16,16 @@ afterAll(async () => {
 /** A platform whose devices say in LOCATION on which port they are, and are who they are by that port. */
 export function platformFor(
   target: string,
-  identify?: (address: Address, signal: AbortSignal) => Promise<Facts>,
+  identify?: (address: Address, signal: AbortSignal) => Promise<Sighting>,
   name = "fake",
 ): Platform {
   const read = ({ headers, source }: SsdpAnswer): Address | null => {
     const port = /^http:\/\/127\.0\.0\.1:(\d+)\//.exec(headers.get("location") ?? "")?.[1];
     return headers.get("st") === target && port ? { host: source, port: Number(port) } : null;
   };
-  const finders: Finder[] = target === "" ? [] : [{ over: "ssdp", target, read }];
-  const usual = async (address: Address) => factsOf(`id-${address.port}`);
-  return fakePlatform({ name, finders, defaultPort: 4_321, identify: identify ?? usual });
+  const queries: DiscoveryQuery[] = target === "" ? [] : [{ over: "ssdp", target, read }];
+  const usual = async (address: Address) => sightingOf(`id-${address.port}`);
+  return fakePlatform({ name, queries, port: 4_321, identify: identify ?? usual });
 }
 
 export interface Looking {
@@ -55,7 +55,7 @@ export function look(
     }),
     found: async (finding) => {
       findings.push({ ...finding, at: performance.now() - start });
-      return finding.facts.identity;
+      return finding.sighting.identity;
     },
     debug: () => {},
     warn: (message) => warnings.push(message),

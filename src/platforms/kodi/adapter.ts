@@ -5,12 +5,12 @@ import type {
   Capability,
   Connection,
   Description,
-  DeviceSurroundings,
   Emit,
+  Facts,
   Key,
   PairingAnswer,
   Platform,
-  Target,
+  Surroundings,
   Waking,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
@@ -18,15 +18,17 @@ import { launchApp, listApps, stopApp } from "./apps.ts";
 import { KodiDevice } from "./device.ts";
 import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys } from "./keys.ts";
+import { type KodiMemory, type KodiSecret, type KodiTarget, kodiMemory, kodiSecret } from "./memory.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
 import { AsksLogin, HttpRpc, passwordHint } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
 
-export const kodi: Platform = {
+export const kodi: Platform<KodiMemory, KodiSecret> = {
   name: "kodi",
-  defaultPort: 8_080,
-  ports: { websocket: 9_090, wake: 9 },
-  finders: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
+  ports: { control: 8_080, websocket: 9_090, wake: 9 },
+  queries: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
+  memory: kodiMemory,
+  secret: kodiSecret,
   isAppId: isKodiAppId,
   identify: identifyKodi,
   describe: describeKodi,
@@ -35,26 +37,24 @@ export const kodi: Platform = {
 
 const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
-function describeKodi({ macs, access }: Target): Description {
-  const has = new Set<Capability>([...withPassword, "pair"]);
-  if (macs.length > 0) has.add("power_on");
-  return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
+function describeKodi({ macs, access }: Facts): Description {
+  const canWake = macs.length > 0;
+  const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
+  const keys = new Set<Key>([...(Object.keys(kodiKeys) as Key[]), ...(canWake ? ["power-on" as const] : [])]);
+  return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []) };
 }
 
 const sleepHint =
   "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand";
 
-function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, surroundings, emit);
-  const canWake = target.macs.length > 0;
-  const names = new Set<Key>([...(Object.keys(kodiKeys) as Key[]), ...(canWake ? ["power-on" as const] : [])]);
-  const connection: Connection = {
+  return {
     state: (signal) => readState(device, signal),
     apps: (signal) => listApps(device, signal),
     launch: (id, params, signal) => launchApp(device, id, params, signal),
     stop: (signal) => stopApp(device, signal),
     keys: {
-      names,
       async press(key, signal) {
         // One that answers is on.
         if (key === "power-on") return void (await device.players(signal));
@@ -63,12 +63,11 @@ function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emi
         await press(device, signal);
       },
     },
-    text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
+    text: { longestMs: (text) => 50 * text.length, type: (text, signal) => type(device, text, signal) },
     pair: (given, signal) => pair(device, surroundings, emit, given, signal),
+    powerOn: (signal, waking) => powerOn(device, surroundings, signal, waking),
     close: () => device.close(),
   };
-  if (canWake) connection.powerOn = (signal, waking) => powerOn(device, surroundings, signal, waking);
-  return connection;
 }
 
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
@@ -91,8 +90,8 @@ async function type(device: KodiDevice, text: string, signal: AbortSignal): Prom
  */
 async function pair(
   device: KodiDevice,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
+  surroundings: Surroundings,
+  emit: Emit<KodiMemory>,
   { user = "kodi", password, pin }: PairingAnswer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -102,7 +101,7 @@ async function pair(
     if (given === undefined || given === "") throw new AsksLogin();
     return { user, password: given };
   };
-  if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
+  if (target.memory.socketOnly === target.port) throw nothingToPair();
   const open = new HttpRpc({ address: target, surroundings });
   const locked = new HttpRpc({ address: target, surroundings, login, vouch: (within) => device.vouch(within) });
   try {
@@ -125,7 +124,7 @@ async function pair(
     open.close();
     locked.close();
   }
-  if (given !== undefined) await surroundings.credentials.keep({ user, password: given });
+  if (given !== undefined) await target.secret.keep({ user, password: given });
   emit({ type: "facts", facts: { access: "full" } });
 }
 
@@ -141,7 +140,7 @@ const refusesWithin = 250;
 
 async function powerOn(
   device: KodiDevice,
-  surroundings: DeviceSurroundings,
+  surroundings: Surroundings,
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {

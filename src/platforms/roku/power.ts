@@ -3,8 +3,9 @@ import { failedBy, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
-import type { Surroundings, Target, Waking } from "../platform.ts";
+import type { Surroundings, Waking } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
+import type { RokuTarget } from "./memory.ts";
 import { paths } from "./paths.ts";
 
 /** One field implementation polls 8 times, 1 s apart, and repeats the key once at about 5 s. */
@@ -20,7 +21,7 @@ const sleepHint =
 /** Turns the set on and waits until it says so. Fails with `device_unreachable` when nothing wakes it. */
 export async function powerOn(
   ecp: Ecp,
-  target: Target,
+  target: RokuTarget,
   surroundings: Surroundings,
   signal: AbortSignal,
   { silent, withinMs }: Waking,

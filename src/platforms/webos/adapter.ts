@@ -2,33 +2,26 @@
 import { ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  DeviceSurroundings,
-  Emit,
-  Key,
-  Platform,
-  Target,
-} from "../platform.ts";
+import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { SetFailure } from "./failures.ts";
-import { identifyWebos, knownFacts } from "./identity.ts";
+import { identifyWebos, toldWhenIn } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
+import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
 import { askToPair } from "./pairing.ts";
 import { powerOff, powerOn } from "./power.ts";
 import { Prompted } from "./prompted.ts";
-import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
+import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
-export const webos: Platform = {
+export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
-  defaultPort: securePort,
-  ports: { plain: plainPort, wake: 9 },
-  finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  ports: { control: securePort, plain: plainPort, wake: 9 },
+  queries: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  memory: webosMemory,
+  secret: webosSecret,
   isAppId: isWebosAppId,
   identify: identifyWebos,
   describe: describeWebos,
@@ -38,20 +31,17 @@ export const webos: Platform = {
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
-function describeWebos({ macs, access }: Target): Description {
-  const has = new Set<Capability>([...pairedOnly, "pair"]);
-  if (macs.length > 0) has.add("power_on");
-  return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
+function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
+  const canWake = macs.length > 0;
+  const has = new Set<Capability>([...pairedOnly, "pair", ...(canWake ? ["power_on" as const] : [])]);
+  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly) };
 }
 
-function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emit<WebosMemory>): Connection {
   const reconnecting = sessionWith(target, surroundings, emit);
-  const canWake = target.macs.length > 0;
-  const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
-  const names = keysOf(inputs, canWake);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
-  const connection: Connection = {
+  return {
     async state(signal) {
       const registered = await reconnecting.use(signal);
       await registered.state.refresh(signal);
@@ -63,7 +53,6 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
     launch: (id, params, signal) => command(signal, (registered) => launchApp(registered, id, params, signal)),
     stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
     keys: {
-      names,
       press: (key, signal) =>
         (key === "power-off" || key === "power"
           ? press(reconnecting, target, surroundings, emit, key, signal)
@@ -73,46 +62,44 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
         }),
     },
     text: {
-      msPerCharacter: 50,
+      longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
     async pair({ fresh = false }, signal) {
-      const { credentials } = surroundings;
+      const { secret } = target;
       const greeted = await openToPair(target, surroundings, signal);
       const { session, hello } = greeted;
       // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
-      const isKnown = !fresh && isProven(greeted, target, pinOf(surroundings));
+      const isKnown = !fresh && isProven(greeted, target, pinOf(target));
       try {
-        await askToPair(session, credentials, isKnown ? (credentials.read()?.["key"] ?? null) : null, signal);
+        await askToPair(session, secret, isKnown ? (secret.read()?.key ?? null) : null, signal);
       } catch (error) {
         session.destroy();
         throw error;
       }
       // What was open before knows the key of before.
       reconnecting.drop();
-      const facts = await knownFacts(session, hello, target, signal);
-      const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
-      emit({ type: "facts", facts: { ...facts, traits } });
+      const { facts, memory } = await toldWhenIn(session, hello, target, signal);
+      const forgotten = new Prompted(target).over();
+      emit({ type: "facts", facts, memory: { ...memory, ...forgotten, ...pairedMemory(greeted, target) } });
       session.close();
     },
+    powerOn: (signal, waking) => powerOn(reconnecting, target, surroundings, emit, signal, waking),
     close: () => reconnecting.close(),
   };
-  if (canWake)
-    connection.powerOn = (signal, waking) => powerOn(reconnecting, target, surroundings, emit, signal, waking);
-  return connection;
 }
 
 /** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
 async function awake<T>(
   reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
+  target: WebosTarget,
   signal: AbortSignal,
   work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
   const registered = await unlessSlept(readyForCommand(reconnecting, signal));
   const { power } = registered.state;
   if (power === "standby" || power === "off") {
-    if (target.macs.length === 0)
+    if (target.facts.macs.length === 0)
       throw new ZapdError(
         "device_refused",
         "is in standby, and no network address of its hardware is known to wake it by",
@@ -142,9 +129,9 @@ function lacking(key: Key, error: unknown): unknown {
 
 async function press(
   reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
+  target: WebosTarget,
+  surroundings: Surroundings,
+  emit: Emit<WebosMemory>,
   key: "power" | "power-off",
   signal: AbortSignal,
 ): Promise<void> {
@@ -154,7 +141,7 @@ async function press(
   // Told to turn off, a set in standby turns on (2.5).
   if (key === "power-off" && isOff) return;
   if (!isOff) return powerOff(reconnecting, registered, emit, signal);
-  if (target.macs.length === 0) return registered.pointer.press("POWER", signal);
+  if (target.facts.macs.length === 0) return registered.pointer.press("POWER", signal);
   return powerOn(reconnecting, target, surroundings, emit, signal, { silent: false, withinMs: 30_000 });
 }
 

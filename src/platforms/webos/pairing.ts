@@ -1,7 +1,8 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import type { CredentialKeeper } from "../platform.ts";
+import type { KeptSecret } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
+import type { WebosSecret } from "./memory.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -29,9 +30,13 @@ export class AskedAgain extends ZapdError {
  * Registers with the key that is kept, and never leaves a prompt that nobody asked for on the screen. The key is kept
  * until the set refuses it. Fails with `AskedAgain`, or with `pairing_required` when there is no key (any more).
  */
-export async function admit(session: WebosSession, keeper: CredentialKeeper, signal: AbortSignal): Promise<void> {
+export async function admit(
+  session: WebosSession,
+  keeper: KeptSecret<WebosSecret>,
+  signal: AbortSignal,
+): Promise<void> {
   const kept = keeper.read();
-  const key = kept?.["key"];
+  const key = kept?.key;
   if (!key) throw pairingRequired("takes no commands: it is not paired with zapd");
   let prompted: ReturnType<typeof setTimeout> | undefined;
   const onPrompt = () => {
@@ -64,7 +69,7 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
  */
 export async function askToPair(
   session: WebosSession,
-  keeper: CredentialKeeper,
+  keeper: KeptSecret<WebosSecret>,
   known: string | null,
   signal: AbortSignal,
 ): Promise<void> {
@@ -90,7 +95,7 @@ export async function askToPair(
 /** The key that the set gives, or lets us in with. */
 async function registered(
   session: WebosSession,
-  keeper: CredentialKeeper,
+  keeper: KeptSecret<WebosSecret>,
   known: string | null,
   signal: AbortSignal,
 ): Promise<string | null> {

@@ -3,9 +3,10 @@ import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { callUntilAwake } from "../../transport/wake-on-lan.ts";
-import type { DeviceSurroundings, Emit, Target, Waking } from "../platform.ts";
+import type { Emit, Surroundings, Waking } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { isStranger, SetFailure } from "./failures.ts";
+import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
 
 /** It need not answer; it pushes that it goes, or hangs up. */
@@ -30,7 +31,7 @@ const sleepHint =
 export async function powerOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
   registered: RegisteredSession,
-  emit: Emit,
+  emit: Emit<WebosMemory>,
   signal: AbortSignal,
 ): Promise<void> {
   const { session, state } = registered;
@@ -60,9 +61,9 @@ export async function powerOff(
 
 export async function powerOn(
   reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
+  target: WebosTarget,
+  surroundings: Surroundings,
+  emit: Emit<WebosMemory>,
   signal: AbortSignal,
   { silent, withinMs }: Waking,
 ): Promise<void> {

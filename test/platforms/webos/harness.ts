@@ -1,15 +1,16 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Credentials, Facts, Target } from "../../../src/platforms/platform.ts";
+import type { Connection, Sighting, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
+import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
 import {
   createWebosSimulator,
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { listener, surroundingsOf, type Told } from "../../support/surroundings.ts";
+import { keptSecret, surroundingsOf, type Told, targetOf } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -43,45 +44,43 @@ export function tidy(): void {
 
 export interface Line {
   readonly set: WebosSimulator;
-  readonly facts: Facts;
-  readonly learned: Partial<Facts>[];
+  readonly sighting: Sighting<WebosMemory>;
+  readonly target: Target<WebosMemory, WebosSecret>;
+  readonly learned: Told["learned"];
   readonly states: Told["states"];
   readonly ended: Told["ended"];
-  kept(): Credentials | null;
   connection: Connection;
-  /** What it was made for. */
-  target: Target;
-  /** As the daemon does when it learned something. */
-  renew(more?: Partial<Target>): Connection;
+  kept(): WebosSecret | null;
+  /** A new connection to what is known now, as after a pairing. */
+  renew(): Connection;
 }
 
 export async function line(
   options: Partial<WebosSimulatorOptions> = {},
-  credentials: Credentials | null = { key },
+  given: WebosSecret | null = { key },
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const { learned, states, ended, emit } = listener();
-  const surroundings = surroundingsOf({ timeout: 1_500, ...(credentials && { credentials }) });
+  const surroundings = surroundingsOf({ timeout: 1_500 });
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };
-  const facts = await webos.identify(lead, surroundings, never);
-  const connect = (more: Partial<Target> = {}) => {
-    const known = learned.findLast(({ access }) => access === "full") ?? facts;
-    const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
-    const traits = { ...facts.traits, ...known.traits };
-    const target: Target = { ...facts, ...known, ...lead, ports, traits, ...more };
-    const connection = webos.connect(target, surroundings, emit);
+  const sighting = await webos.identify(lead, surroundings, never);
+  const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
+  const secret = keptSecret<WebosSecret>(given);
+  const { target, told } = targetOf(sighting, lead, { ports, secret });
+  const connect = () => {
+    const connection = webos.connect(target, surroundings, told.emit);
     cleanups.push(() => connection.close());
-    return { connection, target };
+    return connection;
   };
+  const { learned, states, ended } = told;
   const made: Line = {
-    ...{ set, facts, learned, states, ended, ...connect() },
-    kept: () => surroundings.credentials.read(),
-    renew(more) {
+    ...{ set, sighting, target, learned, states, ended, connection: connect() },
+    kept: () => secret.read(),
+    renew() {
       made.connection.close();
-      Object.assign(made, connect(more));
+      made.connection = connect();
       return made.connection;
     },
   };
