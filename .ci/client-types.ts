@@ -80,36 +80,13 @@ function resultOf(path: string, method: string): string {
   return typeOf(done.content["application/json"].schema.properties?.["data"] ?? {});
 }
 
-const text = `${named.join("\n\n")}
+const text = `import type { Archive } from "./client.js";
 
-/** A package to upload: a \`Blob\`, or a file that is opened when it is read. */
-export interface Archive {
-  /** Bytes. */
-  readonly size: number;
-  stream(): ReadableStream<Uint8Array>;
-}
+${named.join("\n\n")}
 
 /** One method for each operation. Each fails with an \`ApiError\`; a daemon that is not there is fetch's own TypeError. */
 export interface Client {
 ${Object.entries(operations).map(methodOf).join("\n")}
 }
-
-/** What an operation takes: the \`id\` of a device, \`query\`, \`body\`, and a \`signal\` to give up by. */
-export type Arguments<Name extends keyof Client> = NonNullable<Parameters<Client[Name]>[0]>;
-
-/** What an operation answers: the \`data\` of its envelope. */
-export type Result<Name extends keyof Client> = Awaited<ReturnType<Client[Name]>>;
-
-export interface Answer<Data> {
-  readonly data: Data;
-  /** The body of the response, unchanged. */
-  readonly text: string;
-}
-
-/** Calls an operation by its name. Fails with an \`ApiError\`, a \`NotZapdError\`, or whatever \`fetch\` fails with. */
-export type Call = <Name extends keyof Client>(
-  name: Name,
-  ...given: Parameters<Client[Name]>
-) => Promise<Answer<Result<Name>>>;
 `;
 writeFileSync(process.argv[2] ?? "client-types.d.ts", text);

@@ -258,7 +258,6 @@ const decisions: readonly RegExp[] = [
 /** Lines that may: they lay a text out for people, or read the field in which a device's own protocol says what is wrong. */
 const allowed: readonly { readonly path: string; readonly line: RegExp; readonly why: string }[] = [
   { path: "src/cli/explain.ts", line: /message\.replace\(/, why: "the case of a first letter on a terminal" },
-  { path: "src/cli/doctor/doctor.ts", line: /startsWith\(name\)/, why: "the device's name stands once in its line" },
   {
     path: "src/cli/install.ts",
     line: /package\): /,

@@ -1,65 +1,34 @@
 /**
- * The types of the client, made from the table of operations. In the npm package they are written out, each with its
- * words (.ci/client-types.ts), so that an editor completes and explains them.
+ * The client's methods, inferred from the table of operations. In the npm package they are written out, each with its words
+ * (.ci/client-types.ts), so that an editor completes and explains them.
  */
 import type { z } from "zod";
+import type { Archive } from "./client.ts";
 import type { Operation, operations } from "./operations.ts";
-import type { EndpointName } from "./routes.ts";
 
 export type { App, Device, KeyOrText, State } from "./schemas.ts";
 
-/** A package to upload: a `Blob`, or a file that is opened when it is read. */
-export interface Archive {
-  /** Bytes. */
-  readonly size: number;
-  stream(): ReadableStream<Uint8Array>;
-}
-
-interface Upload {
-  readonly archive: Archive;
-  /** Called as the archive is sent, with how many of its bytes are on their way. */
-  readonly progress?: (bytes: number) => void;
-}
-
-type Operations = typeof operations;
+type Optional<T> = Record<never, never> extends T ? { readonly query?: T } : { readonly query: T };
 type WithId<O extends Operation> = O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown;
-type WithQuery<O extends Operation> = O["query"] extends z.ZodType
-  ? Record<never, never> extends z.input<O["query"]>
-    ? { readonly query?: z.input<O["query"]> }
-    : { readonly query: z.input<O["query"]> }
-  : unknown;
+type WithQuery<O extends Operation> = O["query"] extends z.ZodType ? Optional<z.input<O["query"]>> : unknown;
 type WithBody<O extends Operation> = O["body"] extends z.ZodType
   ? O["optionalBody"] extends true
     ? { readonly body?: z.input<O["body"]> }
     : { readonly body: z.input<O["body"]> }
   : unknown;
-type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : unknown;
-
-/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
-export type Arguments<Name extends EndpointName> = WithId<Operations[Name]> &
-  WithQuery<Operations[Name]> &
-  WithBody<Operations[Name]> &
-  WithUpload<Operations[Name]> & { readonly signal?: AbortSignal | undefined };
-
-/** What an operation answers: the `data` of its envelope. */
-export type Result<Name extends EndpointName> = z.output<Operations[Name]["data"]>;
-
-/** The arguments may be left out where nothing in them is needed. */
-type Optional<T> = Record<never, never> extends T ? [given?: T] : [given: T];
+type WithUpload<O extends Operation> = O["takes"] extends "upload"
+  ? { readonly archive: Archive; readonly progress?: (bytes: number) => void }
+  : unknown;
+type Given<O extends Operation> = WithId<O> &
+  WithQuery<O> &
+  WithBody<O> &
+  WithUpload<O> & { readonly signal?: AbortSignal | undefined };
 
 /** One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. */
 export type Client = {
-  readonly [Name in keyof Operations]: (...given: Optional<Arguments<Name>>) => Promise<Result<Name>>;
+  readonly [Name in keyof typeof operations]: (
+    ...given: Record<never, never> extends Given<(typeof operations)[Name]>
+      ? [given?: Given<(typeof operations)[Name]>]
+      : [given: Given<(typeof operations)[Name]>]
+  ) => Promise<z.output<(typeof operations)[Name]["data"]>>;
 };
-
-export interface Answer<Data> {
-  readonly data: Data;
-  /** The body of the response, unchanged. */
-  readonly text: string;
-}
-
-/** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
-export type Call = <Name extends EndpointName>(
-  name: Name,
-  ...given: Optional<Arguments<Name>>
-) => Promise<Answer<Result<Name>>>;

@@ -9,12 +9,12 @@
  * ```
  */
 
-import type { Answer, Archive, Call, Client } from "./client-types.ts";
-import { codes, type ErrorCode, ZapdError } from "./errors.ts";
+import type { Client } from "./client-types.ts";
+import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export type * from "./client-types.ts";
-export { type ErrorCode, ZapdError } from "./errors.ts";
+export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
@@ -23,13 +23,41 @@ export interface ClientOptions {
   readonly fetch?: (request: Request) => Response | Promise<Response>;
 }
 
+/** A package to upload: a `Blob`, or a file that is opened when it is read. */
+export interface Archive {
+  /** Bytes. */
+  readonly size: number;
+  stream(): ReadableStream<Uint8Array>;
+}
+
+/** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
+export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
+
+/** What an operation answers: the `data` of its envelope. */
+export type Result<Name extends EndpointName> = Awaited<ReturnType<Client[Name]>>;
+
+export interface Answer<Data> {
+  readonly data: Data;
+  /** The body of the response, unchanged. */
+  readonly text: string;
+}
+
+/** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
+export type Call = <Name extends EndpointName>(
+  name: Name,
+  ...given: Parameters<Client[Name]>
+) => Promise<Answer<Result<Name>>>;
+
 /** The daemon's own failure, with its code, message and hint. */
 export class ApiError extends ZapdError {
+  /** Why a pairing failed; absent with every other code. */
+  readonly reason: PairingReason | undefined;
   /** The body of the response, unchanged. */
   readonly text: string;
 
-  constructor({ code, message, hint }: Failure, text: string) {
+  constructor({ code, message, hint, reason }: Failure, text: string) {
     super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+    this.reason = reason;
     this.text = text;
   }
 }
@@ -122,6 +150,7 @@ interface Failure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
+  readonly reason?: PairingReason;
 }
 
 function readAnswer(text: string): Answer<unknown> {

@@ -223,7 +223,7 @@ export const codes = {
   },
   device_busy: {
     ...failed,
-    when: "Other commands to the device, or other installations, are in the way, or the command waited while this machine slept; nothing was sent",
+    when: "Other commands to the device, or other installations, are in the way, or another is pairing with it, or the command waited while this machine slept; nothing was sent",
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   },
@@ -242,7 +242,7 @@ export const codes = {
   },
   pairing_failed: {
     ...refused,
-    when: "The device refused the pairing, or nobody accepted it on the set",
+    when: "The device refused the pairing, or nobody accepted it on the set; `reason` says which",
     message: "Kitchen was denied: somebody refused the request on the set",
     hint: "Run zapd pair Kitchen, and accept the request that the TV shows",
   },
@@ -328,10 +328,20 @@ export interface ErrorOptions {
 export type DevicePhase = "connect" | "sent" | "answered";
 
 /**
- * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
- * device is there; what it says cannot be understood; it lets nobody in.
+ * Why a pairing failed: what was typed is not right; nobody did anything in time; somebody refused it at the device; the
+ * device asks for another already; somebody gave it up; the device hung up; it does not do what the protocol says.
  */
-export type DeviceReason = "refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied";
+export const pairingReasons = ["wrong", "late", "denied", "busy", "cancelled", "closed", "protocol"] as const;
+export type PairingReason = (typeof pairingReasons)[number];
+
+/**
+ * What happened: nobody listens at the port; no way leads to the host; the connection ended; no answer in time; another
+ * device is there; what it says cannot be understood; it lets nobody in; it says that it is in
+ * standby, and is to be woken; it lets everybody in, and cannot be paired with.
+ */
+export type DeviceReason =
+  | ("refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied" | "asleep" | "open")
+  | PairingReason;
 
 /** A failure of talking to a device. What is decided is decided by its fields; the message is for people. */
 export class DeviceError extends ZapdError {
@@ -368,14 +378,35 @@ export function wrongDevice(host: string): DeviceError {
   });
 }
 
+/** A pairing came to nothing; the message is a predicate, as an adapter's. */
+export function pairingFailed(reason: PairingReason, message: string, options: ErrorOptions = {}): DeviceError {
+  return new DeviceError("pairing_failed", message, { ...options, phase: "answered", reason });
+}
+
+/** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
+export function inStandby(hint?: string): DeviceError {
+  return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
+}
+
 /** An answer that is none, or not one to what was asked. */
 export function notUnderstood(message: string, cause?: unknown): DeviceError {
   return new DeviceError("device_error", message, { phase: "answered", reason: "protocol", cause });
 }
 
 /** The `error` object of the envelope (SPEC.md 2). */
-export function errorBody({ code, message, hint }: ZapdError): { code: ErrorCode; message: string; hint?: string } {
-  return hint === undefined ? { code, message } : { code, message, hint };
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+  readonly reason?: PairingReason;
+}
+
+/** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */
+export function errorBody(error: ZapdError): ErrorBody {
+  const { code, message, hint } = error;
+  const reason = code === "pairing_failed" && error instanceof DeviceError ? error.reason : undefined;
+  const told = pairingReasons.find((one) => one === reason);
+  return { code, message, ...(hint !== undefined && { hint }), ...(told && { reason: told }) };
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

@@ -5,10 +5,11 @@
  */
 import { z } from "zod";
 import { configSchema, restartKeys } from "../config/schema.ts";
+import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
-import { codes, type ErrorCode } from "./errors.ts";
+import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
-import { App, Device, KeyOrText, port, State, text } from "./schemas.ts";
+import { App, Device, KeyOrText, port, State, text, time } from "./schemas.ts";
 
 export const tags = {
   devices: "The registry, discovery and live state",
@@ -57,6 +58,12 @@ export const Failure = z.strictObject({
     code: z.enum(Object.keys(codes) as [ErrorCode]),
     message: z.string(),
     hint: z.string().optional(),
+    reason: z
+      .enum(pairingReasons)
+      .optional()
+      .describe(
+        "With `pairing_failed` alone: what was typed is `wrong`, and can be tried again while the pairing lasts; it came too `late`; it was `denied` at the device, or `cancelled`; the device is `busy` with another's; it `closed` the connection, or broke the `protocol`",
+      ),
   }),
 });
 
@@ -213,10 +220,14 @@ export const operations = {
     tag: "devices",
     summary: "Have a device let zapd in",
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` shows then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
     codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
+        begin: z
+          .boolean()
+          .optional()
+          .describe("To be told at once what comes next, and not to wait while somebody accepts at the device"),
         pin: z.string().min(1).max(64).optional().describe("What the device shows, where it shows something to type"),
         user: z
           .string()
@@ -232,7 +243,26 @@ export const operations = {
           ),
       })
       .meta({ examples: [{}] }),
-    data: action("pair", {}),
+    data: action("pair", {
+      step: z
+        .enum(pairingSteps)
+        .optional()
+        .describe(
+          "What comes next: `confirm`, somebody accepts it at the device; `code`, it shows one, to be given as `pin`; `login`, the `user` and `password` that are set on it. Without it, zapd has been let in",
+        ),
+      form: z.enum(codeForms).nullable().optional().describe("Of which characters the code is; `null` without one"),
+      length: z.int().nullable().optional().describe("How many characters the code has; `null` without one"),
+      expires_at: time.optional().describe("When the pairing ends by itself"),
+    }),
+  },
+  cancelPairing: {
+    ...endpoints.cancelPairing,
+    tag: "devices",
+    summary: "Give up a pairing",
+    description:
+      "Takes what the device asks from its screen, and tells whoever waits. What was kept before stays as it was.",
+    codes: byName,
+    data: action("cancel_pairing", { cancelled: z.boolean().describe("Whether there was one to give up") }),
   },
   trustDevice: {
     ...endpoints.trustDevice,

@@ -31,6 +31,7 @@ export const endpoints = {
   getDevice: { method: "get", path: "/devices/:id", reaches: "memory" },
   changeDevice: { method: "patch", path: "/devices/:id", reaches: "memory", takes: "json" },
   pairDevice: { method: "post", path: "/devices/:id/pair", reaches: "device", takes: "json", optionalBody: true },
+  cancelPairing: { method: "delete", path: "/devices/:id/pair", reaches: "device" },
   trustDevice: { method: "post", path: "/devices/:id/trust", reaches: "memory" },
   removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
   getState: { method: "get", path: "/devices/:id/state", reaches: "device" },

@@ -13,7 +13,7 @@ import {
 
 export const text = z.string().nullable();
 const unsaid = text.describe("`null`, where the device did not say");
-const time = z.iso.datetime();
+export const time = z.iso.datetime();
 export const port = z.int().min(1).max(65_535);
 
 /** A registry entry. */

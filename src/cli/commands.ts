@@ -37,6 +37,7 @@ const serve = () => import("./serve.ts");
 const demo = () => import("./demo.ts");
 const daemon = () => import("./daemon.ts");
 const devices = () => import("./devices.ts");
+const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
 const install = () => import("./install.ts");
@@ -121,9 +122,9 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     }),
     pair: command(
-      "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME]",
+      "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME --password - | --cancel]",
       "have a device let zapd in",
-      from(devices, "pair"),
+      from(pair, "pair"),
       {
         completes: "device",
         most: 1,
@@ -131,6 +132,8 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
           host: value("HOST[:PORT]", "where it is now; it is paired anew there"),
           pin: value("PIN", "what the device shows"),
           user: value("NAME", "the name that is set on it; the password is read unseen"),
+          password: value("-", "reads the password unseen, from the terminal or a pipe"),
+          cancel: flag("gives up the pairing that is under way"),
           ...timeout,
         },
         examples: ["zapd pair Bedroom", "zapd pair Cinema --user me", "zapd pair Bedroom --host 192.168.1.50"],

@@ -2,11 +2,11 @@
 
 import { printable } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
+import { readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { listOf } from "./print.ts";
-import { readUnseen } from "./progress.ts";
 
 type Value = string | number | boolean | readonly string[];
 

@@ -15,52 +15,44 @@ import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog, printable } from "../system/log.ts";
+import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { shellWord } from "./print.ts";
 import { note, runningDaemons } from "./running.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
-import { runningNow } from "./service-managers.ts";
+import { isCompiled, runningNow } from "./service-managers.ts";
 
 const usualPort = 7272;
 
 export async function demo(context: Context): Promise<number> {
-  const given = context.option("port");
-  const port = given === undefined ? usualPort : Number(given);
+  const port = Number(context.option("port") ?? usualPort);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new UsageError("--port takes a number from 1 to 65535");
   process.umask(0o077);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
-  const shown: DemoSet[] = [];
-  const log = createLog({
-    level: "warn",
-    format: "text",
-    colour: false,
-    write: (line) => void logStream().write(line),
-  });
+  const running: Simulated[] = [];
+  const write = (line: string) => void logStream().write(line);
+  const log = createLog({ level: "warn", format: "text", colour: false, write });
   catchStrays(log);
   const stopped = untilSignal();
   try {
-    for (const [at, startSet] of starters.entries())
-      shown.push(
-        await startSet(`127.0.0.${at + 2}`, (name, text) => show(`${printable(`${name.padEnd(12)} ${text}`)}\n`)),
-      );
+    for (const [at, set] of sets.entries()) running.push(await startSet(set, `127.0.0.${at + 2}`));
     const config = join(folder, "config.toml");
     writeFileSync(config, configOf(port), { mode: 0o600 });
     const daemon = await start(config, join(folder, "state"), log);
     if (typeof daemon === "number") return daemon;
-    await Promise.race([found(daemon, shown), stopped]);
-    await introducePorts(daemon, shown);
+    await Promise.race([introduce(daemon, running), stopped]);
     const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");
-    show(introduction(daemon, shown, await isAlone(context, daemon)));
+    show(introduction(daemon, await isAlone(context, daemon)));
     await stopped;
     unnote();
     await daemon.stop();
     endSoon();
     return exits.ok;
   } finally {
-    await Promise.all(shown.map((set) => set.stop()));
+    await Promise.all(running.map((set) => set.simulator.stop()));
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -88,26 +80,19 @@ function configOf(port: number): string {
   ].join("\n\n");
 }
 
-/** Waits until all sets have been found by their announcements, or the scan is over. */
-async function found(daemon: Daemon, sets: readonly DemoSet[]): Promise<void> {
+/**
+ * Waits until all sets have been found by their announcements, or the scan is over, and tells those ports that are not the
+ * usual ones, which need root: as for any set behind a forwarded port.
+ */
+async function introduce({ registry, scanned }: Daemon, running: readonly Simulated[]): Promise<void> {
   let scanning = true;
-  void daemon.scanned?.then(() => {
+  void scanned?.then(() => {
     scanning = false;
   });
-  const missing = () => sets.some((set) => entryOf(daemon, set) === undefined);
-  while (scanning && missing()) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-function entryOf(daemon: Daemon, { identity }: DemoSet) {
-  return daemon.registry.entries.find((one) => one.identity === identity);
-}
-
-/** Some ports of a simulated set are not the usual ones, which need root: told as for any set behind a forwarded port. */
-async function introducePorts(daemon: Daemon, sets: readonly DemoSet[]): Promise<void> {
-  for (const set of sets) {
-    const entry = entryOf(daemon, set);
-    if (entry) await daemon.registry.change(entry.id, { ports: set.ports });
-  }
+  const entries = () => running.map((set) => registry.entries.find(({ identity }) => identity === set.identity));
+  while (scanning && entries().includes(undefined)) await sleep(20);
+  for (const [at, entry] of entries().entries())
+    if (entry) await registry.change(entry.id, { ports: running[at]?.ports() ?? {} });
 }
 
 /** What to type in the second terminal: each line as it stands. */
@@ -121,10 +106,10 @@ const lines = [
   "on -d Kitchen",
 ];
 
-function introduction({ url, socket }: Daemon, sets: readonly DemoSet[], alone: boolean): string {
+function introduction({ url, socket }: Daemon, alone: boolean): string {
   const address = (url ?? "").replace("http://", "");
   const rows = sets.map(({ name, model, access }) => `  ${name.padEnd(13)} ${model.padEnd(17)} ${access}`);
-  const { compiled } = runningNow();
+  const compiled = isCompiled(runningNow());
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
@@ -149,85 +134,74 @@ Ctrl-C ends the demo. What is done to its sets is told here:
 /** The developer password of the set that has one. */
 export const password = "rokudev";
 
-/** A simulated set that runs. */
+/** A set, as the table tells of it, and how it is made. */
 interface DemoSet {
   readonly name: string;
-  /** What the table says of it. */
   readonly model: string;
   readonly access: string;
+  make(basics: Basics, portAt: (usual: number) => Promise<number>): Promise<Simulated>;
+}
+
+/** What every simulator takes. */
+interface Basics {
+  readonly name: string;
+  readonly host: string;
+  onEvent(event: { readonly text: string }): void;
+}
+
+interface Simulated {
+  readonly simulator: { start(): Promise<unknown>; stop(): Promise<void> };
   /** As the registry knows it. */
   readonly identity: string;
   /** Those that are not the usual ones, by the platform's words for them. */
-  readonly ports: Ports;
-  stop(): Promise<void>;
+  ports(): Ports;
 }
 
-/** Starts a set at an address of its own, and tells what it does. */
-type Starter = (own: string, tell: (name: string, text: string) => void) => Promise<DemoSet>;
-
 const roku =
-  (options: RokuSimulatorOptions, model: string, access: string): Starter =>
-  async (own, tell) => {
-    const { name } = options;
-    const { host, port } = await placeAt(own, 8060);
-    const simulator = createRokuSimulator({ ...options, host, port, onEvent: ({ text }) => tell(name, text) });
-    await simulator.start();
-    const known = Object.entries(simulator.ports).filter((pair): pair is [string, number] => pair[1] !== null);
-    const ports = Object.fromEntries(known);
-    return { name, model, access, identity: simulator.serial, ports, stop: () => simulator.stop() };
+  (options: Omit<RokuSimulatorOptions, "name">): DemoSet["make"] =>
+  async (basics, portAt) => {
+    const simulator = createRokuSimulator({ ...options, ...basics, port: await portAt(8060) });
+    const open = () => Object.entries(simulator.ports).filter((pair): pair is [string, number] => pair[1] !== null);
+    return { simulator, identity: simulator.serial, ports: () => Object.fromEntries(open()) };
   };
 
-const kodi: Starter = async (own, tell) => {
-  const name = "Cinema";
-  const { host, port } = await placeAt(own, 8080);
-  const tcp = await placeAt(own, 9090);
-  const simulator = createKodiSimulator({
-    name,
-    host,
-    port,
-    tcpPort: tcp.host === host ? tcp.port : 0,
-    mdns: true,
-    onEvent: ({ text }) => tell(name, text),
-  });
-  await simulator.start();
-  const ports = { websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake };
-  return { name, model: "Kodi", access: "full access", identity: simulator.uuid, ports, stop: () => simulator.stop() };
+const kodi: DemoSet["make"] = async (basics, portAt) => {
+  const [port, tcpPort] = [await portAt(8080), await portAt(9090)];
+  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true });
+  const ports = () => ({ websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake });
+  return { simulator, identity: simulator.uuid, ports };
 };
 
-const webos: Starter = async (own, tell) => {
-  const name = "Kitchen";
-  const { host, port } = await placeAt(own, 3001);
-  const plain = await placeAt(own, 3000);
-  const simulator = createWebosSimulator({
-    name,
-    host,
-    securePort: port,
-    plainPort: plain.host === host ? plain.port : 0,
-    promptMs: 2_000,
-    onEvent: ({ text }) => tell(name, text),
-  });
-  await simulator.start();
-  const ports = { plain: simulator.ports.plain ?? 0, wake: simulator.ports.wake };
-  const access = "to be paired";
-  return { name, model: "LG TV", access, identity: simulator.uuid, ports, stop: () => simulator.stop() };
+const webos: DemoSet["make"] = async (basics, portAt) => {
+  const [securePort, plainPort] = [await portAt(3001), await portAt(3000)];
+  const simulator = createWebosSimulator({ ...basics, securePort, plainPort, promptMs: 2_000 });
+  const ports = () => ({ plain: simulator.ports.plain ?? 0, wake: simulator.ports.wake });
+  return { simulator, identity: simulator.uuid, ports };
 };
 
-const starters: readonly Starter[] = [
-  roku({ name: "Living Room", kind: "tv", screenSize: "43" }, 'Roku TV, 43"', "full access"),
-  roku(
-    { name: "Bedroom", kind: "stick", access: "limited" },
-    "streaming stick",
-    "limited (keys refused, as new firmware does)",
-  ),
-  roku({ name: "Workbench", kind: "tv", developer: { password } }, "developer set", `password "${password}"`),
-  kodi,
-  webos,
+const full = "full access";
+const limited = "limited (keys refused, as new firmware does)";
+const sets: readonly DemoSet[] = [
+  { name: "Living Room", model: 'Roku TV, 43"', access: full, make: roku({ kind: "tv", screenSize: "43" }) },
+  { name: "Bedroom", model: "streaming stick", access: limited, make: roku({ kind: "stick", access: "limited" }) },
+  {
+    name: "Workbench",
+    model: "developer set",
+    access: `password "${password}"`,
+    make: roku({ kind: "tv", developer: { password } }),
+  },
+  { name: "Cinema", model: "Kodi", access: full, make: kodi },
+  { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
 ];
 
-/** Each set has an address of its own where the system gives loopback more than one, as Linux does. */
-async function placeAt(own: string, usual: number): Promise<{ host: string; port: number }> {
+/** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */
+async function startSet({ name, make }: DemoSet, own: string): Promise<Simulated> {
   const host = (await canBind(own, 0)) ? own : "127.0.0.1";
-  return { host, port: host === own && (await canBind(own, usual)) ? usual : 0 };
+  const onEvent = ({ text }: { text: string }) => show(`${printable(`${name.padEnd(12)} ${text}`)}\n`);
+  const portAt = async (usual: number) => (host === own && (await canBind(own, usual)) ? usual : 0);
+  const set = await make({ name, host, onEvent }, portAt);
+  await set.simulator.start();
+  return set;
 }
 
 function canBind(host: string, port: number): Promise<boolean> {

@@ -4,9 +4,8 @@ import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { UsageError } from "./failure.ts";
 import { addressText, type Cell, fullTime, listOf, paintFor, table } from "./print.ts";
-import { readUnseen } from "./progress.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
@@ -63,26 +62,6 @@ export async function defaultDevice(context: Context): Promise<void> {
   const called = await call(context, "getDevice", { id });
   if (context.words.length === 0) return context.show(called, ({ name }) => printable(name));
   context.tell(await call(context, "patchConfig", { body: { "daemon.default_device": called.data.name } }));
-}
-
-/** Asks a device to let zapd in, and waits while its user answers there. */
-export async function pair(context: Context): Promise<void> {
-  const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
-  if (pin !== undefined && user !== undefined) throw new UsageError("give --pin or --user, not both");
-  const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
-  const attempt = (quiet: boolean, password?: string) =>
-    call(context, "pairDevice", { id: name, body: { host, pin, user, password } }, quiet ? { quiet } : {});
-  if (user === undefined && pin === undefined)
-    context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  // Nobody is asked for a password that is not wanted: who wants one says so first.
-  const called = await attempt(user === undefined).catch(async (error: unknown) => {
-    if (user === undefined || !(error instanceof CommandError) || error.code !== "pairing_failed") throw error;
-    // Never among the words of a command, where every user of the machine can read it.
-    const password = await readUnseen(printable(`password of ${user}`));
-    if (password === "") throw new UsageError("the password is empty");
-    return attempt(true, password);
-  });
-  context.tell(called, `paired with ${name}`);
 }
 
 /** What answers for a device that is on probation is it. */

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
-import { defaultText } from "../config/default-text.ts";
+import { defaultText } from "../config/schema.ts";
 import { makeFolder } from "../system/files.ts";
 import { CommandError } from "./failure.ts";
 
@@ -12,7 +12,7 @@ export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
     makeFolder(dirname(path));
-    writeFileSync(path, defaultText, { mode: 0o600, flag: "wx" });
+    writeFileSync(path, defaultText(), { mode: 0o600, flag: "wx" });
   }
   const status = await run(editor, path);
   if (status !== 0)

@@ -1,5 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode } from "../api/errors.ts";
+import { codes, type ErrorCode, type PairingReason } from "../api/errors.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -12,6 +12,7 @@ export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
+  readonly reason?: PairingReason | undefined;
 }
 
 /** What the daemon answered, or that it did not. */
@@ -19,6 +20,8 @@ export class CommandError extends Error {
   readonly hint: string | undefined;
   readonly exit: number;
   readonly code: string;
+  /** Why a pairing failed. */
+  readonly reason: PairingReason | undefined;
   /** The response, where there was one. */
   readonly response: string | undefined;
   /** The daemon ended the connection before it had answered. */
@@ -28,24 +31,30 @@ export class CommandError extends Error {
     message: string,
     exit: number,
     hint?: string,
-    more: { code?: ErrorCode | OwnCode; response?: string | undefined; hungUp?: boolean } = {},
+    more: {
+      code?: ErrorCode | OwnCode;
+      reason?: PairingReason | undefined;
+      response?: string | undefined;
+      hungUp?: boolean;
+    } = {},
   ) {
     super(message);
     this.exit = exit;
     this.hint = hint;
     this.code = more.code ?? "internal_error";
+    this.reason = more.reason;
     this.response = more.response;
     this.hungUp = more.hungUp === true;
   }
 
   /** The failure of an envelope, or one in its words. */
-  static of({ code, message, hint }: Failure, response?: string): CommandError {
+  static of({ code, message, hint, reason }: Failure, response?: string): CommandError {
     const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
-    return new CommandError(message, codes[known].exit, hint, { code: known, response });
+    return new CommandError(message, codes[known].exit, hint, { code: known, reason, response });
   }
 }
 
 /** The one document of `--json` for a failure: the response, or the same in its words. */
-export function failureDocument({ code, message, hint }: Failure): string {
-  return JSON.stringify({ ok: false, error: { code, message, hint } });
+export function failureDocument({ code, message, hint, reason }: Failure): string {
+  return JSON.stringify({ ok: false, error: { code, message, hint, reason } });
 }

@@ -1,11 +1,9 @@
-/** What a service manager is to zapd, and how its programs are run. */
+/** What keeps a daemon running: systemd, or launchd. How each is asked, and the file that each reads. */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
-import { configPath, stateFolder } from "../config/paths.ts";
-import { makeFolder, writeWhole } from "../system/files.ts";
+import { makeFolder } from "../system/files.ts";
+import { until } from "../system/sleep.ts";
 import { CommandError } from "./failure.ts";
 
 /** What a program did; `status` is `null` when there is no such program. */
@@ -17,26 +15,18 @@ export interface Ran {
 
 export type Run = (program: string, words: readonly string[]) => Promise<Ran>;
 
-interface ServiceState {
-  readonly installed: boolean;
-  /** Whether it is started at login. */
-  readonly enabled: boolean;
-  readonly running: boolean;
-}
-
 export interface Manager {
   /** What the service is called there. */
   readonly name: string;
   /** The file that describes it, and its text as it would be now. */
   readonly file: string;
   readonly text: string;
-  /** What stands in every file that zapd wrote: one without it is somebody else's. */
-  readonly mark: string;
   /** How its log is read. */
   readonly log: string;
   /** Fails with CommandError when the manager is not there. */
   ready(): Promise<void>;
-  state(): Promise<ServiceState>;
+  /** Whether it is there, is started at login, and runs. */
+  state(): Promise<{ readonly installed: boolean; readonly enabled: boolean; readonly running: boolean }>;
   /** Has it run what the file says, from now on and at each login; `changed` when the file is another than before. */
   start(changed: boolean): Promise<void>;
   /** Ends it, and takes it from those that are started. The file is still there. */
@@ -47,44 +37,23 @@ export interface Manager {
   advice(): Promise<string[]>;
 }
 
-const programWithin = 30_000;
+const programTimeoutMs = 30_000;
 
 export const runProgram: Run = (program, words) =>
   new Promise((resolve) => {
-    execFile(program, [...words], { timeout: programWithin, encoding: "utf8" }, (error, out, err) => {
+    execFile(program, [...words], { timeout: programTimeoutMs, encoding: "utf8" }, (error, out, err) => {
       const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
       resolve({ status: status === null && systemCode(error) !== "ENOENT" ? -1 : status, out, err });
     });
   });
 
+const reasonOf = ({ status, err }: Ran) => err.trim().split("\n")[0] || `it ended with ${status}`;
+
 /** Runs a program that must succeed. */
-async function mustRun(run: Run, program: string, words: readonly string[]): Promise<string> {
-  const { status, out, err } = await run(program, words);
-  if (status === 0) return out;
-  const reason = err.trim().split("\n")[0] || `it ended with ${status}`;
-  throw new CommandError(`${[program, ...words].join(" ")} failed: ${reason}`, exits.failed);
-}
-
-/** The file as it is, or `null`. Fails with CommandError when somebody else has written it. */
-export async function ownFile(path: string, mark: string): Promise<string | null> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if (systemCode(error) === "ENOENT") return null;
-    throw new CommandError(`${path} could not be read (${systemCode(error)})`, exits.failed);
-  });
-  if (text === null || text.includes(mark)) return text;
-  throw new CommandError(
-    `${path} is there already, and zapd did not write it`,
-    exits.failed,
-    "Move it away; nothing was changed",
-  );
-}
-
-/** Writes the file unless it says the same already; whether it did. */
-export async function writeFileOf(path: string, text: string, before: string | null): Promise<boolean> {
-  if (before === text) return false;
-  makeFolder(dirname(path));
-  await writeWhole(path, text);
-  return true;
+async function mustRun(run: Run, program: string, ...words: readonly string[]): Promise<void> {
+  const ran = await run(program, words);
+  if (ran.status !== 0)
+    throw new CommandError(`${[program, ...words].join(" ")} failed: ${reasonOf(ran)}`, exits.failed);
 }
 
 export interface Owner {
@@ -97,29 +66,27 @@ const unit = "zapd.service";
 const printInstead = "`zapd service install --print` shows what would be installed, for what else starts programs here";
 
 export function systemd(program: Program, { home, env }: Owner, run: Run): Manager {
-  const systemctl = (...words: string[]) => mustRun(run, "systemctl", ["--user", ...words]);
+  const systemctl = (...words: string[]) => mustRun(run, "systemctl", "--user", ...words);
   const says = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
   return {
     name: unit,
     file: join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "systemd", "user", unit),
     text: unitText(program),
-    mark: unitMark,
     log: "journalctl --user -u zapd -f",
     async ready() {
-      const { status, err } = await run("systemctl", ["--user", "show", "--property=Version"]);
-      if (status === 0) return;
-      if (status === null)
-        throw new CommandError(
-          "there is no systemctl here: this system is not run by systemd",
-          exits.failed,
-          printInstead,
-        );
-      const reason = err.trim().split("\n")[0] || `systemctl ended with ${status}`;
-      const hint = `Log in as the user itself, not by su or sudo. ${printInstead}`;
-      throw new CommandError(`your user has no systemd to talk to (${reason})`, exits.failed, hint);
+      const ran = await run("systemctl", ["--user", "show", "--property=Version"]);
+      if (ran.status === 0) return;
+      const [message, hint] =
+        ran.status === null
+          ? ["there is no systemctl here: this system is not run by systemd", printInstead]
+          : [
+              `your user has no systemd to talk to (${reasonOf(ran)})`,
+              `Log in as the user itself, not by su or sudo. ${printInstead}`,
+            ];
+      throw new CommandError(message, exits.failed, hint);
     },
     async state() {
-      const [active, enabled, path] = await Promise.all([
+      const [active = "", enabled, path] = await Promise.all([
         says("is-active", unit),
         says("is-enabled", unit),
         says("show", unit, "--property=FragmentPath", "--value"),
@@ -131,12 +98,8 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
       await systemctl("enable", ...(changed ? [] : ["--now"]), unit);
       if (changed) await systemctl("restart", unit);
     },
-    async stop() {
-      await systemctl("disable", "--now", unit);
-    },
-    async forget() {
-      await systemctl("daemon-reload");
-    },
+    stop: () => systemctl("disable", "--now", unit),
+    forget: () => systemctl("daemon-reload"),
     async advice() {
       const { out } = await run("loginctl", ["show-user", "--property=Linger", "--value"]);
       if (out.trim() === "yes") return [];
@@ -145,43 +108,43 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
   };
 }
 
-const polls = 50;
-const pollEvery = 100;
+const label = "local.zapd";
+const unloadTimeoutMs = 5_000;
 
 export function launchd(program: Program, { home, uid }: Owner, run: Run): Manager {
   const logs = join(home, "Library", "Logs", "zapd");
   const file = join(home, "Library", "LaunchAgents", `${label}.plist`);
   const domain = `gui/${uid}`;
   const service = `${domain}/${label}`;
-  const printed = () => run("launchctl", ["print", service]);
-  const loaded = async () => (await printed()).status === 0;
+  const launchctl = (...words: string[]) => mustRun(run, "launchctl", ...words);
+  const print = (what: string) => run("launchctl", ["print", what]);
+  const loaded = async () => (await print(service)).status === 0;
   const unload = async () => {
     if (!(await loaded())) return;
-    await mustRun(run, "launchctl", ["bootout", service]);
+    await launchctl("bootout", service);
     // It returns before the daemon has ended, and a bootstrap before that fails.
-    for (let poll = 0; poll < polls && (await loaded()); poll++) await sleep(pollEvery);
+    await until(async () => !(await loaded()), { timeoutMs: unloadTimeoutMs });
   };
   return {
     name: label,
     file,
     text: plistText(program, logs),
-    mark: plistMark,
     log: `tail -f ${join(logs, "zapd.log")}`,
     async ready() {
-      if ((await run("launchctl", ["print", domain])).status === 0) return;
+      if ((await print(domain)).status === 0) return;
       const hint = `It takes a login at the screen of the Mac. ${printInstead}`;
       throw new CommandError("launchd has no session of your user to run it in", exits.failed, hint);
     },
     async state() {
-      const { status, out } = await printed();
+      const { status, out } = await print(service);
       return { installed: status === 0, enabled: status === 0, running: /^\s*pid = \d+/m.test(out) };
     },
     async start(changed) {
       makeFolder(logs);
       if (changed) await unload();
-      if (await loaded()) return void (await mustRun(run, "launchctl", ["kickstart", service]));
-      await mustRun(run, "launchctl", ["enable", service]);
-      await mustRun(run, "launchctl", ["bootstrap", domain, file]);
+      if (await loaded()) return launchctl("kickstart", service);
+      await launchctl("enable", service);
+      await launchctl("bootstrap", domain, file);
     },
     stop: unload,
     async forget() {},
@@ -202,99 +165,69 @@ export interface Program {
 /** Where a config and a state are looked for: a service manager does not know what a shell has set. */
 const variables = ["ZAPD_CONFIG", "ZAPD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] as const;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface Running {
+interface Running {
   readonly execPath: string;
   /** The script, or a path inside the binary. */
   readonly script: string;
   readonly deno: boolean;
 }
 
-export function runningNow(): Running & { readonly compiled: boolean } {
-  const script = process.argv[1] ?? "";
-  return {
-    execPath: process.execPath,
-    script,
-    deno: process.versions["deno"] !== undefined,
-    compiled: isCompiled(script),
-  };
+export function runningNow(): Running {
+  return { execPath: process.execPath, script: process.argv[1] ?? "", deno: process.versions["deno"] !== undefined };
 }
 
-function isCompiled(script: string): boolean {
+export function isCompiled({ script }: Running): boolean {
   return /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/i.test(script);
 }
 
 /** Fails with CommandError where the command line would be more than a path and a script. */
-export function programOf({ execPath, script, deno }: Running, env: Environment, config?: string): Program {
-  if (deno)
-    throw new CommandError(
-      "no service is installed from under deno",
-      exits.unsupported,
-      "Install it with the binary; or have what starts programs here run `deno task start`",
-    );
-  const words = [execPath, ...(isCompiled(script) ? [] : [resolve(script)]), "serve"];
+export function programOf(running: Running, env: Owner["env"], config?: string): Program {
+  const { execPath, script, deno } = running;
+  if (deno) {
+    const hint = "Install it with the binary; or have what starts programs here run `deno task start`";
+    throw new CommandError("no service is installed from under deno", exits.unsupported, hint);
+  }
+  const words = [execPath, ...(isCompiled(running) ? [] : [resolve(script)]), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));
-  const known = variables.flatMap((name): [string, string][] => {
-    const value = env[name];
-    return value ? [[name, resolve(value)]] : [];
-  });
-  const all = [...words, ...known.flat()];
-  if (all.some((word) => /[\x00-\x1f\x7f]/.test(word)))
+  const known = variables.flatMap((name): [string, string][] => (env[name] ? [[name, resolve(env[name])]] : []));
+  if ([...words, ...known.flat()].some((word) => /[\x00-\x1f\x7f]/.test(word)))
     throw new CommandError("a path with a control character in it can stand in no service", exits.failed);
   return { words, env: Object.fromEntries(known) };
 }
 
-/** What stays when the service goes. */
-export function keptPlaces(env: Environment, config?: string): { config: string; state: string } {
-  return { config: resolve(configPath(env, config)), state: resolve(stateFolder(env)) };
-}
+/** In every file that zapd wrote: one without it is somebody else's. */
+export const mark = /^(#|<!--) Written by `?zapd service install/m;
 
-/** npm keeps what `npx` ran only for a while. */
-export function isPassing({ words }: Program): boolean {
-  return words.some((word) => /[\\/]_npx[\\/]/.test(word));
-}
-
-/** The first line of what zapd writes: a unit without it is somebody else's. */
-const unitMark = "# Written by `zapd service install`; `zapd service uninstall` removes it.";
-
-/** SECURITY.md 4: the daemon ends with 78 when its config must be mended, and starting it again would not help. */
-const configExit = 78;
-
-/** Each of these holds in a user unit: they need no more than no_new_privs and seccomp. */
-const hardening = [
-  "NoNewPrivileges=yes",
-  "LockPersonality=yes",
-  "RestrictNamespaces=yes",
-  "RestrictRealtime=yes",
-  "RestrictSUIDSGID=yes",
-  "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
-  "SystemCallArchitectures=native",
-  "UMask=0077",
-];
-
-/** The text of `zapd.service`. */
+/**
+ * The text of `zapd.service`. The daemon ends with 78 when its config must be mended (SECURITY.md 4), and starting it again
+ * would not help. What hardens it holds in a user unit: it needs no more than no_new_privs and seccomp.
+ */
 export function unitText({ words, env }: Program): string {
   // Without the colon systemd would put variables in the place of `$NAME`.
   const literal = words.some((word) => word.includes("$")) ? ":" : "";
-  return [
-    unitMark,
-    "[Unit]",
-    "Description=zapd, one daemon for every TV and media player in the house",
-    "",
-    "[Service]",
-    "Type=exec",
-    `ExecStart=${literal}${words.map(unitWord).join(" ")}`,
-    ...Object.entries(env).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}`),
-    "Restart=on-failure",
-    "RestartSec=2",
-    `RestartPreventExitStatus=${configExit}`,
-    ...hardening,
-    "",
-    "[Install]",
-    "WantedBy=default.target",
-    "",
-  ].join("\n");
+  const environment = Object.entries(env).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}\n`);
+  return `# Written by \`zapd service install\`; \`zapd service uninstall\` removes it.
+[Unit]
+Description=zapd, one daemon for every TV and media player in the house
+
+[Service]
+Type=exec
+ExecStart=${literal}${words.map(unitWord).join(" ")}
+${environment.join("")}Restart=on-failure
+RestartSec=2
+RestartPreventExitStatus=78
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+UMask=0077
+
+[Install]
+WantedBy=default.target
+`;
 }
 
 /** One word of a unit (systemd.syntax(7), systemd.unit(5)): in quotes, escaped as in C, its per cent signs doubled. */
@@ -302,59 +235,46 @@ export function unitWord(word: string): string {
   return `"${word.replace(/[\\"]/g, "\\$&").replaceAll("%", "%%")}"`;
 }
 
-export const label = "local.zapd";
-
-/** In what zapd writes: an agent without it is somebody else's. */
-const plistMark = "<!-- Written by zapd service install; zapd service uninstall removes it. -->";
-
-/** Here launchd cannot be told to leave the daemon alone after exit status 78: it tries again, but seldom. */
-const throttleSeconds = 30;
-const umask = 0o077;
-
-/** The text of `local.zapd.plist`; what the daemon says goes to a file in `logs`. */
+/**
+ * The text of `local.zapd.plist`; what the daemon says goes to a file in `logs`. launchd cannot be told to leave the daemon
+ * alone after exit status 78: it tries again, but every 30 s only.
+ */
 export function plistText({ words, env }: Program, logs: string): string {
-  const variables = Object.entries(env);
-  const entries = [
-    entry("Label", text(label)),
-    entry("ProgramArguments", array(words)),
-    ...(variables.length > 0 ? [entry("EnvironmentVariables", dict(variables))] : []),
-    entry("RunAtLoad", "<true/>"),
-    entry("KeepAlive", "<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>"),
-    entry("ThrottleInterval", `<integer>${throttleSeconds}</integer>`),
-    entry("Umask", `<integer>${umask}</integer>`),
-    entry("StandardOutPath", text(`${logs}/zapd.log`)),
-    entry("StandardErrorPath", text(`${logs}/zapd.log`)),
-  ];
+  const variables = Object.entries(env).map(([name, value]) => `\t\t<key>${name}</key>\n\t\t${plistString(value)}`);
+  const environment = `\t<key>EnvironmentVariables</key>\n\t<dict>\n${variables.join("\n")}\n\t</dict>\n`;
   return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-${plistMark}
+<!-- Written by zapd service install; zapd service uninstall removes it. -->
 <plist version="1.0">
 <dict>
-${entries.join("\n")}
+	<key>Label</key>
+	<string>${label}</string>
+	<key>ProgramArguments</key>
+	<array>
+${words.map((word) => `\t\t${plistString(word)}`).join("\n")}
+	</array>
+${variables.length > 0 ? environment : ""}	<key>RunAtLoad</key>
+	<true/>
+	<key>KeepAlive</key>
+	<dict>
+		<key>SuccessfulExit</key>
+		<false/>
+	</dict>
+	<key>ThrottleInterval</key>
+	<integer>30</integer>
+	<key>Umask</key>
+	<integer>${0o077}</integer>
+	<key>StandardOutPath</key>
+	${plistString(`${logs}/zapd.log`)}
+	<key>StandardErrorPath</key>
+	${plistString(`${logs}/zapd.log`)}
 </dict>
 </plist>
 `;
 }
 
-function entry(key: string, value: string): string {
-  return `\t<key>${escaped(key)}</key>\n\t${value}`;
-}
-
-function text(value: string): string {
-  return `<string>${escaped(value)}</string>`;
-}
-
-function array(values: readonly string[]): string {
-  return `<array>\n${values.map((value) => `\t\t${text(value)}`).join("\n")}\n\t</array>`;
-}
-
-function dict(values: readonly (readonly [string, string])[]): string {
-  const lines = values.map(([key, value]) => `\t\t<key>${escaped(key)}</key>\n\t\t${text(value)}`);
-  return `<dict>\n${lines.join("\n")}\n\t</dict>`;
-}
-
 const entities = new Map(Object.entries({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" }));
 
-function escaped(value: string): string {
-  return value.replace(/[&<>"']/g, (character) => entities.get(character) ?? character);
+function plistString(text: string): string {
+  return `<string>${text.replace(/[&<>"']/g, (character) => entities.get(character) ?? character)}</string>`;
 }

@@ -1,26 +1,16 @@
 /** `zapd service`: has the system keep the daemon running, from login on. */
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
-import { exits } from "../api/errors.ts";
+import { dirname, resolve } from "node:path";
+import { exits, systemCode } from "../api/errors.ts";
+import { configPath, stateFolder } from "../config/paths.ts";
 import { answers } from "../runtime/control-socket.ts";
+import { makeFolder, writeWhole } from "../system/files.ts";
+import { until } from "../system/sleep.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import {
-  isPassing,
-  keptPlaces,
-  launchd,
-  type Manager,
-  type Owner,
-  ownFile,
-  type Program,
-  programOf,
-  type Run,
-  runningNow,
-  runProgram,
-  systemd,
-  writeFileOf,
-} from "./service-managers.ts";
+import type { Manager, Owner, Program, Run } from "./service-managers.ts";
+import * as managers from "./service-managers.ts";
 
 /** What the command works with beside its words; tests bring their own. */
 export interface Surroundings {
@@ -39,13 +29,12 @@ type Action = (manager: Manager, context: Context, surroundings: Surroundings) =
 const actions: Readonly<Record<string, Action>> = { install, uninstall, status };
 
 export async function service(context: Context): Promise<number> {
-  const config = context.option("config");
-  const env = process.env;
+  const { env } = process;
   return serve(context, {
     platform: process.platform,
     owner: { home: homedir(), uid: process.getuid?.() ?? 0, env },
-    program: programOf(runningNow(), env, config),
-    run: runProgram,
+    program: managers.programOf(managers.runningNow(), env, context.option("config")),
+    run: managers.runProgram,
     answers: () => answers(context.socket()),
     answerTimeoutMs: 4_000,
   });
@@ -61,46 +50,47 @@ export async function serve(context: Context, surroundings: Surroundings): Promi
     context.print(manager.text.trimEnd());
     return exits.ok;
   }
-  return action(manager, context, surroundings);
+  const status = await action(manager, context, surroundings);
+  if (context.json) {
+    const { name, file } = manager;
+    context.print(JSON.stringify({ name, file, ...(await manager.state()) }));
+  }
+  return status;
 }
 
 function managerOf({ platform, owner, program, run }: Surroundings): Manager {
-  if (platform === "linux") return systemd(program, owner, run);
-  if (platform === "darwin") return launchd(program, owner, run);
+  if (platform === "linux") return managers.systemd(program, owner, run);
+  if (platform === "darwin") return managers.launchd(program, owner, run);
   const words = program.words.map((word) => (/\s/.test(word) ? `\\"${word}\\"` : word)).join(" ");
-  const task = `schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`;
-  throw new CommandError(
-    `zapd installs no service on ${platform === "win32" ? "Windows" : platform} yet`,
-    exits.unsupported,
+  const [system, hint] =
     platform === "win32"
-      ? `The Task Scheduler does it: ${task}`
-      : `Have what starts programs here run: ${program.words.join(" ")}`,
-  );
+      ? ["Windows", `The Task Scheduler does it: schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`]
+      : [platform, `Have what starts programs here run: ${program.words.join(" ")}`];
+  throw new CommandError(`zapd installs no service on ${system} yet`, exits.unsupported, hint);
 }
 
 async function install(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+  const { name, file, text } = manager;
   await manager.ready();
-  const before = await ownFile(manager.file, manager.mark);
-  const was = await manager.state();
-  if (!was.running && (await surroundings.answers()))
+  const before = await ownFile(file);
+  if (!(await manager.state()).running && (await surroundings.answers()))
     throw new CommandError(
       "a daemon is running already, started by hand, and two would fight over the port",
       exits.failed,
       "End that one (Ctrl-C), then install the service again: it starts one of its own",
     );
-  const changed = await writeFileOf(manager.file, manager.text, before);
-  await manager.start(changed && before !== null);
-  const answered = await answersInTime(surroundings);
-  if (context.json) await printState(manager, context);
-  else {
-    const did = `${manager.name} ${changed ? "is installed" : "was installed already"}`;
-    const lines = [
-      answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`,
-      ...placeLines(manager),
-      ...(isPassing(surroundings.program) ? [passing] : []),
-      ...(await manager.advice()),
-    ];
-    context.say(lines.join("\n"));
+  if (before !== text) {
+    makeFolder(dirname(file));
+    await writeWhole(file, text);
+  }
+  await manager.start(before !== text && before !== null);
+  const answered = await until(surroundings.answers, { timeoutMs: surroundings.answerTimeoutMs });
+  if (!context.json) {
+    const did = `${name} ${before === text ? "was installed already" : "is installed"}`;
+    context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
+    context.say(placesOf(manager));
+    if (isPassing(surroundings.program)) context.say(passing);
+    for (const line of await manager.advice()) context.say(line);
   }
   return answered ? exits.ok : exits.failed;
 }
@@ -108,54 +98,52 @@ async function install(manager: Manager, context: Context, surroundings: Surroun
 const passing =
   "This zapd lies in npm's cache, which npm empties some day: install it (npm install -g), then its service";
 
-function placeLines({ file, log }: Manager): string[] {
-  return [`file  ${file}`, `log   ${log}`];
+/** npm keeps what `npx` ran only for a while. */
+export function isPassing({ words }: Program): boolean {
+  return words.some((word) => /[\\/]_npx[\\/]/.test(word));
 }
 
-async function answersInTime({ answers, answerTimeoutMs }: Surroundings): Promise<boolean> {
-  const until = performance.now() + answerTimeoutMs;
-  for (;;) {
-    if (await answers()) return true;
-    if (performance.now() >= until) return false;
-    await sleep(100);
-  }
+function placesOf({ file, log }: Manager): string {
+  return `file  ${file}\nlog   ${log}`;
 }
 
-async function uninstall(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
-  const before = await ownFile(manager.file, manager.mark);
+/** The file as it is, or `null`. Fails with CommandError when somebody else has written it. */
+async function ownFile(path: string): Promise<string | null> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    if (systemCode(error) === "ENOENT") return null;
+    throw new CommandError(`${path} could not be read (${systemCode(error)})`, exits.failed);
+  });
+  if (text === null || managers.mark.test(text)) return text;
+  const hint = "Move it away; nothing was changed";
+  throw new CommandError(`${path} is there already, and zapd did not write it`, exits.failed, hint);
+}
+
+async function uninstall(manager: Manager, context: Context, { owner: { env } }: Surroundings): Promise<number> {
+  const before = await ownFile(manager.file);
   if (before !== null) {
     await manager.ready();
     await manager.stop();
     await rm(manager.file, { force: true });
     await manager.forget();
   }
-  if (context.json) await printState(manager, context);
-  else {
-    const kept = keptPlaces(surroundings.owner.env, context.option("config"));
+  if (!context.json) {
+    const [config, state] = [configPath(env, context.option("config")), stateFolder(env)].map((path) => resolve(path));
     context.say(before === null ? "no service is installed" : `${manager.name} is stopped and removed`);
-    context.say(`The config (${kept.config}) and the state (${kept.state}) are left as they are`);
+    context.say(`The config (${config}) and the state (${state}) are left as they are`);
   }
   return exits.ok;
 }
 
 async function status(manager: Manager, context: Context): Promise<number> {
   await manager.ready();
-  const state = await manager.state();
-  if (context.json) await printState(manager, context);
-  else if (!state.installed) context.print("no service is installed. Install it with: zapd service install");
-  else {
-    const current = (await ownFile(manager.file, manager.mark).catch(() => null)) === manager.text;
-    const running = state.running ? "running" : "not running";
-    const enabled = state.enabled ? "started at each login" : "not started at login";
-    context.print(`${manager.name} is ${running}, and ${enabled}`);
-    context.print(placeLines(manager).join("\n"));
-    if (!current)
+  const { installed, running, enabled } = await manager.state();
+  if (!context.json && !installed) context.print("no service is installed. Install it with: zapd service install");
+  else if (!context.json) {
+    const login = enabled ? "started at each login" : "not started at login";
+    context.print(`${manager.name} is ${running ? "running" : "not running"}, and ${login}`);
+    context.print(placesOf(manager));
+    if ((await ownFile(manager.file).catch(() => null)) !== manager.text)
       context.print("It runs another zapd, or with other settings, than this one: zapd service install renews it");
   }
-  return state.running ? exits.ok : exits.notRunning;
-}
-
-async function printState(manager: Manager, context: Context): Promise<void> {
-  const state = await manager.state();
-  context.print(JSON.stringify({ name: manager.name, file: manager.file, ...state }));
+  return running ? exits.ok : exits.notRunning;
 }

@@ -6,16 +6,15 @@ import { basename, dirname } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 import { makeFolder, sweepTemporaries, writeWhole } from "../system/files.ts";
 import { closeSecret } from "../system/owners.ts";
-import { readChanges } from "./changes.ts";
-import { defaultText } from "./default-text.ts";
+import { sleep } from "../system/sleep.ts";
 import { placeOf, setValue } from "./edit.ts";
-import { checkGroups, checkSecret, parseToml, readConfig, type Source, sourceAt } from "./read.ts";
-import { type Config, defaultOf, restartKeys, settingOf, settings } from "./schema.ts";
+import { checkSource, parseToml, readChanges, readConfig, type Source, sourceAt } from "./read.ts";
+import { type Config, defaultText, passwordKey, restartKeys, settingOf, settings } from "./schema.ts";
 
 export type { Config } from "./schema.ts";
 
 /** At most one write in this many milliseconds, however many patches come. */
-const writeEvery = 100;
+const writeEveryMs = 100;
 
 export interface ReloadResult {
   readonly config: Config;
@@ -67,7 +66,7 @@ export class ConfigFile {
   static async open(path: string): Promise<ConfigFile> {
     const source = sourceAt(path);
     const { config, warnings } = readConfig(source.text, path);
-    return new ConfigFile(path, source, config, [...warnings, ...checkSecret(source, config).warnings]);
+    return new ConfigFile(path, source, config, [...warnings, ...checkSource(source, config).warnings]);
   }
 
   /** Closes the file to others, now and whenever it is read, when it holds the password; says so to `tell`, and in the warnings. */
@@ -122,13 +121,13 @@ export class ConfigFile {
   #read(): { config: Config; warnings: string[] } {
     const source = sourceAt(this.path);
     const { config, warnings } = readConfig(source.text, this.path);
-    const checked = checkSecret(source, config);
+    const checked = checkSource(source, config);
     this.#close(source, config);
     return { config, warnings: [...warnings, ...checked.warnings] };
   }
 
   #close(source: Source, config: Config): void {
-    if (!this.#tell || source.found === null || !checkSecret(source, config).secret) return;
+    if (!this.#tell || source.found === null || !checkSource(source, config).secret) return;
     for (const told of closeSecret(source.path, source.found)) {
       this.#tell(told);
       if (!this.#closed.includes(told)) this.#closed.push(told);
@@ -143,16 +142,16 @@ export class ConfigFile {
   }
 
   async #patchAll(): Promise<void> {
-    const wait = this.#wroteAt + writeEvery - performance.now();
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    const wait = this.#wroteAt + writeEveryMs - performance.now();
+    if (wait > 0) await sleep(wait);
     const batch = this.#patches;
     this.#patches = [];
     try {
       const source = sourceAt(this.path);
       const { path } = source;
       // Where there is no file yet, the first change brings one, with every setting and what it does.
-      const text = source.found === null ? defaultText : source.text;
-      const open = checkGroups(source, parseToml(text, this.path));
+      const text = source.found === null ? defaultText() : source.text;
+      const open = checkSource(source, parseToml(text, this.path)).warnings;
       const made: Made[] = [];
       for (const patch of batch) {
         try {
@@ -164,7 +163,7 @@ export class ConfigFile {
       const last = made.at(-1);
       if (!last) return;
       // Also when nothing differs, where it names the secret: a write that is spared would tell that a guess was right.
-      if (last.text !== text || made.some(({ patch }) => isSecret(patch))) {
+      if (last.text !== text || made.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
         this.#wroteAt = performance.now();
         makeFolder(dirname(path));
         await writeWhole(path, last.text);
@@ -194,26 +193,19 @@ export class ConfigFile {
   }
 
   #resultOf(config: Config): ReloadResult {
-    return {
-      config,
-      restart_required: restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key)),
-    };
+    const restart_required = restartKeys.filter((key) => settingOf(config, key) !== settingOf(this.#atStart, key));
+    return { config, restart_required };
   }
-}
-
-function isSecret({ values }: Patch): boolean {
-  return typeof values.get("dev.vendor_password") === "string";
 }
 
 /** The text with a setting changed; `null` puts its default where it is written, so that the comments beside it stay. */
 function write(text: string, dotted: string, value: unknown): string {
-  const { section = "", key = "" } = settings.get(dotted) ?? {};
+  const { section = "", key = "", usual } = settings.get(dotted) ?? {};
   try {
-    if (value !== null) return setValue(text, section, key, value);
-    return placeOf(text, [section, key]) ? setValue(text, section, key, defaultOf(dotted)) : text;
+    if (value === null && !placeOf(text, [section, key])) return text;
+    return setValue(text, section, key, value ?? usual);
   } catch (cause) {
-    throw new ZapdError("storage_error", "The config file could not be edited in place; nothing was changed", {
-      cause,
-    });
+    const message = "The config file could not be edited in place; nothing was changed";
+    throw new ZapdError("storage_error", message, { cause });
   }
 }

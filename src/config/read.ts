@@ -1,4 +1,4 @@
-/** Reading the config file: as text, as TOML, and as settings, each checked. */
+/** Reading the config: the file as text, as TOML and as settings, and a patch of it; each checked. */
 import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
@@ -6,9 +6,20 @@ import { readUtf8 } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkAbove, checkGroup, checkOwned, followLinks } from "../system/owners.ts";
 import { placeOf } from "./edit.ts";
-import { type Config, configOf, problemOf, sectionNames, settings, suggestion } from "./schema.ts";
+import {
+  type Config,
+  configOf,
+  passwordKey,
+  problemOf,
+  redacted,
+  type Setting,
+  sectionNames,
+  settings,
+  suggestion,
+} from "./schema.ts";
 
 const maxFileBytes = 256 * 1024;
+const mend = "Mend the file; a daemon that runs takes it up with zapd config reload";
 
 type Tables = Record<string, unknown>;
 
@@ -47,29 +58,21 @@ export function parseToml(text: string, path: string): Tables {
   } catch (cause) {
     // The library's own message quotes the line, which may hold the password: only its first line and the place are told.
     const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
-    const reason =
-      textOf(cause)
-        .split("\n")[0]
-        ?.replace(/^Invalid TOML document: /, "") ?? "";
-    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, {
-      hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
-    });
+    const [reason = ""] = textOf(cause)
+      .replace(/^Invalid TOML document: /, "")
+      .split("\n");
+    throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${reason}`, { hint: mend });
   }
 }
 
 /**
- * Whether a file holds the password of a config. One that does may not be for its group to write, which fails with
- * `config_invalid`; of one that does not, it is told.
+ * What its group may do to a file. One that holds the password may not be for its group to write, which fails with
+ * `config_invalid`; of one that does not, it is told. The values need not have been checked.
  */
-export function checkSecret({ path, found }: Source, { dev }: Config): { secret: boolean; warnings: string[] } {
-  const secret = found !== null && dev.vendor_password !== "";
+export function checkSource({ path, found }: Source, { dev }: Tables): { secret: boolean; warnings: string[] } {
+  const password = isTable(dev) ? dev["vendor_password"] : undefined;
+  const secret = found !== null && typeof password === "string" && password !== "";
   return { secret, warnings: found === null ? [] : checkGroup(path, found, secret) };
-}
-
-/** The same for a file whose values have not been checked yet. */
-export function checkGroups({ path, found }: Source, { dev }: Tables): string[] {
-  const secret = isTable(dev) && typeof dev["vendor_password"] === "string" && dev["vendor_password"] !== "";
-  return found === null ? [] : checkGroup(path, found, secret);
 }
 
 /** Reads and checks a whole file. Unknown keys are warned of; a wrong value is `config_invalid`. */
@@ -77,20 +80,23 @@ export function readConfig(text: string, path: string): { config: Config; warnin
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
-  for (const section of sectionNames) values[section] = {};
+  const unknown = (dotted: string) =>
+    warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
   for (const [section, table] of Object.entries(tables)) {
-    const known = sectionNames.some((one) => one === section);
-    if (known && !isTable(table)) throw invalid(text, path, section, "must be a table");
-    for (const [key, value] of known ? Object.entries(table as Tables) : [[null, null] as const]) {
-      const dotted = key === null ? section : `${section}.${key}`;
-      const setting = settings.get(dotted);
-      if (!setting) warnings.push(`${path}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
-      else if (key !== null) {
-        const problem = problemOf(setting, value);
-        if (problem !== null) throw invalid(text, path, dotted, problem);
-        (values[section] ?? {})[key] = value;
-      }
+    if (!sectionNames.some((one) => one === section)) {
+      unknown(section);
+      continue;
     }
+    if (!isTable(table)) throw invalid(text, path, section, "must be a table");
+    const known: Tables = {};
+    for (const [key, value] of Object.entries(table)) {
+      const setting = settings.get(`${section}.${key}`);
+      const problem = setting ? problemOf(setting, value) : null;
+      if (problem !== null) throw invalid(text, path, `${section}.${key}`, problem);
+      if (setting) known[key] = value;
+      else unknown(`${section}.${key}`);
+    }
+    values[section] = known;
   }
   return { config: configOf(values), warnings };
 }
@@ -102,7 +108,43 @@ function isTable(value: unknown): value is Tables {
 function invalid(text: string, path: string, dotted: string, reason: string): ZapdError {
   const place = placeOf(text, dotted.split("."));
   const where = place ? `, line ${place.line}, column ${place.column}` : "";
-  return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, {
-    hint: "Mend the file; a daemon that runs takes it up with zapd config reload",
+  return new ZapdError("config_invalid", `${path}${where}: ${dotted} ${reason}`, { hint: mend });
+}
+
+const limits = { keys: 64, keyCharacters: 128 } as const;
+
+/** Checks a patch, flat, with dotted keys and plain values, all of it right or all of it refused: values that a patch cannot hold first, then keys, then types and ranges. */
+export function readChanges(changes: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  const entries = Object.entries(changes);
+  if (entries.length > limits.keys) throw new ZapdError("invalid_payload", `A patch holds at most ${limits.keys} keys`);
+  const quoted = (key: string) => JSON.stringify(key.slice(0, limits.keyCharacters));
+  for (const [key, value] of entries) {
+    if (typeof value !== "object" || value === null) continue;
+    const message = `${quoted(key)} was given ${Array.isArray(value) ? "an array" : "an object"}; a patch takes strings, numbers, booleans and null`;
+    const hint = 'Write a list as one comma-separated string, and nested keys with dots: {"daemon.http_port": 7272}';
+    throw new ZapdError("unsupported_patch_value", message, { hint });
+  }
+  const known = entries.map(([key, value]): [string, Setting, unknown] => {
+    const setting = settings.get(key);
+    if (setting) return [key, setting, value];
+    const hint = suggestion(key) || `The settings are: ${[...settings.keys()].join(", ")}`;
+    throw new ZapdError("unknown_config_key", `${quoted(key)} is not a setting`, { hint });
   });
+  return new Map(known.map(([key, setting, value]) => [key, value === null ? null : changeOf(key, setting, value)]));
+}
+
+function changeOf(dotted: string, setting: Setting, given: unknown): unknown {
+  const refuse = (reason: string, hint?: string) =>
+    new ZapdError("invalid_config_value", `${dotted} ${reason}`, { hint });
+  if (dotted === passwordKey && given === redacted)
+    throw refuse(
+      `was given the placeholder ${redacted}, not a password`,
+      "Leave the key out to keep the password, or give null to unset it",
+    );
+  if (setting.list && typeof given !== "string") throw refuse("must be one string, with commas between its entries");
+  const entries = (text: string) => text.split(",").flatMap((part) => part.trim() || []);
+  const value = setting.list && typeof given === "string" ? entries(given) : given;
+  const problem = problemOf(setting, value);
+  if (problem !== null) throw refuse(problem);
+  return value;
 }

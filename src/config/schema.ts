@@ -1,4 +1,7 @@
-/** Every setting there is: its type, bounds, default, what it is, and whether its change needs a restart. */
+/**
+ * Every setting there is: its type, bounds, default, what it is, and whether its change needs a restart. All that is known of
+ * settings elsewhere, and the annotated default, is made from this table.
+ */
 import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { logLevels } from "../system/log.ts";
@@ -6,9 +9,11 @@ import { nearest } from "../system/nearest.ts";
 
 /** What a set password reads as, everywhere. */
 export const redacted = "[redacted]";
+/** The one setting that is secret. */
+export const passwordKey = "dev.vendor_password";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
-const longestSocket = 107;
+export const longestSocket = 107;
 
 /** A text of at most so many characters. `must` is what people are told when it is wrong, whatever is wrong with it. */
 const text = (most: number, must: string) => z.string(must).max(most, must);
@@ -130,7 +135,7 @@ export const settings: ReadonlyMap<string, Setting> = new Map(
   ),
 );
 
-/** Settings that the running daemon takes up only at its next start. */
+/** The keys whose change the running daemon takes up only at its next start. */
 export const restartKeys = [...settings].filter(([, { restart }]) => restart).map(([dotted]) => dotted);
 
 /** A config of these values, by section and key; the rest has its defaults. */
@@ -148,11 +153,6 @@ export function redactConfig(config: Config): Config {
 export function settingOf(config: Config, dotted: string): unknown {
   const [section = "", key = ""] = dotted.split(".");
   return (config as Record<string, Record<string, unknown>>)[section]?.[key];
-}
-
-/** The default of a dotted key. */
-export function defaultOf(dotted: string): unknown {
-  return settings.get(dotted)?.usual;
 }
 
 /** Why a value is not valid ("must be …"), or `null`. */
@@ -175,4 +175,28 @@ function isExactOrigin(given: string): boolean {
 export function suggestion(dotted: string): string {
   const meant = nearest(dotted, [...settings.keys()]);
   return meant ? `Did you mean ${meant}?` : "";
+}
+
+const preface = `# zapd's config. Every setting is here with its default; what you leave out has it too.
+# Change it by hand and have it read (zapd config reload), or change single settings with
+# zapd config set: your comments and your formatting stay.
+`;
+
+/**
+ * The annotated default config: what the first change writes where no file is yet. `config.toml` at the top of the project
+ * is the same text, for people to read there; a test compares them.
+ */
+export function defaultText(): string {
+  const sections = sectionNames.map((section) => {
+    const rows = [...settings.values()].filter((setting) => setting.section === section).map(annotated);
+    return `\n[${section}]\n${rows.join("")}`;
+  });
+  return preface + sections.join("");
+}
+
+function annotated({ key, schema, usual, restart }: Setting): string {
+  const { description, minimum, maximum, enum: words } = z.toJSONSchema(schema);
+  const bounds = words ? words.join(", ") : minimum === undefined ? "" : `${minimum} to ${maximum}`;
+  const notes = [bounds, restart ? "restart" : ""].filter(Boolean).map((note) => ` (${note})`);
+  return `# ${description}${notes.join("")}\n${key} = ${JSON.stringify(usual)}\n`;
 }

@@ -91,9 +91,9 @@ export async function pressKey(device: Device, wanted: string, signal: AbortSign
     timeoutMs: patience(press, connection, device.timeoutMs),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
-    work: async (current, within) => {
+    work: async (current, within, reach) => {
       checkTyped(device, press);
-      await perform(current, press, within);
+      await perform(reach, current, press, within);
     },
   });
   const power = powerAfter(press);
@@ -126,9 +126,9 @@ export async function pressKeys(
     timeoutMs,
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
-    work: (current, deadline) => {
+    work: (current, deadline, reach) => {
       const checked = (press: Press) => checkTyped(device, press);
-      return runSequence(current, presses, delayMs, { progress, checked }, deadline);
+      return runSequence(reach, current, presses, delayMs, { progress, checked }, deadline);
     },
   };
   const ran = await device.command(task, {

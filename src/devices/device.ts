@@ -5,20 +5,12 @@
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  DeviceEvent,
-  PairingAnswer,
-  Platform,
-  PlatformState,
-} from "../platforms/platform.ts";
+import type { Capability, Connection, Description, Platform, PlatformState } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, named, requireCapability } from "./failures.ts";
-import { FreshPairing } from "./pairing.ts";
+import { DevicePairing, type PairingRequest, type PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { isSilent, Reach, type ReachDependencies, type Task } from "./reach.ts";
 
@@ -30,9 +22,6 @@ export interface DeviceDependencies extends ReachDependencies {
   gone(device: Device): void;
 }
 
-/** Milliseconds a person has to accept at the device (60 s), and what the device takes for its part. */
-const pairingTimeoutMs = 75_000;
-
 export class Device {
   readonly id: string;
   readonly reach: Reach;
@@ -41,12 +30,13 @@ export class Device {
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
-  #pairing: AbortController | undefined;
+  readonly #pairing: DevicePairing;
   #lastState: Partial<PlatformState> = {};
 
   constructor(deps: DeviceDependencies, record: Entry) {
     this.#deps = deps;
     this.reach = new Reach(deps, record, (patch, cause) => this.observe(patch, cause));
+    this.#pairing = new DevicePairing(deps, this.reach);
     this.id = record.id;
     this.#queue = new Queue(deps.sleep);
   }
@@ -73,6 +63,7 @@ export class Device {
     return this.reach.capabilities;
   }
 
+  /** What it can do, told without a connection. */
   get description(): Description {
     return this.reach.description;
   }
@@ -211,77 +202,19 @@ export class Device {
     }
   }
 
-  /**
-   * Pairs with it; waits until its user has accepted. One at a time. One that is on probation, and one that is said to be
-   * elsewhere (`at`, where it was met), is paired anew, without what was kept: see FreshPairing.
-   */
-  async pair(given: PairingAnswer, signal: AbortSignal, at?: Finding): Promise<void> {
-    const { registry, trust } = this.#deps;
-    if (this.#pairing) {
-      const problem = "is being paired already: its user is asked once";
-      throw named(new ZapdError("pairing_failed", problem, { hint: "Answer what it shows" }), this.record, "pairing");
-    }
-    const words = Object.values(given).filter((word) => typeof word === "string");
-    // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
-    if (!at && words.length > 0) this.reach.checkTrusted("pairing");
-    const removed = new AbortController();
-    this.#pairing = removed;
-    const until = AbortSignal.any([signal, removed.signal]);
-    const task = (fresh: boolean): Task<void> => ({
-      doing: "pairing",
-      needs: "pair",
-      timeoutMs: pairingTimeoutMs,
-      given: words,
-      work: (connection, within) =>
-        requireCapability(connection.pair, "pair")(fresh ? { ...given, fresh } : given, within),
-    });
+  /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
+  async pair(request: PairingRequest, signal: AbortSignal, at?: Finding): Promise<PairingStep | null> {
     try {
-      if (at || trust.doubt(this.record)) await this.#using(this.#pairAnew(task(true), until, at));
-      else {
-        await this.#using(this.reach.attempt(task(false), until));
-        // What was open before knows the key of before.
-        this.reach.disconnect();
-        if (this.record.standing?.former && registry.get(this.id)) await trust.trust(this.record);
-      }
-      // What it said when it let us in is to be seen by who asks next.
-      await registry.settled();
+      return await this.#using(this.#pairing.pair(request, signal, at));
     } finally {
-      if (this.#pairing === removed) this.#pairing = undefined;
       this.#commands++;
-      await this.#dropIfGone();
+      this.#leaveIfGone();
     }
   }
 
-  async #pairAnew(task: Task<void>, signal: AbortSignal, at?: Finding): Promise<void> {
-    const { registry, credentials, trust, surroundings } = this.#deps;
-    const deps = {
-      registry,
-      credentials,
-      trust,
-      surroundings,
-      emit: (event: DeviceEvent) => this.reach.emit(event),
-    };
-    const fresh = new FreshPairing(deps, this.platform, this.record, at);
-    try {
-      // One that lets everybody in has nothing to pair with: that it was met there is all there is.
-      if (fresh.connection.pair || !at) await this.reach.attempt({ ...task, over: fresh.connection }, signal);
-      signal.throwIfAborted();
-      await fresh.take();
-    } finally {
-      fresh.close();
-    }
-    this.reach.disconnect();
-    this.reach.answered();
-  }
-
-  /** A device that was removed while it was being paired leaves no key behind. */
-  async #dropIfGone(): Promise<void> {
-    const { registry, credentials } = this.#deps;
-    if (registry.get(this.id)) return;
-    await credentials.forget(this.id);
-    this.#leaveIfGone();
-    const problem = `${this.record.name} was removed while it was being paired`;
-    throw new ZapdError("device_not_found", problem, { named: true });
+  /** Gives up the pairing that is under way; whether there was one. */
+  cancelPairing(): boolean {
+    return this.#pairing.cancel();
   }
 
   /** Fails with `device_unproven` while it is on probation, under its name. */
@@ -317,8 +250,7 @@ export class Device {
   async remove(): Promise<void> {
     this.reach.forget();
     // The same device, added anew, can be paired at once.
-    this.#pairing?.abort(new ZapdError("device_not_found", "was removed while it was being paired"));
-    this.#pairing = undefined;
+    this.#pairing.end(new ZapdError("device_not_found", "was removed while it was being paired"));
     this.#leaveIfGone();
     await this.#deps.credentials.forget(this.id);
     await this.catalog.forget(this.id);
@@ -331,6 +263,7 @@ export class Device {
 
   /** Ends what is under way, and begins nothing any more. */
   close(reason: ZapdError): void {
+    this.#pairing.end(reason);
     this.reach.close(reason);
   }
 

@@ -1,88 +1,409 @@
 /**
- * Pairing anew, with a device that may be another than the one that was paired before: it begins without what was kept, and
- * only its success changes anything. Then the device is where it was paired, what it gave takes the place of what was
- * kept, and its probation is over (SECURITY.md 2.4).
+ * Pairing with one device: it begins, waits for what its user does at the set or types here, and ends by itself in time.
+ * One at a time; whoever comes second waits for the same prompt. Only success changes anything. A device that may be another
+ * than the one that was paired before is paired anew, with nothing of what was kept (SECURITY.md 2.4).
  */
-
-import { textOf } from "../api/errors.ts";
+import { failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { Connection, Emit, Platform, Surroundings } from "../platforms/platform.ts";
-import { type Credentials, type Kept, typed } from "./credentials.ts";
-import { both, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
+import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Log } from "../system/log.ts";
+import { sleep } from "../system/sleep.ts";
+import { type Credentials, typed } from "./credentials.ts";
+import { both } from "./entry.ts";
+import { aborted, named, requireCapability, shown } from "./failures.ts";
+import { inCommand } from "./names.ts";
+import type { Reach } from "./reach.ts";
 import type { Registry } from "./registry.ts";
-import { firstMet } from "./standing.ts";
+import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
-export interface FreshDependencies {
+/** What a caller gives: the code that the device shows, or the login that was set on it. */
+export interface PairingRequest {
+  /** To be told at once how it goes on, and not to wait for its end. */
+  readonly begin?: boolean | undefined;
+  readonly pin?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** How a pairing that has begun goes on. What does not belong to its step is `null`. */
+export interface PairingStep {
+  readonly step: Pairing["step"];
+  readonly form: CodeForm | null;
+  readonly length: number | null;
+  readonly expires_at: string;
+}
+
+export interface PairingDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly trust: Trust;
   readonly surroundings: Surroundings;
-  readonly emit: Emit;
+  readonly log: Log;
 }
 
-export class FreshPairing {
-  /** To the device where it is to be paired, with nothing of what was kept. */
-  readonly connection: Connection;
-  readonly #deps: FreshDependencies;
-  readonly #entry: Entry;
-  readonly #at: Finding | undefined;
-  #given: Kept | null = null;
-  #learned: Told = {};
-  #isTaken = false;
+/** A pairing that has begun and is not over. */
+interface Underway {
+  /** Where its caller said that the device is, and who was met there. */
+  readonly at: Finding | undefined;
+  readonly anew: boolean;
+  /** Aborted with the reason of its end. */
+  readonly over: AbortController;
+  /** Calls that wait for it: without any it is over, */
+  waiting: number;
+  /** unless somebody was told to come back to it. */
+  held: boolean;
+  /** Something that was typed is being tried. */
+  entering: boolean;
+  /** It has let us in, which is being written down. */
+  taking: boolean;
+}
 
-  constructor(deps: FreshDependencies, platform: Platform, entry: Entry, at: Finding | undefined) {
+/** A pairing for which the device waits. */
+interface Opened {
+  readonly pairing: Pairing;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** The end of one that is accepted at the device. */
+  readonly accepted: Promise<void> | undefined;
+}
+
+/** Until the device has begun to ask. */
+const openTimeoutMs = 20_000;
+/** What the device takes for its part, beside what its user takes. */
+const answerTimeoutMs = 15_000;
+/** Who types a code after its pairing has ended is told so for this long, and no other code is shown for it. */
+const endedForMs = 300_000;
+
+export class DevicePairing {
+  readonly #deps: PairingDependencies;
+  readonly #reach: Reach;
+  #current: (Underway & { readonly opened: Promise<Opened> }) | undefined;
+  /** How the last pairing by a code came to nothing, until somebody was told. */
+  #ended: { readonly error: unknown; readonly at: number } | undefined;
+
+  constructor(deps: PairingDependencies, reach: Reach) {
     this.#deps = deps;
-    this.#entry = entry;
-    this.#at = at;
-    const there = at ? { ...withTold(entry, at.sighting, []), ...at.address } : entry;
-    const secret = {
-      read: () => this.#given,
-      readAnyway: () => this.#given,
-      keep: async (kept: Kept) => {
-        // Not on disk yet, and no less a secret.
-        deps.credentials.conceal(kept);
-        this.#given = kept;
-      },
-      drop: async () => {
-        this.#given = null;
-      },
-    };
-    const { identity, provisional = false, host, port, ports } = there;
-    const known = { facts: factsOf(there), memory: memoryOf(there, platform), secret: typed(secret, platform) };
-    this.connection = platform.connect(
-      { identity, provisional, host, port, ports, ...known },
-      deps.surroundings,
-      (event) => {
-        if (event.type !== "facts") return;
-        if (this.#isTaken) deps.emit(event);
-        else this.#learned = both(this.#learned, event);
-      },
-    );
+    this.#reach = reach;
   }
 
   /**
-   * It has let us in: what was learned is written down. First the place, where what was kept is withheld, then what it
-   * gave, and at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
+   * Pairs, or takes part in the pairing that is under way; gives what is to be done next, or `null` when it has let us in.
+   * `at` is where the caller says that the device is: it is paired anew there, and is there from then on.
    */
-  async take(): Promise<void> {
-    const { registry, credentials, trust, surroundings } = this.#deps;
-    const { id, host, port, standing = firstMet } = this.#entry;
-    await trust.move(this.#entry, this.#at?.address ?? { host, port });
+  async pair(request: PairingRequest, signal: AbortSignal, at?: Finding): Promise<PairingStep | null> {
+    const words = wordsIn(request);
+    // What the caller says is a secret: on probation it goes to an address that the caller has named, and to no other.
+    if (!at && words.length > 0) this.#reach.checkTrusted("pairing");
+    const before = this.#current;
+    if (before && !isMeant(before, at, words.length > 0)) throw this.#busy(before);
+    if (!before && request.pin !== undefined && !request.begin) this.#tellEnded();
+    const current = before ?? this.#begin(at);
+    current.waiting++;
     try {
-      if (this.#given) await credentials.keeper(id).keep(this.#given);
-      else await credentials.forget(id);
-    } catch (error) {
-      await registry.stand(id, () => ({ host, port, standing })).catch(() => {});
-      throw error;
+      const opened = await Promise.race([current.opened, aborted(signal)]);
+      if (opened.accepted) {
+        if (request.begin && !(await isDone(opened.pairing))) return hold(current, opened);
+        await Promise.race([opened.accepted, aborted(signal)]);
+        return null;
+      }
+      const enter = entryOf(opened.pairing, request);
+      if (current.entering || (before && !enter)) throw this.#busy(current);
+      if (!enter) return hold(current, opened);
+      current.held ||= request.begin === true;
+      await Promise.race([this.#enter(current, opened, enter, request), aborted(signal)]);
+      return null;
+    } finally {
+      if (--current.waiting === 0 && !current.held) this.#end(current, signal.aborted ? signal.reason : givenUp());
+      await this.#dropIfGone();
     }
-    await trust.trust(this.#entry);
-    this.#isTaken = true;
-    const learned = both(this.#at?.sighting ?? {}, this.#learned);
-    await registry.learn(id, learned).catch((error: unknown) => surroundings.debug(textOf(error)));
   }
 
-  close(): void {
-    this.connection.close();
+  /** Gives up what is under way; whether there was anything to give up. */
+  cancel(): boolean {
+    const current = this.#current;
+    if (!current || current.taking) return false;
+    this.#end(current, givenUp());
+    return true;
   }
+
+  /** Ends what is under way for a reason of the daemon's own. */
+  end(reason: ZapdError): void {
+    if (this.#current) this.#end(this.#current, reason);
+  }
+
+  #begin(at: Finding | undefined): Underway & { readonly opened: Promise<Opened> } {
+    const anew = at !== undefined || this.#deps.trust.doubt(this.#reach.record) !== null;
+    const underway: Underway = {
+      at,
+      anew,
+      over: new AbortController(),
+      waiting: 0,
+      held: false,
+      entering: false,
+      taking: false,
+    };
+    const current = Object.assign(underway, { opened: this.#open(underway) });
+    // Whoever waits hears of it.
+    current.opened.catch(() => {});
+    this.#ended = undefined;
+    this.#current = current;
+    return current;
+  }
+
+  /** Has the device begin to ask. */
+  async #open(current: Underway): Promise<Opened> {
+    const { at, anew, over } = current;
+    const { platform } = this.#reach;
+    const target = this.#reach.targetAt(at, anew ? nothingKept : undefined);
+    const work = async (within: AbortSignal) => {
+      // One that lets everybody in has nothing to pair with: that it was met there is all there is.
+      const pair: Platform["pair"] = platform.pair ?? (at && (async () => accepted));
+      const pairing = await requireCapability(pair, "pair").call(
+        platform,
+        target,
+        this.#deps.surroundings,
+        { fresh: anew },
+        within,
+      );
+      if (within.aborted) pairing.cancel();
+      within.throwIfAborted();
+      return pairing;
+    };
+    try {
+      const pairing = await this.#attempt(current, openTimeoutMs, [], work);
+      const expiresAt = Date.now() + pairing.expiresMs;
+      const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
+      over.signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        pairing.cancel();
+      });
+      const end =
+        pairing.step === "confirm"
+          ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
+          : undefined;
+      end?.catch(() => {});
+      return { pairing, expiresAt, accepted: end };
+    } catch (error) {
+      this.#end(current, error);
+      throw error;
+    }
+  }
+
+  async #enter(
+    current: Underway,
+    { expiresAt }: Opened,
+    enter: () => Promise<Paired>,
+    request: PairingRequest,
+  ): Promise<void> {
+    const secrets = [request.pin, request.password].filter((word) => word !== undefined);
+    current.entering = true;
+    try {
+      await this.#finish(current, Math.max(0, expiresAt - Date.now()) + answerTimeoutMs, wordsIn(request), () =>
+        enter().catch((error: unknown) => {
+          throw without(secrets, error);
+        }),
+      );
+    } finally {
+      current.entering = false;
+    }
+  }
+
+  /** Waits for what lets us in, and writes it down. Of all failures, one can be mended by another try. */
+  async #finish(
+    current: Underway,
+    timeoutMs: number,
+    words: readonly string[],
+    work: () => Promise<Paired>,
+  ): Promise<void> {
+    try {
+      const paired = await this.#attempt(current, timeoutMs, words, work);
+      current.over.signal.throwIfAborted();
+      current.taking = true;
+      await this.#take(current, paired);
+    } catch (error) {
+      if (!(current.held && failedBy(error, "wrong"))) this.#end(current, error);
+      throw error;
+    }
+    this.#end(current, new ZapdError("pairing_failed", "has been paired"));
+  }
+
+  /** A part of the pairing, which ends with it and for its reason. */
+  async #attempt<T>(
+    { over, anew }: Underway,
+    timeoutMs: number,
+    given: readonly string[],
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const task = {
+      doing: "pairing",
+      needs: "pair" as const,
+      timeoutMs,
+      given,
+      apart: anew,
+      work: (_connection: unknown, within: AbortSignal) =>
+        work(within).catch((error: unknown) => {
+          throw over.signal.aborted ? over.signal.reason : error;
+        }),
+    };
+    try {
+      return await this.#reach.attempt(task, over.signal);
+    } catch (error) {
+      const { id } = this.#reach.record;
+      if (!anew && failedBy(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
+      throw error;
+    }
+  }
+
+  /**
+   * It has let us in: what it gave is written down. First the place, where what was kept is withheld, then what it gave, and
+   * at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
+   */
+  async #take({ at, anew }: Underway, paired: Paired): Promise<void> {
+    const { secret } = paired;
+    const { registry, credentials, trust, log } = this.#deps;
+    const { record } = this.#reach;
+    const { id, host, port, standing = firstMet } = record;
+    // Removed meanwhile, it leaves no key behind.
+    if (!registry.get(id)) return;
+    const kept = typed(credentials.keeper(id), this.#reach.platform);
+    if (anew) {
+      await trust.move(record, at?.address ?? { host, port });
+      try {
+        await (secret ? kept.keep(secret) : kept.drop());
+      } catch (error) {
+        await registry.stand(id, () => ({ host, port, standing })).catch(() => {});
+        throw error;
+      }
+    } else if (secret) await kept.keep(secret);
+    if (anew || standing.former) await trust.trust(record);
+    await registry.learn(id, both(at?.sighting ?? {}, paired)).catch((error: unknown) => log.debug(textOf(error)));
+    // What was open before knows the key of before.
+    this.#reach.disconnect();
+    this.#reach.answered();
+    // What it said when it let us in is to be seen by who asks next.
+    await registry.settled();
+  }
+
+  #expire(current: Underway, { step, expiresMs }: Pairing): void {
+    if (current.taking) return;
+    const { problem, hint } = lateWords[step];
+    this.#end(current, pairingFailed("late", `${problem} within ${Math.round(expiresMs / 1_000)} s`, { hint }));
+  }
+
+  #end(current: Underway, reason: unknown): void {
+    if (current.over.signal.aborted) return;
+    const error = named(reason, this.#reach.record, "pairing");
+    current.over.abort(error);
+    if (this.#current !== current) return;
+    this.#current = undefined;
+    if (current.held && failedBy(reason, "late", "cancelled")) this.#ended = { error, at: performance.now() };
+  }
+
+  /** A code that is typed too late is for no other pairing than the one that showed it. */
+  #tellEnded(): void {
+    const ended = this.#ended;
+    this.#ended = undefined;
+    if (ended && performance.now() - ended.at < endedForMs) throw ended.error;
+  }
+
+  #busy({ at }: Underway): ZapdError {
+    const { name } = this.#reach.record;
+    const where = at ? ` at ${shown(at.address)}` : "";
+    return new ZapdError("device_busy", `${name} is being paired already${where}`, {
+      named: true,
+      hint: `Answer what it asks for, or give it up: zapd pair ${inCommand(name)} --cancel`,
+    });
+  }
+
+  /** A device that was removed while it was being paired leaves no key behind. */
+  async #dropIfGone(): Promise<void> {
+    const { registry, credentials } = this.#deps;
+    const { id, name } = this.#reach.record;
+    if (registry.get(id)) return;
+    await credentials.forget(id);
+    throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { named: true });
+  }
+}
+
+/** What is kept is not for one that may be another, and what it gives is kept by its success alone. */
+const nothingKept: KeptSecret<unknown> = {
+  read: () => null,
+  readAnyway: () => null,
+  keep: async () => {},
+  drop: async () => {},
+};
+
+/** A pairing that needs nothing. */
+const accepted: Pairing = {
+  step: "confirm",
+  expiresMs: answerTimeoutMs,
+  done: Promise.resolve({ secret: null }),
+  cancel() {},
+};
+
+const lateWords: Readonly<Record<Pairing["step"], { readonly problem: string; readonly hint: string }>> = {
+  confirm: {
+    problem: "was not answered: nobody accepted the request on it",
+    hint: "Run zapd pair {device} again, and look at its screen",
+  },
+  code: { problem: "was not given the code that it showed", hint: "It shows another: run zapd pair {device} again" },
+  login: { problem: "was not given its name and password", hint: "Run zapd pair {device} again" },
+};
+
+function givenUp(): ZapdError {
+  return pairingFailed("cancelled", "was not paired: it was given up", { hint: "To begin again: zapd pair {device}" });
+}
+
+/** Its caller comes back to it. */
+function hold(current: Underway, { pairing, expiresAt }: Opened): PairingStep {
+  current.held = true;
+  const { form = null, length = null } = pairing.step === "code" ? pairing : {};
+  return { step: pairing.step, form, length, expires_at: new Date(expiresAt).toISOString() };
+}
+
+/** Whether nobody need be waited for: it let us in, or refused, as soon as it was asked. */
+function isDone(pairing: Pairing): Promise<boolean> {
+  if (pairing.step !== "confirm") return Promise.resolve(false);
+  const settled = () => true;
+  const soon = sleep(0, new AbortController().signal).then(() => false);
+  return Promise.race([pairing.done.then(settled, settled), soon]);
+}
+
+/** Whether a caller means the pairing that is under way: what is typed goes to no address that its caller has not named. */
+function isMeant(current: Underway, at: Finding | undefined, isTyped: boolean): boolean {
+  if (at) return current.at !== undefined && isSameAddress(current.at.address, at.address);
+  return !(current.at && isTyped);
+}
+
+function wordsIn({ pin, user, password }: PairingRequest): string[] {
+  return [pin, user, password].filter((word) => word !== undefined);
+}
+
+/** What is to be tried with a device; `null` where the caller has not given what it wants. */
+function entryOf(pairing: Pairing, { pin, user, password = pin }: PairingRequest): (() => Promise<Paired>) | null {
+  if (pairing.step === "code" && pin !== undefined) return async () => pairing.enter(codeIn(pin, pairing));
+  if (pairing.step === "login" && password !== undefined) return async () => pairing.enter(user, password);
+  return null;
+}
+
+/** A code as the device shows it; what cannot be one is not tried, since some devices count. */
+function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readonly length: number }): string {
+  const code = pin.replace(/[\s-]/g, "").toUpperCase();
+  if (code.length === length && (form === "digits" ? /^[0-9]*$/ : /^[0-9A-F]*$/).test(code)) return code;
+  const shape = form === "digits" ? `${length} digits` : `${length} characters, 0 to 9 and A to F`;
+  throw pairingFailed("wrong", `shows a code of ${shape}, and this is none`, { hint: "Look at its screen again" });
+}
+
+/** A shorter one is a part of other words. */
+const maskedFrom = 4;
+
+/** A failure in which no code and no password stands that was typed, whether it was right or not (SECURITY.md T31). */
+function without(secrets: readonly string[], error: unknown): unknown {
+  if (!(error instanceof ZapdError)) return error;
+  const typed = secrets.filter((word) => word.length >= maskedFrom);
+  const masked = (text: string) => typed.reduce((rest, word) => rest.replaceAll(word, "…"), text);
+  const message = masked(error.message);
+  const hint = error.hint && masked(error.hint);
+  return message === error.message && hint === error.hint ? error : error.reworded(message, { hint, cause: undefined });
 }

@@ -2,19 +2,16 @@
 
 import { ZapdError } from "../api/errors.ts";
 import { type Connection, type Description, type Key, keys, type Power } from "../platforms/platform.ts";
-import { Pulse } from "../system/clock.ts";
+import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import { requireCapability } from "./failures.ts";
-import type { Task } from "./reach.ts";
+import type { Reach, Task } from "./reach.ts";
 
 const literal = "literal:";
 const maxCharacters = 1_024;
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
-/** How `power-on` calls a device: it may as well be on. */
-const called = { silent: false, withinMs: 30_000 } as const;
-
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 
@@ -83,11 +80,21 @@ export function powerAfter(press: Press): Power | undefined {
   return key === "power" ? "unknown" : undefined;
 }
 
-/** Sends one press. */
-export function perform(connection: Connection, press: Press, signal: AbortSignal): Promise<void> {
+/** Sends one press. What no key of the device's own does about its power is done here. */
+export async function perform(
+  reach: Pick<Reach, "turnOn">,
+  connection: Connection,
+  press: Press,
+  signal: AbortSignal,
+): Promise<void> {
   if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
-  if (press.key === "power-on" && connection.powerOn) return connection.powerOn(signal, called);
-  return requireCapability(connection.keys, "keys").press(press.key, signal);
+  const { key } = press;
+  const { keys: ofDevice, power } = connection;
+  if (power && key === "power-on") return reach.turnOn(connection, signal);
+  if (power?.off && key === "power-off") return power.off(signal);
+  if (power?.off && key === "power")
+    return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
+  return requireCapability(ofDevice, "keys").press(key, signal);
 }
 
 /**
@@ -95,6 +102,7 @@ export function perform(connection: Connection, press: Press, signal: AbortSigna
  * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
+  reach: Pick<Reach, "turnOn">,
   connection: Connection,
   presses: readonly Press[],
   delayMs: number,
@@ -102,7 +110,7 @@ export async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
-  const pulse = new Pulse();
+  const watch = new SleepWatch();
   let due = start;
   try {
     for (const press of presses) {
@@ -112,9 +120,9 @@ export async function runSequence(
         await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
-      if (pulse.missed) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
+      if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
       checked(press);
-      await perform(connection, press, signal);
+      await perform(reach, connection, press, signal);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
     }
@@ -122,7 +130,7 @@ export async function runSequence(
     if (!(error instanceof ZapdError)) throw error;
     throw error.reworded(`${error.message}; ${progress.sent} of ${presses.length} keys were sent`);
   } finally {
-    pulse.end();
+    watch.end();
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
 }

@@ -5,6 +5,7 @@
  */
 import { failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
 import {
   type Capability,
   type Connection,
@@ -12,6 +13,7 @@ import {
   type Description,
   type DeviceEvent,
   type Facts,
+  type KeptSecret,
   type Platform,
   type PlatformState,
   type Power,
@@ -19,11 +21,13 @@ import {
   type Target,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
+import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
-import { lacks, named, subjectOf } from "./failures.ts";
+import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
+import { type Waking, wake } from "./wake.ts";
 
 export interface ReachDependencies {
   readonly registry: Registry;
@@ -40,6 +44,8 @@ export interface ReachDependencies {
    * `read` looks less often than a command does.
    */
   seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Turns a device on, in a test that has none. */
+  readonly wake?: typeof wake;
 }
 
 /** What contact with a device has shown since the start. */
@@ -63,9 +69,9 @@ export interface Task<T> {
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
-  work(connection: Connection, signal: AbortSignal): Promise<T>;
-  /** Drives this in place of the device's own connection: what comes of it says nothing of the device where it is. */
-  readonly over?: Connection;
+  work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
+  readonly apart?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
@@ -113,6 +119,8 @@ export class Reach {
   #told: Told | undefined;
   #known: Known | undefined;
   #contact: Contact | undefined;
+  /** When it last said by itself that it is on. */
+  #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
 
   constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
@@ -241,6 +249,16 @@ export class Reach {
     };
   }
 
+  /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
+  targetAt(at: Finding | undefined, secret: KeptSecret<unknown> | undefined): Target {
+    const { record, platform } = this;
+    const there = at ? { ...withTold(record, at.sighting, []), ...at.address } : record;
+    const { host, port } = there;
+    const target = this.#target();
+    const known = { facts: factsOf(there), memory: memoryOf(there, platform) };
+    return { ...target, ...known, host, port, secret: secret ?? target.secret };
+  }
+
   /** Closes what is open; the next call opens it anew. */
   disconnect(): void {
     this.#opened?.connection.close();
@@ -289,18 +307,39 @@ export class Reach {
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const wasOff = this.isOff;
-    const { powerOn } = this.connection;
-    if (!powerOn || !this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
+    if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       doing: "waking it",
       needs: "power_on",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
-      work: (_connection, within) => powerOn(within, { silent: true, withinMs: timeoutMs }),
+      work: (connection, within) => this.turnOn(connection, within, { silent: !failedBy(error, "asleep"), timeoutMs }),
     };
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
     this.#observe({ power: "on" }, "command");
+  }
+
+  /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
+  async turnOn(
+    connection: Connection,
+    signal: AbortSignal,
+    waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
+  ): Promise<void> {
+    const { surroundings } = this.#deps;
+    const { host, macs, ports, name } = this.record;
+    const parts = {
+      power: requireCapability(connection.power, "power_on"),
+      macs,
+      hint: this.platform.sleepHint,
+      saidOnAt: () => this.#saidOnAt,
+      call: () => {
+        const destinations = destinationsFor(host, surroundings.broadcasts());
+        surroundings.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
+      },
+    };
+    await (this.#deps.wake ?? wake)(parts, waking, signal);
   }
 
   /**
@@ -317,16 +356,16 @@ export class Reach {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
-      if (!task.over) this.require(task.needs);
-      const work = task.work(task.over ?? this.connection, controller.signal);
+      if (!task.apart) this.require(task.needs);
+      const work = task.work(this.connection, controller.signal, this);
       const result = await heldTo(controller.signal, work);
-      if (!task.over) this.answered();
+      if (!task.apart) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
       // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted && !task.over) this.#noteFailure(error);
+      if (error instanceof ZapdError && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);
@@ -388,6 +427,7 @@ export class Reach {
         (error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`),
       );
     } else if (event.type === "state") {
+      if (event.patch.power === "on") this.#saidOnAt = performance.now();
       this.#observe(event.patch, "push");
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push");

@@ -167,25 +167,66 @@ export interface Developer {
   console: Console;
 }
 
-/** What a caller gives to pair with: what the device shows, or the name and password that were set on it. */
-export interface PairingAnswer {
-  readonly pin?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  /** The device may be another than the one that was paired before: what was kept then must not reach it. */
-  readonly fresh?: boolean | undefined;
+/** What a device gave that has let us in: what lets us in again, and what it says of itself to those it knows. */
+export interface Paired<Memory = unknown, Secret = unknown> {
+  /** `null` where nothing is needed to come back with. */
+  readonly secret: Secret | null;
+  readonly facts?: Partial<Facts>;
+  readonly memory?: Partial<Memory>;
 }
 
-/** How a device that may be asleep is called. */
-export interface Waking {
-  /** It has just not answered: asking it first would only lose time. */
-  readonly silent: boolean;
-  /** How long it is called, in milliseconds, until it answers. */
-  readonly withinMs: number;
-}
+/** What a device shows that is to be typed: `digits` are 0 to 9, `hex` 0 to 9 and A to F. */
+export const codeForms = ["digits", "hex"] as const;
+export type CodeForm = (typeof codeForms)[number];
+
+/** How a pairing goes on: its user accepts at the device; a code is typed that it shows; or a login that was set on it. */
+export const pairingSteps = ["confirm", "code", "login"] as const;
+
+/**
+ * A pairing that has begun. `done` and `enter` fail with `pairing_failed`, whose reason says why; after `wrong` the same
+ * pairing can be tried again. Nothing is kept by the platform: what the device gave is in the result.
+ */
+export type Pairing<Memory = unknown, Secret = unknown> = {
+  /** Milliseconds for which the device waits, from now on. */
+  readonly expiresMs: number;
+  /** Takes what is asked from the screen and releases the sockets; what is under way fails. Also called after the end. */
+  cancel(): void;
+} & (
+  | { readonly step: "confirm"; readonly done: Promise<Paired<Memory, Secret>> }
+  | {
+      readonly step: "code";
+      readonly form: CodeForm;
+      /** Characters that it shows. */
+      readonly length: number;
+      enter(code: string): Promise<Paired<Memory, Secret>>;
+    }
+  | {
+      readonly step: "login";
+      /** Without a name, the usual one of the platform. */
+      enter(user: string | undefined, password: string): Promise<Paired<Memory, Secret>>;
+    }
+);
 
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
+
+/** What a device does about its power. Waiting, trying again and magic packets are the core's part. */
+export interface PowerControl {
+  /**
+   * Whether it is on, asked now; one that lets nobody in is on, too. `null` where it answers, but does not say. Fails as a
+   * command does where it does not answer.
+   */
+  isOn(signal: AbortSignal): Promise<boolean | null>;
+  /** Tells one that answers to turn on. Fails by `asleep` where it does so for a magic packet alone. */
+  on?(signal: AbortSignal): Promise<void>;
+  /**
+   * Turns it off, and leaves one that is off as it is. With it, the keys `power` and `power-off` are this; without it, the
+   * device has keys of its own for them.
+   */
+  off?(signal: AbortSignal): Promise<void>;
+  /** Whether a magic packet may wake it now: not where its machine is up and the program that is driven has ended. */
+  readonly wakesByPacket: boolean;
+}
 
 /**
  * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
@@ -204,16 +245,12 @@ export interface Connection {
   launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
   /** Leaves the app that is shown; answers with it, or `null` when there was none. */
   stop?(signal: AbortSignal): Promise<PlatformApp | null>;
+  /** `power-on` is never pressed where there is `power`, nor is what that turns off. */
   keys?: { press(key: Key, signal: AbortSignal): Promise<void> };
   /** Types text, by code point. `longestMs` is what a text takes at most, so that a deadline can be set. */
   text?: { type(text: string, signal: AbortSignal): Promise<void>; longestMs(text: string): number };
-  /** Turns the device on from any state and waits until it answers. */
-  powerOn?(signal: AbortSignal, waking: Waking): Promise<void>;
-  /**
-   * Makes the device let us in: asks it, waits for its user (60 s), and ends when what it gave is kept. Only this may make
-   * it show a prompt. Fails with `pairing_failed`, whose message says whether it was denied, ran out or was busy.
-   */
-  pair?(given: PairingAnswer, signal: AbortSignal): Promise<void>;
+  /** What the core wakes it with (devices/wake.ts). */
+  power?: PowerControl;
   dev?: Developer;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
@@ -280,6 +317,8 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   /** The control port, and words for others that may be set per device, with their usual numbers. */
   readonly ports: Readonly<Record<string, number>> & { readonly control: number };
   readonly queries: readonly DiscoveryQuery[];
+  /** What a user sets on a device so that it can be woken: the hint of one that does not wake. */
+  readonly sleepHint?: string;
   /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
   readonly services?: ReadonlyMap<string, ServiceId>;
   /** Reads what was remembered, also in the words of the first edition; `{}` is what is known of a device at first. */
@@ -292,5 +331,16 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Sighting<Memory>>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
   describe(facts: Facts, memory: Memory, paired: boolean): Description;
+  /**
+   * Begins to pair: asks the device to let us in. Only this may make it show a prompt. The kept secret reads as `null` when it
+   * is paired anew (`fresh`), since it may be another than the one that gave it. `signal` ends the beginning; what has begun
+   * ends with `cancel`. Fails with `unsupported_operation` and the reason `open` where the device lets everybody in.
+   */
+  pair?(
+    target: Target<Memory, Secret>,
+    surroundings: Surroundings,
+    options: { readonly fresh: boolean },
+    signal: AbortSignal,
+  ): Promise<Pairing<Memory, Secret>>;
   connect(target: Target<Memory, Secret>, surroundings: Surroundings, emit: Emit<Memory>): Connection;
 }

@@ -3,7 +3,7 @@
  * after a connect has failed, by one starter at a time. Files are asked for at once, not by way of threads: nothing else
  * is there to be done yet, and waking a thread takes longer than what it would do.
  */
-import { chmodSync, closeSync, lstatSync, openSync, rmSync, unlinkSync } from "node:fs";
+import { chmodSync, closeSync, lstatSync, openSync, rmSync, type Stats, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { makeFolder } from "../system/files.ts";
@@ -13,12 +13,12 @@ import { currentRuntime } from "./runtime.ts";
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 const maxPath = 107;
 /** A daemon that is still opening its state answers when it has. */
-const askAtMost = 1_500;
-const soonTries = 8;
-const soonEvery = 75;
-const takeoverAtMost = 5_000;
+const askTimeoutMs = 1_500;
+/** One that has the port may be about to bind its socket: the two lie moments apart. */
+const soonMs = 600;
+const takeoverMs = 5_000;
 /** A starter that was killed while it took over leaves its mark: it counts no more after this. */
-const markStaleAfter = 3_000;
+const markStaleMs = 3_000;
 
 /** Binds the socket with `listen`, 0600, or fails: the path is too long, a daemon runs, or something else is in its place. */
 export async function claimSocket<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {
@@ -28,9 +28,7 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
     throw new ZapdError(
       "config_invalid",
       `The path of the control socket has ${bytes} bytes, and sockets take at most ${maxPath}: ${path}`,
-      {
-        hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder",
-      },
+      { hint: "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder" },
     );
   }
   const mark = `${path}.starting`;
@@ -43,7 +41,8 @@ export async function claimSocket<T>(path: string, listen: (path: string) => Pro
     throw error;
   }
   try {
-    if (isFree(path) || !(await answers(path))) return await bind(path, listen);
+    // Where nothing at all is, nobody need be asked.
+    if (!exists(path) || !(await answers(path))) return await bind(path, listen);
   } finally {
     removeMark(mark);
   }
@@ -79,7 +78,8 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await answersSoon(socket)) throw await running(socket);
+    for (const until = performance.now() + soonMs; performance.now() < until; await pause())
+      if (await answers(socket)) throw await running(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -89,22 +89,12 @@ export async function claimPort<T>(
   }
 }
 
-/** One that has the port may be about to bind its socket: the two lie moments apart. */
-async function answersSoon(socket: string): Promise<boolean> {
-  for (let tries = 0; tries < soonTries; tries++) {
-    if (await answers(socket)) return true;
-    await new Promise((resolve) => setTimeout(resolve, soonEvery));
-  }
-  return false;
-}
-
 /** Removes the socket at the end, if it is still there; false when something else has taken its place, which stays. */
 export function releaseSocket(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return true;
-  if (!found.isSocket() || isStrange(found)) return false;
-  rmSync(path, { force: true });
-  return true;
+  const found = exists(path);
+  const isOurs = found === undefined || (found.isSocket() && !isStrange(found));
+  if (isOurs) rmSync(path, { force: true });
+  return isOurs;
 }
 
 /** Whether anyone listens on the socket. */
@@ -113,8 +103,7 @@ export async function answers(path: string): Promise<boolean> {
 }
 
 async function takeMark(mark: string): Promise<void> {
-  const until = performance.now() + takeoverAtMost;
-  for (;;) {
+  for (const until = performance.now() + takeoverMs; performance.now() < until; await pause()) {
     try {
       closeSync(openSync(mark, "wx", 0o600));
       return;
@@ -124,51 +113,47 @@ async function takeMark(mark: string): Promise<void> {
           cause: error,
         });
     }
-    const found = lstatSync(mark, { throwIfNoEntry: false });
+    const found = exists(mark);
     // Marks are empty files of our own. What else has that name is the user's.
     if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
-      throw new ZapdError("storage_error", `${mark} is in the way of the start, and zapd did not make it`, {
-        hint: "Move it away, or set daemon.socket to another path",
-      });
+      throw inTheWay(mark, "of the start, and zapd did not make it");
     const made = found?.mtimeMs ?? Date.now();
     // One from the future is from before the clock was set back.
-    if (Math.abs(Date.now() - made) > markStaleAfter && removeMark(mark)) continue;
-    if (performance.now() > until)
-      throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverAtMost / 1000} s`, {
-        hint: `If none is, remove ${mark}`,
-      });
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    if (Math.abs(Date.now() - made) > markStaleMs) removeMark(mark);
   }
+  throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
+    hint: `If none is, remove ${mark}`,
+  });
 }
 
-/** False when it cannot be removed. */
-function removeMark(mark: string): boolean {
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 25));
+}
+
+function removeMark(mark: string): void {
   try {
     unlinkSync(mark);
-    return true;
-  } catch (error) {
-    // Another starter has taken it for stale.
-    return systemCode(error) === "ENOENT";
+  } catch {
+    // Another starter has taken it for stale, or the disk takes nothing: who waits for it is told then.
   }
 }
 
-/** Whether nothing at all is there, so that nobody need be asked. */
-function isFree(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+function exists(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
 }
 
 function removeStale(path: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false });
+  const found = exists(path);
   if (found === undefined) return;
-  if (!found.isSocket())
-    throw new ZapdError("storage_error", `${path} is in the way of the control socket, and it is no socket`, {
-      hint: "Move it away, or set daemon.socket to another path",
-    });
-  if (isStrange(found))
-    throw new ZapdError("storage_error", `${path} is in the way of the control socket, and another user's`, {
-      hint: "Move it away, or set daemon.socket to another path",
-    });
+  if (!found.isSocket()) throw inTheWay(path, "of the control socket, and it is no socket");
+  if (isStrange(found)) throw inTheWay(path, "of the control socket, and another user's");
   rmSync(path, { force: true });
+}
+
+function inTheWay(path: string, of: string): ZapdError {
+  return new ZapdError("storage_error", `${path} is in the way ${of}`, {
+    hint: "Move it away, or set daemon.socket to another path",
+  });
 }
 
 async function running(path: string): Promise<ZapdError> {
@@ -184,7 +169,7 @@ async function running(path: string): Promise<ZapdError> {
 async function pidBehind(path: string): Promise<number | null> {
   try {
     const runtime = currentRuntime();
-    const signal = AbortSignal.timeout(askAtMost);
+    const signal = AbortSignal.timeout(askTimeoutMs);
     const response = await runtime.call(path, { method: "GET", path: "/v1/daemon/status", signal });
     const { data } = (await response.json()) as { data?: { pid?: unknown } };
     return typeof data?.pid === "number" ? data.pid : null;

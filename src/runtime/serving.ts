@@ -1,5 +1,5 @@
 /** Requests under way: they wait while the daemon is still opening its state, and it waits for them when it stops. */
-import type { Call, Handler } from "./runtime.ts";
+import type { Handler } from "./runtime.ts";
 
 export interface Serving {
   /** What the listeners call. */
@@ -17,27 +17,22 @@ const busyAfter = 64;
 export function createServing(onBusy: () => void): Serving {
   let running = 0;
   let taken = 0;
-  let idle: (() => void) | undefined;
-  let resolveOpen: (handler: Handler) => void = () => {};
-  const opened = new Promise<Handler>((resolve) => {
-    resolveOpen = resolve;
-  });
-  let handle: Handler = async (request, call) => (await opened)(request, call);
-  const handler = async (request: Request, call: Call): Promise<Response> => {
-    running++;
-    if (++taken === busyAfter) onBusy();
-    try {
-      return await handle(request, call);
-    } finally {
-      running--;
-      if (running === 0) idle?.();
-    }
-  };
+  let idle = () => {};
+  const opened = Promise.withResolvers<Handler>();
+  let handle: Handler = async (request, call) => (await opened.promise)(request, call);
   return {
-    handler,
-    open(opened) {
-      handle = opened;
-      resolveOpen(opened);
+    async handler(request, call) {
+      running++;
+      if (++taken === busyAfter) onBusy();
+      try {
+        return await handle(request, call);
+      } finally {
+        if (--running === 0) idle();
+      }
+    },
+    open(handler) {
+      handle = handler;
+      opened.resolve(handler);
     },
     async drained(graceMs) {
       if (running === 0) return;

@@ -29,8 +29,13 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals }: AppDependenc
     const device = devices.find(id);
     const { host, ...given } = body;
     const at = host === undefined ? undefined : await arrivals.recognize(device.record, host);
-    await device.pair(given, signal, at);
-    return device.acted("pair", {});
+    return device.acted("pair", (await device.pair(given, signal, at)) ?? {});
+  });
+
+  route(app, "cancelPairing", ({ id }) => {
+    const device = devices.find(id);
+    const cancelled = device.cancelPairing();
+    return device.acted("cancel_pairing", { cancelled });
   });
 
   route(app, "trustDevice", async ({ id }) => {

@@ -1,6 +1,8 @@
 /** Receiving a package: streamed to a private temporary file, never held in memory, never extracted (SECURITY.md T21, T22). */
-import { open, rm } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Archive } from "../platforms/platform.ts";
 import { newUpload } from "../system/state-folder.ts";
@@ -39,12 +41,11 @@ export async function withArchive<T>(
 async function receive(request: Request, type: string, path: string): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
-  let problem: ZapdError | undefined;
-  let saving: Saving | undefined;
+  /** Ended by the first thing that is wrong. */
+  const given = new AbortController();
+  const fail = (error: ZapdError) => given.abort(error);
+  let saving: Promise<number> | undefined;
   let files = 0;
-  const fail = (error: ZapdError) => {
-    problem ??= error;
-  };
   form.on("file", (name, stream) => {
     if (++files > 1) fail(badForm("it holds more than one file"));
     // A form that is cut short says so here once more, when nobody reads this any longer.
@@ -54,36 +55,26 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${archiveBytes / (1024 * 1024)} MiB`)),
     );
-    saving = save(stream, path);
+    saving = save(stream, path, given.signal);
     // A disk that is full takes no more, and the form would wait for it.
-    saving.bytes.catch(fail);
+    saving.catch(fail);
   });
   form.on("field", (name) => {
     if (name === field) fail(badForm(`its field ${field} is a text, not a file`));
   });
   for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
     form.on(limit, () => fail(badForm("it holds too many parts")));
-  const ended = new Promise<void>((resolve) => {
-    form.on("finish", resolve);
-    form.on("error", (error: unknown) => {
-      fail(badForm(textOf(error)));
-      resolve();
-    });
-  });
+  form.on("error", (error: unknown) => fail(badForm(textOf(error))));
   try {
-    for await (const chunk of chunksOf(request, archiveBytes + formBytes, archiveMs, pace)) {
-      if (problem) break;
-      const taken = form.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-      if (!taken) await drained(form, () => problem !== undefined);
-    }
-    if (!problem) form.end();
-    if (!problem) await ended;
-    if (problem) throw problem;
+    const chunks = chunksOf(request, archiveBytes + formBytes, archiveMs, pace);
+    await pipeline(chunks, form, { signal: given.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
-    return await saving.bytes;
-  } finally {
-    form.destroy();
-    await saving?.end();
+    return await saving;
+  } catch (error) {
+    if (!given.signal.aborted) given.abort(error);
+    // Its file is closed, whole or not, before it is removed.
+    await saving?.catch(() => {});
+    throw given.signal.reason;
   }
 }
 
@@ -106,61 +97,18 @@ function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string)
   }
 }
 
-interface Saving {
-  /** How many there are, once all are on disk. */
-  readonly bytes: Promise<number>;
-  /** Closes the file, whole or not. */
-  end(): Promise<void>;
-}
-
-function save(stream: Readable, path: string): Saving {
-  const bytes = write(stream, path).catch((cause) => {
+/** Writes the package to disk as fast as that takes it; gives its bytes once all are there, and ends with the signal. */
+async function save(stream: Readable, path: string, signal: AbortSignal): Promise<number> {
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  try {
+    await pipeline(stream, file, { signal });
+    return file.bytesWritten;
+  } catch (cause) {
     throw new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
       hint: "Check that the disk of the state folder is not full",
       cause,
     });
-  });
-  // A form that failed first has told why.
-  const ended = bytes.then(
-    () => {},
-    () => {},
-  );
-  return {
-    bytes,
-    end() {
-      stream.destroy();
-      return ended;
-    },
-  };
-}
-
-/** Writes piece by piece, so that none waits in memory for the disk. */
-async function write(stream: Readable, path: string): Promise<number> {
-  const file = await open(path, "wx", 0o600);
-  let size = 0;
-  try {
-    for await (const piece of stream as AsyncIterable<Uint8Array>) {
-      // A disk may take less than it was given.
-      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
-      size += piece.length;
-    }
-    return size;
-  } finally {
-    await file.close();
   }
-}
-
-/** Waits until the form takes more, or has failed in the meantime. */
-function drained(form: NodeJS.WritableStream, failed: () => boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearInterval(watch);
-      form.removeListener("drain", done);
-      resolve();
-    };
-    const watch = setInterval(() => failed() && done(), 100);
-    form.once("drain", done);
-  });
 }
 
 function badForm(reason: string): ZapdError {

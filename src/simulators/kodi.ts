@@ -1,8 +1,9 @@
-import { Bench, type Discovery } from "./bench/bench.ts";
+import type { UdpPort } from "./bench/datagrams.ts";
 import { createHttpServer } from "./bench/http.ts";
-import type { Fault, Listener } from "./bench/listeners.ts";
-import { createAnnouncer } from "./bench/mdns.ts";
-import { createEventServer, type EventServer } from "./kodi/events.ts";
+import type { Listener } from "./bench/listeners.ts";
+import { type Announced, createAnnouncer } from "./bench/mdns.ts";
+import { SimulatedSet } from "./bench/set.ts";
+import { createEventServer } from "./kodi/events.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
 import type { KodiSimulatorOptions, Power } from "./kodi/options.ts";
@@ -43,65 +44,50 @@ export interface Shown {
 /** Time for an answer to go out before its sockets close. */
 const LAST_WORDS_MS = 30;
 
-/** A Kodi on real sockets. Nothing is opened before `start`. */
-export class KodiSimulator {
+/** A Kodi. */
+export class KodiSimulator extends SimulatedSet {
+  readonly uuid: string;
+  readonly mac: string;
+  /** The calls that came in, in order: the last thousand. */
+  readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
-  readonly #bench: Bench;
   readonly #wire: Wire;
-  readonly #events: EventServer | null;
+  readonly #events: UdpPort | null;
   readonly #tcp: Listener | null;
   readonly #http: Listener;
 
   constructor(options: KodiSimulatorOptions) {
     const model = new Model(options);
-    const { host, mac } = model.identity;
+    const { host, mac, uuid } = model.identity;
+    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
+    this.uuid = uuid;
+    this.mac = mac;
+    this.calls = model.calls;
     this.#model = model;
-    this.#bench = new Bench({
-      ...{ host, mac, wakePort: options.wakePort ?? 0 },
-      isReachable: () => model.power === "on",
-      unplug: () => stop(model, false),
-      magicPacket: () => this.#magicPacket(),
-    });
     this.#wire = createWire(model);
     model.notify = (method, content, sender = "xbmc") =>
       this.#wire.tell(JSON.stringify({ jsonrpc: "2.0", method, params: { data: content, sender } }));
-    model.leave = (power, how) => this.#bench.later(() => this.#leave(power, how));
+    model.leave = (power, how) => this.later(() => this.#leave(power, how));
     this.#events = options.eventPort == null ? null : createEventServer(model, options.eventPort);
-    if (this.#events) this.#bench.add(this.#events);
-    this.#tcp = options.tcpPort === null ? null : this.#bench.listen(options.tcpPort ?? 0, this.#wire.server);
+    if (this.#events) this.add(this.#events);
+    this.#tcp = options.tcpPort === null ? null : this.listen(options.tcpPort ?? 0, this.#wire.server);
     // The web server is the last to start (players.md 7.3).
-    this.#http = this.#bench.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
+    this.#http = this.listen(options.port ?? 0, (track) => createHttpServer(web(model), track));
     model.ports = () => ({ web: this.port, events: this.ports.events });
-    if (options.mdns !== false) this.#bench.discover(this.#announcer());
+    const hostName = `kodi-${uuid.slice(0, 8)}`;
+    if (options.mdns !== false) this.discover(createAnnouncer({ host, hostName, services: () => this.#services() }));
   }
 
-  /** Both services are announced with the same texts (players.md 2.3). */
-  #announcer(): Discovery {
-    const { identity } = this.#model;
-    const txt = { txtvers: "1", uuid: identity.uuid };
+  /** All are announced with the same texts (players.md 2.3). */
+  #services(): Announced[] {
+    const { name } = this.#model;
     const service = (type: string, port: number | undefined) =>
-      port === undefined ? [] : [{ name: this.#model.name, txt, type, port }];
-    return createAnnouncer({
-      ...{ host: identity.host, hostName: `kodi-${identity.uuid.slice(0, 8)}` },
-      services: () => [
-        ...service("_xbmc-jsonrpc-h._tcp", this.port),
-        ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port),
-        ...service("_xbmc-events._udp", this.#events?.port),
-      ],
-      taken: () => this.#model.emit({ type: "discovery", on: false, text: "discovery is off: port 5353 is taken" }),
-    });
-  }
-
-  get uuid(): string {
-    return this.#model.identity.uuid;
-  }
-
-  get mac(): string {
-    return this.#model.identity.mac;
-  }
-
-  get host(): string {
-    return this.#model.identity.host;
+      port === undefined ? [] : [{ name, type, port, txt: { txtvers: "1", uuid: this.uuid } }];
+    return [
+      ...service("_xbmc-jsonrpc-h._tcp", this.port),
+      ...service("_xbmc-jsonrpc._tcp", this.#tcp?.port),
+      ...service("_xbmc-events._udp", this.#events?.port),
+    ];
   }
 
   /** HTTP. 0 before the first start when a free port was asked for; kept from then on. */
@@ -110,16 +96,7 @@ export class KodiSimulator {
   }
 
   get ports(): { tcp: number | null; events: number | null; wake: number } {
-    return {
-      tcp: this.#tcp?.port ?? null,
-      events: this.#events?.port ?? null,
-      wake: this.#bench.wakePort,
-    };
-  }
-
-  /** The calls that came in, in order: the last thousand. */
-  get calls(): readonly ReceivedCall[] {
-    return this.#model.calls;
+    return { tcp: this.#tcp?.port ?? null, events: this.#events?.port ?? null, wake: this.wakePort };
   }
 
   /** What was typed into the last keyboard. */
@@ -148,7 +125,7 @@ export class KodiSimulator {
       /** Who is connected now. */
       clients: this.#wire.clients,
       /** Whether it is announced now. */
-      discoverable: this.#bench.isDiscoverable,
+      discoverable: this.isDiscoverable,
     };
   }
 
@@ -214,34 +191,28 @@ export class KodiSimulator {
     this.#model.notify(method, content);
   }
 
-  /** What goes wrong on its ports from now on, until null. */
-  fault(kind: Fault | null): Promise<void> {
-    return this.#bench.fault(kind);
-  }
-
-  start(): Promise<void> {
-    return this.#bench.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#bench.stop();
-  }
-
   /** The machine goes to sleep; a magic packet with its address wakes it. */
   sleep(): Promise<void> {
     this.notify("System.OnSleep", null);
-    return this.#bench.inTurn(() => this.#leave("asleep", "told"));
+    return this.inTurn(() => this.#leave("asleep", "told"));
   }
 
   /** The program ends as by Application.Quit, or dies without a word; a magic packet does nothing then. */
   end(how: "quit" | "crash"): Promise<void> {
     if (how === "quit") this.notify("System.OnQuit", { exitcode: 0 });
-    return this.#bench.inTurn(() => this.#leave("ended", how === "quit" ? "told" : "crash"));
+    return this.inTurn(() => this.#leave("ended", how === "quit" ? "told" : "crash"));
   }
 
-  /** The machine wakes, or somebody starts the program again. */
-  wake(): Promise<void> {
-    return this.#bench.inTurn(() => this.#comeBack());
+  protected get isReachable(): boolean {
+    return this.#model.power === "on";
+  }
+
+  protected get isAsleep(): boolean {
+    return this.#model.power === "asleep";
+  }
+
+  protected unplug(): void {
+    stop(this.#model, false);
   }
 
   get #isSilent(): boolean {
@@ -257,27 +228,22 @@ export class KodiSimulator {
     }
     model.power = power;
     stop(model, false);
-    model.emit({ type: "power", power, text: power });
-    if (this.#isSilent) await this.#bench.hide();
-    else await this.#bench.vanish();
+    model.emit("power", power);
+    if (this.#isSilent) await this.hide();
+    else await this.vanish();
   }
 
-  async #comeBack(): Promise<void> {
+  /** The machine wakes, or somebody starts the program again. */
+  protected async comeOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
     // What was open before a silent sleep is gone: no end of it was ever said.
-    if (this.#isSilent) await this.#bench.vanish();
+    if (this.#isSilent) await this.vanish();
     if (model.power === "ended") model.forget();
     model.power = "on";
-    if (this.#bench.isPluggedIn) await this.#bench.appear();
-    model.emit({ type: "power", power: "on", text: "on" });
+    if (this.isPluggedIn) await this.appear();
+    model.emit("power", "on");
     this.notify("System.OnWake", null);
-  }
-
-  #magicPacket(): void {
-    if (this.#model.power !== "asleep") return;
-    this.#model.emit({ type: "wake", text: "woken by a magic packet" });
-    this.#bench.later(() => this.#comeBack());
   }
 }
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
-import { Bench } from "./bench/bench.ts";
 import { createHttpServer, type RecordedRequest } from "./bench/http.ts";
-import type { Fault, Listener } from "./bench/listeners.ts";
+import type { Listener } from "./bench/listeners.ts";
+import { SimulatedSet } from "./bench/set.ts";
 import { createResponder } from "./bench/ssdp.ts";
 import { cancelLaunch, forgetRunning, type Media, playbackState, position, startPlayback } from "./roku/apps.ts";
 import { attachConsole } from "./roku/console.ts";
@@ -25,30 +25,34 @@ export type {
 /** A view of the set at one moment. */
 export type RokuState = RokuSimulator["state"];
 
-/** A Roku on real sockets. Nothing is opened before `start`. */
-export class RokuSimulator {
+/** A Roku. */
+export class RokuSimulator extends SimulatedSet {
+  readonly serial: string;
+  readonly mac: string;
+  /** The keys accepted, as the set names them, in order; characters go to `text`. */
+  readonly keys: readonly string[];
+  /** What came in on the ECP and installer ports: the last thousand. */
+  readonly requests: readonly RecordedRequest[];
   readonly #model: Model;
-  readonly #bench: Bench;
   readonly #ecp: Listener;
   readonly #installer: Listener | null = null;
   readonly #console: Listener | null = null;
 
   constructor(options: RokuSimulatorOptions) {
     const model = new Model(options);
-    const { host, mac, developer } = model.identity;
+    const { host, mac, serial, developer } = model.identity;
+    super({ host, wakeMac: mac, wakePort: options.wakePort, emit: model.emit });
+    this.serial = serial;
+    this.mac = mac;
+    this.keys = model.keys;
+    this.requests = model.requests;
     this.#model = model;
-    this.#bench = new Bench({
-      ...{ host, mac, wakePort: options.wakePort ?? 0 },
-      isReachable: () => model.power !== "deep",
-      unplug: () => cancelLaunch(model),
-      magicPacket: () => this.#magicPacket(),
-    });
-    this.#ecp = this.#bench.listen(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
+    this.#ecp = this.listen(options.port ?? 0, (track) => createHttpServer(ecp(model), track));
     if (developer !== null) {
-      this.#installer = this.#bench.listen(developer.installerPort ?? 0, (track) =>
+      this.#installer = this.listen(developer.installerPort ?? 0, (track) =>
         createHttpServer(installer(model, developer), track),
       );
-      this.#console = this.#bench.listen(developer.consolePort ?? 0, (track) =>
+      this.#console = this.listen(developer.consolePort ?? 0, (track) =>
         createServer((socket) => {
           track(socket);
           attachConsole(model.console, socket);
@@ -56,24 +60,8 @@ export class RokuSimulator {
       );
     }
     if (options.ssdp === false) return;
-    const responder = {
-      ...{ host, delayMs: options.ssdpDelayMs ?? 0 },
-      replies: (target: string) => (/^(roku:ecp|ssdp:all)$/.test(target) ? [reply(model, this.port)] : []),
-      taken: () => model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" }),
-    };
-    this.#bench.discover(createResponder(responder));
-  }
-
-  get serial(): string {
-    return this.#model.identity.serial;
-  }
-
-  get mac(): string {
-    return this.#model.identity.mac;
-  }
-
-  get host(): string {
-    return this.#model.identity.host;
+    const replies = (target: string) => (/^(roku:ecp|ssdp:all)$/.test(target) ? [reply(model, this.port)] : []);
+    this.discover(createResponder({ host, delayMs: options.ssdpDelayMs ?? 0, replies }));
   }
 
   /** 0 before the first start when a free port was asked for; kept from then on. */
@@ -83,21 +71,11 @@ export class RokuSimulator {
 
   get ports(): { installer: number | null; console: number | null; wake: number } {
     const [installer, console] = [this.#installer?.port ?? null, this.#console?.port ?? null];
-    return { installer, console, wake: this.#bench.wakePort };
-  }
-
-  /** The keys accepted, as the set names them, in order; characters go to `text`. */
-  get keys(): readonly string[] {
-    return this.#model.keys;
+    return { installer, console, wake: this.wakePort };
   }
 
   get text(): string {
     return this.#model.text;
-  }
-
-  /** What came in on the ECP and installer ports: the last thousand. */
-  get requests(): readonly RecordedRequest[] {
-    return this.#model.requests;
   }
 
   get state() {
@@ -122,7 +100,7 @@ export class RokuSimulator {
       lastLaunch: model.lastLaunch,
       sideloaded: model.sideloaded && { ...model.sideloaded },
       /** Whether searches are answered now. */
-      discoverable: this.#bench.isDiscoverable,
+      discoverable: this.isDiscoverable,
     };
   }
 
@@ -155,46 +133,37 @@ export class RokuSimulator {
     this.#model.installFault = kind;
   }
 
-  /** What goes wrong on its ports from now on, until null. */
-  fault(kind: Fault | null): Promise<void> {
-    return this.#bench.fault(kind);
-  }
-
-  start(): Promise<void> {
-    return this.#bench.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#bench.stop();
-  }
-
   /** Standby still answers; deep is silent everywhere until a magic packet with its address comes. */
   sleep(kind: "standby" | "deep"): Promise<void> {
     const model = this.#model;
-    return this.#bench.inTurn(async () => {
+    return this.inTurn(async () => {
       if (kind === "standby") return turnOff(model);
       forgetRunning(model);
       model.power = "deep";
-      model.emit({ type: "power", power: "deep", text: "power off: deep sleep" });
-      await this.#bench.vanish();
+      model.emit("power", "power off: deep sleep");
+      await this.vanish();
     });
   }
 
-  wake(): Promise<void> {
+  protected get isReachable(): boolean {
+    return this.#model.power !== "deep";
+  }
+
+  protected get isAsleep(): boolean {
+    return this.#model.power === "deep";
+  }
+
+  protected async comeOn(): Promise<void> {
     const model = this.#model;
-    return this.#bench.inTurn(async () => {
-      if (model.power !== "deep") return turnOn(model);
-      model.bootedAt = Date.now();
-      model.power = "on";
-      if (this.#bench.isPluggedIn) await this.#bench.appear();
-      model.emit({ type: "power", power: "on", text: "power on" });
-    });
+    if (model.power !== "deep") return turnOn(model);
+    model.bootedAt = Date.now();
+    model.power = "on";
+    if (this.isPluggedIn) await this.appear();
+    model.emit("power", "power on");
   }
 
-  #magicPacket(): void {
-    if (this.#model.power !== "deep") return;
-    this.#model.emit({ type: "wake", text: "woken by a magic packet" });
-    this.wake().catch(() => {});
+  protected unplug(): void {
+    cancelLaunch(this.#model);
   }
 }
 

@@ -1,12 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import { Bench } from "./bench/bench.ts";
 import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
 import { picture } from "./bench/documents.ts";
-import type { Fault, Listener } from "./bench/listeners.ts";
+import type { Build, Listener } from "./bench/listeners.ts";
+import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
-import { Connection, type Door, PointerConnection } from "./webos/connection.ts";
+import { Connection, type Door, type Link, PointerConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
 import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
 import type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
@@ -44,55 +44,54 @@ function sharedCertificate(): Certificate {
 /** What a set was logged telling while it went off; nothing came after these (MaxvandeLaar/homey-webos-plus#18). */
 const GOING_OFF = ["Request Active Standby", "Request Suspend", "Prepare Suspend"];
 
-/** An LG set on real sockets. Nothing is opened before `start`. */
-export class WebosSimulator {
+/** An LG set. */
+export class WebosSimulator extends SimulatedSet {
+  /** `deviceUUID` of the hello. */
+  readonly uuid: string;
+  readonly mac: string;
+  readonly wifiMac: string;
   /** SHA-256 of the certificate on the secure port, as `getPeerCertificate().fingerprint256` says it. */
   readonly fingerprint: string;
+  /** What came in, and the prompts that were shown for it. */
+  readonly received: Received;
+  /** The keys that are known, with what each was granted. */
+  readonly clientKeys: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #model: Model;
   readonly #options: WebosSimulatorOptions;
-  readonly #bench: Bench;
   readonly #secure: Listener | null = null;
   readonly #plain: Listener | null = null;
   readonly #stacks: readonly Stack[];
-  readonly #links = new Set<Connection | PointerConnection>();
+  readonly #links = new Set<Link>();
   #closing: ReturnType<typeof setTimeout> | undefined;
   #endBoot = () => {};
   #leaving = 0;
 
   constructor(options: WebosSimulatorOptions) {
     const model = new Model(options);
-    const { host, mac, wifiMac, network } = model.identity;
+    const { host, uuid, mac, wifiMac, network } = model.identity;
+    const { securePort = 3001, plainPort = 3000, certificate = sharedCertificate() } = options;
+    const { secure, plain } = model.firmware;
+    super({ host, wakeMac: network === "wired" ? mac : wifiMac, wakePort: options.wakePort, emit: model.emit });
+    this.uuid = uuid;
+    this.mac = mac;
+    this.wifiMac = wifiMac;
+    this.fingerprint = new X509Certificate(certificate.cert).fingerprint256;
+    this.received = model.received;
+    this.clientKeys = model.clientKeys;
     this.#model = model;
     this.#options = options;
-    this.#bench = new Bench({
-      ...{ host, mac: network === "wired" ? mac : wifiMac, wakePort: options.wakePort ?? 0 },
-      isReachable: () => model.power === "on" || model.behaviour.standby !== "off",
-      magicPacket: () => this.#magicPacket(),
-      unplug: () => {
-        clearTimeout(this.#closing);
-        model.prompt?.end("gone");
-        this.#cut();
-      },
-    });
-    model.togglePower = () => this.#bench.later(() => (model.power === "on" ? this.#goOff() : this.#comeOn()));
-    const certificate = options.certificate ?? sharedCertificate();
-    this.fingerprint = new X509Certificate(certificate.cert).fingerprint256;
-    const { secure, plain } = model.firmware;
-    if (options.securePort !== null && secure)
-      this.#secure = this.#ssap("secure", options.securePort ?? 3001, certificate);
-    if (options.plainPort !== null && plain !== "closed")
-      this.#plain =
-        plain === "answers"
-          ? this.#ssap("plain", options.plainPort ?? 3000, null)
-          : this.#resetting(options.plainPort ?? 3000);
+    model.togglePower = () => this.later(() => (model.power === "on" ? this.#goOff() : this.comeOn()));
+    if (securePort !== null && secure) this.#secure = this.#ssap("secure", securePort, certificate);
+    if (plainPort !== null && plain === "answers") this.#plain = this.#ssap("plain", plainPort, null);
+    if (plainPort !== null && plain === "resets") this.#plain = this.listen(plainPort, createResettingServer);
     this.#stacks = createStacks(model);
-    if (options.ssdp !== false) this.#bench.discover(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
+    if (options.ssdp !== false) this.discover(createDiscovery(model, this.#stacks, options.ssdpDelayMs ?? 0));
   }
 
   #ssap(port: Door["port"], wanted: number, certificate: Certificate | null): Listener {
     const model = this.#model;
     const tls = certificate === null ? "" : "s";
-    const listener: Listener = this.#bench.listen(wanted, (track) =>
+    const listener: Listener = this.listen(wanted, (track) =>
       createWebServer({ certificate, answer: answerHttp, upgrade }, track),
     );
     const door: Door = { port, url: (scheme, path) => `${scheme}${tls}://${this.host}:${listener.port}${path}` };
@@ -108,56 +107,19 @@ export class WebosSimulator {
     return listener;
   }
 
-  /** Since 2022 the plain port takes TCP and resets whoever asks something (smart-tvs.md 2.2). */
-  #resetting(wanted: number): Listener {
-    return this.#bench.listen(wanted, (track) =>
-      createTcpServer((socket) => {
-        track(socket);
-        socket.on("data", () => socket.resetAndDestroy());
-      }),
-    );
-  }
-
-  /** `deviceUUID` of the hello. */
-  get uuid(): string {
-    return this.#model.identity.uuid;
-  }
-
-  get mac(): string {
-    return this.#model.identity.mac;
-  }
-
-  get wifiMac(): string {
-    return this.#model.identity.wifiMac;
-  }
-
-  get host(): string {
-    return this.#model.identity.host;
-  }
-
   /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
   get ports(): { secure: number | null; plain: number | null; wake: number; description: number } {
     return {
       secure: this.#secure?.port ?? null,
       plain: this.#plain?.port ?? null,
-      wake: this.#bench.wakePort,
+      wake: this.wakePort,
       description: this.#stacks[0]?.listener.port ?? 0,
     };
-  }
-
-  /** What came in, and the prompts that were shown for it. */
-  get received(): Received {
-    return this.#model.received;
   }
 
   /** What has been typed into the field in front. */
   get text(): string {
     return this.#model.text;
-  }
-
-  /** The keys that are known, with what each was granted. */
-  get clientKeys(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#model.clientKeys;
   }
 
   get state() {
@@ -182,7 +144,7 @@ export class WebosSimulator {
       /** SSAP connections open now, and how many of them have registered. */
       connections: { open: ssap.length, registered: ssap.filter(({ registered }) => registered).length },
       /** Whether searches are answered now. */
-      discoverable: this.#bench.isDiscoverable,
+      discoverable: this.isDiscoverable,
     };
   }
 
@@ -259,36 +221,31 @@ export class WebosSimulator {
     this.#model.feeds.changed("inputs");
   }
 
-  /** What goes wrong on its ports from now on, until null. */
-  fault(kind: Fault | null): Promise<void> {
-    return this.#bench.fault(kind);
-  }
-
-  start(): Promise<void> {
-    return this.#bench.start();
-  }
-
   /** Does not wait for a set that is about to start. */
-  stop(): Promise<void> {
+  override stop(): Promise<void> {
     this.#leaving += 1;
     this.#endBoot();
-    return this.#bench.stop().finally(() => {
+    return super.stop().finally(() => {
       this.#leaving -= 1;
     });
   }
 
   powerOff(): Promise<void> {
-    return this.#bench.inTurn(() => this.#goOff());
+    return this.inTurn(() => this.#goOff());
   }
 
-  wake(): Promise<void> {
-    return this.#bench.inTurn(() => this.#comeOn());
+  protected get isReachable(): boolean {
+    return this.#model.power === "on" || this.#model.behaviour.standby !== "off";
   }
 
-  #magicPacket(): void {
-    if (this.#model.power === "on") return;
-    this.#model.emit({ type: "wake", text: "woken by a magic packet" });
-    this.#bench.later(() => this.#comeOn());
+  protected get isAsleep(): boolean {
+    return this.#model.power !== "on";
+  }
+
+  protected unplug(): void {
+    clearTimeout(this.#closing);
+    this.#model.prompt?.end("gone");
+    this.#cut();
   }
 
   /** Cuts every connection; the ports stay. */
@@ -308,24 +265,24 @@ export class WebosSimulator {
       model.feeds.changed("power");
     }
     Object.assign(model, { processing: null, power: "standby", screen: "on" });
-    model.emit({ type: "power", power: "standby", text: "power off" });
+    model.emit("power", "power off");
     model.feeds.changed("app");
     if (standby === "active-standby") return model.feeds.changed("power");
     // What is about to be sent goes out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
     for (const link of this.#links) link.silent = true;
-    await this.#bench.hide();
+    await this.hide();
     // Timed on webOS 6, wired: the sockets close after about 4 s, the port some 10 s later (smart-tvs.md 2.5).
     this.#closing = setTimeout(() => {
       this.#cut();
-      if (standby === "off") this.#closing = setTimeout(() => this.#bench.later(closePorts), portsCloseMs);
+      if (standby === "off") this.#closing = setTimeout(() => this.later(closePorts), portsCloseMs);
     }, socketsCloseMs);
     const closePorts = async () => {
-      if (model.power === "standby") await this.#bench.vanish();
+      if (model.power === "standby") await this.vanish();
     };
   }
 
-  async #comeOn(): Promise<void> {
+  protected async comeOn(): Promise<void> {
     const model = this.#model;
     if (model.power === "on") return;
     clearTimeout(this.#closing);
@@ -335,8 +292,8 @@ export class WebosSimulator {
     }
     model.power = "on";
     model.activeSince = Date.now();
-    if (this.#bench.isPluggedIn) await this.#bench.appear();
-    model.emit({ type: "power", power: "on", text: "power on" });
+    if (this.isPluggedIn) await this.appear();
+    model.emit("power", "power on");
     model.feeds.changed("power");
     model.feeds.changed("app");
   }
@@ -355,6 +312,13 @@ export class WebosSimulator {
 export function createWebosSimulator(options: WebosSimulatorOptions): WebosSimulator {
   return new WebosSimulator(options);
 }
+
+/** Since 2022 the plain port takes TCP and resets whoever asks something (smart-tvs.md 2.2). */
+const createResettingServer: Build = (track) =>
+  createTcpServer((socket) => {
+    track(socket);
+    socket.on("data", () => socket.resetAndDestroy());
+  });
 
 const ICON = /^\/resources\/[0-9a-f]{40}\/(.+)\.png$/;
 

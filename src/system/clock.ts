@@ -26,58 +26,10 @@ export function stopwatch(clocks: Clocks = machine): () => number {
   return () => Math.max(clocks.running() - ran, (booted() - was - 1) * 1_000);
 }
 
-/** How often a pulse beats, in milliseconds, and what is a sleep when it comes between two beats (SECURITY.md R14). */
-const every = 500;
-const asleepFrom = 5_000;
-
-/** Notices that nothing ran for a while: the machine slept, or the process was stopped. What is old by then is not sent. To be ended. */
-export class Pulse {
-  readonly #timer: ReturnType<typeof setInterval>;
-  #beat = stopwatch();
-  #missed = false;
-
-  constructor() {
-    this.#timer = setInterval(() => {
-      this.#missed = this.missed;
-      this.#beat = stopwatch();
-    }, every);
-  }
-
-  /** Whether it has slept, now or before. */
-  get missed(): boolean {
-    // Who asks may be woken before the timer is.
-    return this.#missed || this.#beat() > asleepFrom;
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-  }
-}
-
-/**
- * What precedes a command, such as the proof of who is there. Fails with `device_busy` when this machine slept meanwhile:
- * the command is old then, whatever came of the rest, and it is not sent (SECURITY.md R14).
- */
-export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
-  const pulse = new Pulse();
-  const old = () =>
-    new ZapdError("device_busy", "was not sent the command: this machine slept before it could be", {
-      hint: "Nothing was sent, as nobody may want it any more. Send it again, if you do",
-    });
-  try {
-    const prepared = await preparing;
-    if (pulse.missed) throw old();
-    return prepared;
-  } catch (error) {
-    throw pulse.missed ? old() : error;
-  } finally {
-    pulse.end();
-  }
-}
-
-/** How often a watch looks, in milliseconds, and how long after a sleep what is read is old (SECURITY.md R14). */
-const looksEvery = 500;
-const oldFor = 500;
+/** How often a watch looks, in milliseconds; what is a sleep beyond that; how long after one what is read is old (SECURITY.md R14). */
+const looksEveryMs = 500;
+const asleepFromMs = 5_000;
+const oldForMs = 500;
 
 /**
  * Notices each time that nothing ran for more than 5 s beyond what was due: the machine slept, or the process was stopped.
@@ -93,7 +45,7 @@ export class SleepWatch {
   constructor(clocks: Clocks = machine) {
     this.#clocks = clocks;
     this.#beat = stopwatch(clocks);
-    this.#timer = setInterval(() => this.#look(true), looksEvery);
+    this.#timer = setInterval(() => this.#look(true), looksEveryMs);
     // It must not hold the process.
     this.#timer.unref();
   }
@@ -108,7 +60,7 @@ export class SleepWatch {
   /** Whether what is read now may have been sent in its sleep. */
   get justWoke(): boolean {
     this.#look(false);
-    return this.#clocks.running() - this.#wokeAt < oldFor;
+    return this.#clocks.running() - this.#wokeAt < oldForMs;
   }
 
   end(): void {
@@ -116,7 +68,7 @@ export class SleepWatch {
   }
 
   #look(due: boolean): void {
-    const slept = this.#beat() > looksEvery + asleepFrom;
+    const slept = this.#beat() > looksEveryMs + asleepFromMs;
     if (slept) {
       this.#times++;
       this.#wokeAt = this.#clocks.running();
@@ -125,10 +77,26 @@ export class SleepWatch {
   }
 }
 
+const nothingSent = "Nothing was sent, as nobody may want it any more. Send it again, if you do";
+
+/**
+ * What precedes a command, such as the proof of who is there. Fails with `device_busy` when this machine slept meanwhile:
+ * the command is old then, whatever came of the rest, and it is not sent (SECURITY.md R14).
+ */
+export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
+  const watch = new SleepWatch();
+  try {
+    await preparing.catch(() => {});
+    if (watch.times === 0) return await preparing;
+    const message = "was not sent the command: this machine slept before it could be";
+    throw new ZapdError("device_busy", message, { hint: nothingSent });
+  } finally {
+    watch.end();
+  }
+}
+
 /** The failure of a command that is not sent, because it was old when this machine woke. */
 export function tooOld(): ZapdError {
-  return new ZapdError("device_busy", "The command was not sent: it waited while this machine slept", {
-    hint: "Nothing was sent, as nobody may want it any more. Send it again, if you do",
-    named: true,
-  });
+  const message = "The command was not sent: it waited while this machine slept";
+  return new ZapdError("device_busy", message, { hint: nothingSent, named: true });
 }

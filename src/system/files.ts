@@ -25,14 +25,9 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new ZapdError(
-      "storage_error",
-      `The folder ${path} could not be made (${systemCode(cause) || textOf(cause)})`,
-      {
-        hint: "Check who owns the folder above it, or choose another with $ZAPD_STATE_DIR",
-        cause,
-      },
-    );
+    const message = `The folder ${path} could not be made (${systemCode(cause) || textOf(cause)})`;
+    const hint = "Check who owns the folder above it, or choose another with $ZAPD_STATE_DIR";
+    throw new ZapdError("storage_error", message, { hint, cause });
   }
 }
 
@@ -142,7 +137,7 @@ function isOld(path: string): boolean {
 
 /** Reads a regular file of at most `maxBytes`, following no link; `null` when there is none. Throws what is wrong with it. */
 export function readRegular(path: string, maxBytes: number): string | null {
-  return read(path, maxBytes, constants.O_NOFOLLOW ?? 0, (file) => readFileSync(file, "utf8"));
+  return read(path, maxBytes, (file) => readFileSync(file, "utf8"));
 }
 
 /**
@@ -150,23 +145,22 @@ export function readRegular(path: string, maxBytes: number): string | null {
  * wrong with it, and what `check` finds wrong with whose it is.
  */
 export function readUtf8(path: string, maxBytes: number, check: (found: Stats) => void): string | null {
-  const noLink = constants.O_NOFOLLOW ?? 0;
-  const text = read(path, maxBytes, noLink, (file) => {
+  const text = read(path, maxBytes, (file) => {
     check(fstatSync(file));
     return readFileSync(file, "utf8");
   });
   // Read as a text, not as bytes: making the first Buffer takes as long as reading the file. What was no UTF-8 reads as
   // U+FFFD, which the file may also hold.
   if (!text?.includes("\ufffd")) return text;
-  const bytes = read(path, maxBytes, noLink, (file) => readFileSync(file));
+  const bytes = read(path, maxBytes, (file) => readFileSync(file));
   return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }
 
-function read<T>(path: string, maxBytes: number, how: number, take: (file: number) => T): T | null {
+function read<T>(path: string, maxBytes: number, take: (file: number) => T): T | null {
   let file: number;
   try {
-    // O_NONBLOCK: a FIFO in its place must not hold the start.
-    file = openSync(path, constants.O_RDONLY | how | (constants.O_NONBLOCK ?? 0));
+    // O_NONBLOCK: a FIFO in its place must not hold the start. Where there are no such flags, 0 is without.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;

@@ -6,11 +6,11 @@ import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Answer } from "./http-answer.ts";
-import { type Exchange, HttpConnection, refuseOwn } from "./socket.ts";
+import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts";
+import { refuseOwn } from "./socket.ts";
 
-export type { Answer } from "./http-answer.ts";
-export { bodyText } from "./http-answer.ts";
+export type { Answer } from "./http-connection.ts";
+export { bodyText } from "./http-connection.ts";
 
 /** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
 const provenFor = 2_000;
@@ -83,19 +83,18 @@ export class DeviceHttp {
   }
 
   async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
-    const exchange = readOf(path, options);
-    let kept = false;
-    try {
-      const connection = options.proven ? await this.#proven(within) : (this.#take() ?? (await this.#open(within)));
-      kept = connection.used;
+    const get = async (connection: HttpConnection) => {
       this.#check(connection, options);
-      return await this.#carry(connection, exchange, within);
+      return this.#carry(connection, readOf(path, options), within);
+    };
+    const kept = options.proven ? undefined : this.#take();
+    const open = () => (options.proven ? this.#proven(within) : this.#open(within));
+    try {
+      return await get(kept ?? (await open()));
     } catch (error) {
       if (within.aborted || !failedBy(error, "closed")) throw error;
       if (!kept) await sleep(retryAfter, within);
-      const connection = await (options.proven ? this.#proven(within) : this.#open(within));
-      this.#check(connection, options);
-      return this.#carry(connection, exchange, within);
+      return get(await open());
     }
   }
 
@@ -154,22 +153,17 @@ export class DeviceHttp {
     let connection = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
-        // A device that hangs up after each answer is asked the next over a connection of its own.
-        if (!connection.usable && connection !== kept) connection = await this.#open(signal);
-        const wasUsed = connection.used;
         const exchange = readOf(path, options);
-        const ask = async () => {
-          const said = await this.#exchange(connection, exchange, signal);
-          connection = said.connection;
-          return said.answer;
-        };
-        try {
-          return await ask();
-        } catch (error) {
-          // One that has carried an answer, and that the device had closed already, says nothing of the device.
-          if (!wasUsed || signal.aborted || !failedBy(error, "closed")) throw error;
-          connection = await this.#open(signal);
-          return ask();
+        // One that has carried an answer may have been closed by then, which says nothing of the device.
+        for (let mayBeClosed = connection.used; ; mayBeClosed = false) {
+          if (!connection.usable) connection = await this.#open(signal);
+          try {
+            const said = await this.#exchange(connection, exchange, signal);
+            connection = said.connection;
+            return said.answer;
+          } catch (error) {
+            if (!mayBeClosed || signal.aborted || !failedBy(error, "closed")) throw error;
+          }
         }
       });
     } catch (error) {
@@ -213,14 +207,10 @@ export class DeviceHttp {
 
   /** A kept connection, the one proven last first. */
   #take(): HttpConnection | undefined {
-    const now = performance.now();
-    for (const connection of this.#idle) {
-      if (connection.usable && now - connection.idleSince > keepsAfter) this.#keepsThem = true;
-      else if (!connection.usable) this.#keepsThem = false;
-    }
     this.#idle = this.#idle.filter((connection) => connection.usable);
     const at = this.#idle.findLastIndex((connection) => connection.proven);
-    return this.#idle.splice(at === -1 ? this.#idle.length - 1 : at, 1)[0];
+    // Where none is proven (-1), the last one.
+    return this.#idle.splice(at, 1)[0];
   }
 
   #keep(connection: HttpConnection): void {

@@ -104,13 +104,13 @@ export class FrameReader {
       throw notUnderstood(`sent a message in more than ${this.#limits.maxFragments} pieces`);
     if (!final) return undefined;
     this.#message = undefined;
-    return message.isText ? { kind: "text", text: textOf(joined(message.parts, message.bytes)) } : undefined;
+    return message.isText ? { kind: "text", text: textOf(Buffer.concat(message.parts, message.bytes)) } : undefined;
   }
 
   #peek(length: number): Uint8Array {
     const [first] = this.#chunks;
     if (first && first.length >= length) return first.subarray(0, length);
-    this.#chunks = [joined(this.#chunks, this.#kept)];
+    this.#chunks = [Buffer.concat(this.#chunks, this.#kept)];
     return this.#chunks[0]?.subarray(0, length) ?? new Uint8Array();
   }
 
@@ -122,18 +122,6 @@ export class FrameReader {
     this.#kept -= length;
     return taken;
   }
-}
-
-function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
-  const [only] = parts;
-  if (parts.length === 1 && only) return only;
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function textOf(bytes: Uint8Array): string {

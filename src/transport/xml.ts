@@ -5,7 +5,7 @@
  */
 import { Parser } from "htmlparser2";
 import { type DeviceError, notUnderstood } from "../api/errors.ts";
-import type { Answer } from "./http-answer.ts";
+import type { Answer } from "./http-connection.ts";
 
 /** One element. Names are as written; `text` is trimmed and decoded. */
 export interface Element {

@@ -1,7 +1,8 @@
 /** An examination of a machine that a test has made up. */
 import type { Device } from "../../src/api/schemas.ts";
 import type { Outcome } from "../../src/cli/client.ts";
-import type { Examination, Met, Probe } from "../../src/cli/doctor/examination.ts";
+import type { Examination, Met } from "../../src/cli/doctor/examination.ts";
+import type { Probe } from "../../src/cli/doctor/probe.ts";
 import { configOf } from "../../src/config/schema.ts";
 
 interface MadeUp {
@@ -40,7 +41,7 @@ export function examined(given: MadeUp = {}): Examination {
   }));
   const probes = named.map(
     ({ name, received }, at): Probe => ({
-      ...{ name, address: `192.168.${at}.2`, received, trouble: received ? null : trouble },
+      ...{ name, received, trouble: received ? null : trouble },
       answered: at === 0 ? Array.from({ length: answered }, (_, count) => `192.168.0.${count + 40}`) : [],
     }),
   );

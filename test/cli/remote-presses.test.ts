@@ -13,8 +13,7 @@ function slowSet() {
       sent.push(`${id} ${key}`);
       return new Promise((resolve) => waiting.push(resolve));
     },
-    done: (id, key) => told.push(`done ${id} ${key}`),
-    failed: (id, key, failure) => told.push(`${failure.code} ${id} ${key}`),
+    settled: (id, key, failure) => told.push(`${failure?.code ?? "done"} ${id} ${key}`),
     dropped: (id, count) => told.push(`dropped ${id} ${count}`),
     now: () => now,
   });

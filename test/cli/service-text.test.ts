@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { CommandError } from "../../src/cli/failure.ts";
-import { isPassing, plistText, programOf, unitText, unitWord } from "../../src/cli/service-managers.ts";
+import { isPassing } from "../../src/cli/service.ts";
+import { plistText, programOf, unitText, unitWord } from "../../src/cli/service-managers.ts";
 
 const awkward = `/opt/my "tv"/100%/a\\b & <c>'s/zapd`;
 

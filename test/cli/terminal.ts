@@ -19,7 +19,7 @@ export interface TerminalOptions {
 }
 
 export function inTerminal(
-  stage: Stage,
+  stage: Pick<Stage, "environment">,
   command: readonly string[],
   folder: string,
   options: TerminalOptions = {},

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
-import { defaultOf, settingOf, settings } from "../../src/config/schema.ts";
+import { settingOf, settings } from "../../src/config/schema.ts";
 
 const root = mkdtempSync(join(tmpdir(), "zapd-config-"));
 let folder = root;
@@ -41,7 +41,7 @@ describe("loading", () => {
   test("no file and an empty file are the defaults, and reading makes no file", async () => {
     const config = await ConfigFile.open(path);
     expect(existsSync(path)).toBe(false);
-    for (const [dotted] of settings) expect(settingOf(config.running, dotted)).toEqual(defaultOf(dotted));
+    for (const [dotted] of settings) expect(settingOf(config.running, dotted)).toEqual(settings.get(dotted)?.usual);
     for (const empty of ["", "\n", "# nothing\n", "\ufeff", "[daemon]\n", "\r\n"])
       expect((await opened(empty)).running).toEqual(config.running);
   });

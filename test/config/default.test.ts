@@ -4,8 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { ConfigFile } from "../../src/config/config.ts";
-import { defaultText } from "../../src/config/default-text.ts";
-import { defaultOf, restartKeys, settings } from "../../src/config/schema.ts";
+import { defaultText, restartKeys, settings } from "../../src/config/schema.ts";
 
 const path = join(import.meta.dir, "../../config.toml");
 const text = readFileSync(path, "utf8");
@@ -20,11 +19,11 @@ test("it holds every setting there is, in the order of the schema, and nothing e
 
 test.each([...settings.keys()])("%s is there with exactly its default", (dotted) => {
   const [section = "", key = ""] = dotted.split(".");
-  expect(tables[section]?.[key]).toEqual(defaultOf(dotted));
+  expect(tables[section]?.[key]).toEqual(settings.get(dotted)?.usual);
 });
 
 test("the program holds the same text", () => {
-  expect(defaultText).toBe(text);
+  expect(defaultText()).toBe(text);
 });
 
 test("it is what no file at all is, without a warning", async () => {

@@ -76,7 +76,7 @@ export interface Bench extends Contract {
   /** A set called One, and a connection to it through a relay; `timeout` is what one answer may take. */
   line(timeout?: number, asleep?: Sleep): Promise<Line>;
   /** A set and a connection to it past the relay; `again` makes another one. */
-  direct(): Promise<{ set: SimulatedSet; connection: Connection; again(): Connection }>;
+  direct(): Promise<{ set: SimulatedSet; target: Target; connection: Connection; again(): Connection }>;
   /** Does this after the test. */
   after(cleanup: () => unknown): void;
 }
@@ -135,7 +135,7 @@ export function createBench(contract: Contract): Bench {
         after(() => another.close());
         return another;
       };
-      return { set, connection, again };
+      return { set, target, connection, again };
     },
   };
 }

@@ -82,7 +82,7 @@ export function drivingContract(bench: Bench): void {
       const { set, connection, target } = await line();
       const { press } = has(connection.keys);
       if (!platform.describe(target.facts, target.memory, true).keys.has("power-off")) return;
-      await press("power-off", never);
+      await (connection.power?.off?.(never) ?? press("power-off", never));
       await until("it is off", () => !set.awake);
     });
 

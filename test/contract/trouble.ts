@@ -1,7 +1,7 @@
 /** Sets that sleep, hang up, fall silent, or are not the one that is meant. */
 import { describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
-import { calling } from "../support/surroundings.ts";
+import { turnOn } from "../support/surroundings.ts";
 import { type Bench, failure, has, never } from "./bench.ts";
 
 export function troubleContract(bench: Bench): void {
@@ -10,38 +10,38 @@ export function troubleContract(bench: Bench): void {
   describe.concurrent(`platform ${platform.name}: power`, () => {
     test("a set in standby says so, and is turned on", async () => {
       if (bench.noStandby) return;
-      const { set, connection } = await line(1_500, "standby");
+      const { set, connection, target } = await line(1_500, "standby");
       await set.sleep("standby");
       expect((await has(connection.state)(never)).power).toBe("standby");
-      await has(connection.powerOn)(never, calling);
+      await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
       expect((await has(connection.state)(never)).power).toBe("on");
     }, 15_000);
 
     test("a set that is on stays on", async () => {
-      const { set, connection } = await line();
-      await has(connection.powerOn)(never, calling);
+      const { set, connection, target } = await line();
+      await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
     });
 
     test("a set in deep sleep does not answer, and is woken", async () => {
-      const { set, connection } = await direct();
+      const { set, connection, target } = await direct();
       await has(connection.state)(never);
       await set.sleep("deep");
       // What it says on its way may be on its way.
       await Bun.sleep(50);
       expect((await failure(has(connection.state)(never))).code).toBe("device_unreachable");
-      await has(connection.powerOn)(never, calling);
+      await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
       await has(connection.keys).press("home", never);
       expect(set.pressed.at(-1)).toBeDefined();
     }, 30_000);
 
     test("a caller who hangs up while a set is woken ends that", async () => {
-      const { set, connection } = await direct();
+      const { set, connection, target } = await direct();
       await set.stop();
       const caller = new AbortController();
-      const waking = has(connection.powerOn)(caller.signal, calling).then(
+      const waking = turnOn(connection, target, caller.signal).then(
         () => "woken",
         () => "ended",
       );
@@ -55,7 +55,7 @@ export function troubleContract(bench: Bench): void {
 
   describe.concurrent(`platform ${platform.name}: another set at the address`, () => {
     test("is never driven, and nothing that it says is taken for ours", async () => {
-      const { set, relay, connection, told } = await line();
+      const { set, relay, connection, target, told } = await line();
       await has(connection.keys).press("home", never);
       const other = await start("Two");
       expect(other.identity).not.toBe(set.identity);
@@ -70,7 +70,7 @@ export function troubleContract(bench: Bench): void {
         () => has(connection.launch)(app.platformId, {}, never),
         () => has(connection.stop)(never),
         () => has(connection.state)(never),
-        () => has(connection.powerOn)(never, calling),
+        () => turnOn(connection, target, never),
       ];
       for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
       expect([other.pressed, other.typed, other.inFront]).toEqual([[], "", null]);

@@ -69,12 +69,29 @@ describe("a key", () => {
 
   test("goes to the device, text as text, power-on by its own way", async () => {
     for (const wanted of ["home", "literal:ab c"]) await key(wanted);
-    const awake = await openHouse((set) => ({
-      ...set.connection(),
-      powerOn: (signal) => set.do("powerOn", signal, undefined),
-    }));
-    await awake.actions.key(await awake.add("1"), "power-on", never);
-    expect([...house.set.done, ...awake.set.done]).toEqual(["home", "text ab c", "powerOn"]);
+    const awake = await openHouse((set) => {
+      let isOn = false;
+      return {
+        ...set.connection(),
+        power: {
+          isOn: (signal) => set.do("asked", signal, isOn),
+          on: (signal) => {
+            isOn = true;
+            return set.do("on", signal, undefined);
+          },
+          off: (signal) => {
+            isOn = false;
+            return set.do("off", signal, undefined);
+          },
+          wakesByPacket: true,
+        },
+      };
+    });
+    const set = await awake.add("1");
+    for (const wanted of ["power-on", "power-off", "power", "power"]) await awake.actions.key(set, wanted, never);
+    const turnedOn = ["asked", "on", "asked"];
+    expect(house.set.done).toEqual(["home", "text ab c"]);
+    expect(awake.set.done).toEqual([...turnedOn, "off", "asked", ...turnedOn, "asked", "off"]);
     awake.remove();
   });
 

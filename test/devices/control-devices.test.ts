@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
-import { factsOf, sightingOf } from "../support/fake-platform.ts";
+import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
@@ -34,7 +34,7 @@ describe("capabilities", () => {
 
   test("are the methods that are there, less what the set withholds now", async () => {
     expect(house.devices.of(tv).describe().capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
-    const limited = await openHouse((set) => ({ ...set.connection(), powerOn: async () => {} }), ["apps", "power_on"]);
+    const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const entry = await limited.add("1");
     expect(limited.devices.of(entry).describe().capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
     await limited.actions.refresh(entry, false, never);

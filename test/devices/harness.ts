@@ -6,7 +6,7 @@ import { type Config, configOf } from "../../src/config/schema.ts";
 import { Catalog } from "../../src/devices/catalog.ts";
 import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
-import type { Device } from "../../src/devices/device.ts";
+import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -73,6 +73,8 @@ export function defaultConfig(): Config {
 export async function openHouse(
   connect: (set: FakeSet) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
+  wake?: DeviceDependencies["wake"],
+  pair?: NonNullable<Platform["pair"]>,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const damaged = (problem: string) => {
@@ -86,7 +88,11 @@ export async function openHouse(
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
-    describe: () => descriptionOf(connect(set), withheld),
+    describe: () => {
+      const { has, ...described } = descriptionOf(connect(set), withheld);
+      return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
+    },
+    ...(pair && { pair }),
     connect: (target, surroundings, emit) => {
       connected.push({ target, surroundings, emit });
       return connect(set);
@@ -107,6 +113,7 @@ export async function openHouse(
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
     seek: async () => false,
+    ...(wake && { wake }),
   });
   let config = defaultConfig();
   const house: House = {

@@ -1,113 +1,307 @@
-/** Pairing, and the credentials that it leaves. */
+/** Pairing in steps, and the credentials that it leaves. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, pairingFailed, type ZapdError } from "../../src/api/errors.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import type { PairingAnswer } from "../../src/platforms/platform.ts";
+import type { PairingRequest } from "../../src/devices/pairing.ts";
+import type { Paired, Pairing } from "../../src/platforms/platform.ts";
 import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
+const key = "0123456789abcdef";
+const given: Paired = { secret: { key, certificate: "aa11" }, facts: { access: "full" } };
+
+/** A set whose pairing this test answers. */
+class Asked {
+  readonly end = Promise.withResolvers<Paired>();
+  readonly entered: string[] = [];
+  cancelled = 0;
+  expiresMs = 60_000;
+  step: Pairing["step"] = "confirm";
+  /** What it makes of what is typed. */
+  judge: (typed: string) => Promise<Paired> = async (typed) => {
+    if (typed === "4F21A9" || typed === "kodi:popcorn") return given;
+    throw pairingFailed("wrong", `does not know ${typed}`);
+  };
+
+  pairing(): Pairing {
+    this.end.promise.catch(() => {});
+    const { expiresMs } = this;
+    const cancel = () => {
+      this.cancelled++;
+      this.end.reject(new Error("hung up"));
+    };
+    const enter = (typed: string) => {
+      this.entered.push(typed);
+      return Promise.race([this.judge(typed), this.end.promise]);
+    };
+    if (this.step === "code") return { step: "code", form: "hex", length: 6, expiresMs, cancel, enter };
+    if (this.step === "login")
+      return { step: "login", expiresMs, cancel, enter: (user, password) => enter(`${user ?? "kodi"}:${password}`) };
+    return { step: "confirm", expiresMs, cancel, done: this.end.promise };
+  }
+}
+
 let house: House;
 let tv: Entry;
-let pairing: (given: PairingAnswer, signal: AbortSignal) => Promise<void>;
+/** Each time that the set was asked, the last one last. */
+let asked: Asked[];
+let next: () => Asked | Promise<Asked>;
 beforeEach(async () => {
-  house = await openHouse((set) => ({ ...set.connection(), pair: (given, signal) => pairing(given, signal) }));
+  asked = [];
+  next = () => new Asked();
+  house = await openHouse(undefined, [], undefined, async () => {
+    const one = await next();
+    asked.push(one);
+    return one.pairing();
+  });
   tv = await house.add("1", { name: "TV", access: "unpaired" });
-  pairing = async () => keeper().keep({ key: "0123456789abcdef", certificate: "aa11" });
 });
 afterEach(() => house.remove());
 
-const keeper = () => {
-  house.devices.of(tv).connection;
-  return house.connected.at(-1)?.target.secret ?? expect.unreachable();
-};
+const device = () => house.devices.of(tv);
+const pair = (request: PairingRequest = {}, signal = never) => device().pair(request, signal);
+const keeper = () => house.credentials.keeper(tv.id);
 const file = () => join(house.folder, "credentials.json");
+const last = () => asked.at(-1) ?? expect.unreachable();
+const access = () => house.registry.get(tv.id)?.access;
 const failure = (work: Promise<unknown>) =>
   work.then(
     () => "none",
-    (error: ZapdError) => `${error.code}: ${error.message}`,
+    (error: ZapdError) => `${error.code}${error instanceof DeviceError ? ` (${error.reason})` : ""}: ${error.message}`,
   );
+/** A set that asks in a step of its own. */
+const asks = (step: Pairing["step"], more: Partial<Asked> = {}) => {
+  next = () => Object.assign(new Asked(), { step, ...more });
+};
+/** A set whose user accepts at once. */
+const willing = () => {
+  next = () => {
+    const one = new Asked();
+    one.end.resolve(given);
+    return one;
+  };
+};
 
-describe("pairing", () => {
-  test("is a capability, hands on what the caller gives, and leaves the device paired", async () => {
-    const given: PairingAnswer[] = [];
-    pairing = async (answer) => {
-      given.push(answer);
-      house.connected.at(-1)?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "full" }) });
-    };
-    expect(house.devices.of(tv).describe().capabilities).toContain("pair");
-    await house.devices.of(tv).pair({ pin: "1234" }, never);
-    expect(given).toEqual([{ pin: "1234" }]);
-    await until("it is paired", () => house.registry.get(tv.id)?.access === "full");
+describe("a pairing that is accepted at the set", () => {
+  test("is waited for, and leaves the device paired: what it gave is on disk, and to be seen", async () => {
+    expect(device().describe().capabilities).toContain("pair");
+    const waiting = pair();
+    await until("it is asked", () => asked.length === 1);
+    last().end.resolve({ ...given, facts: factsOf("1", { name: "TV", access: "full" }) });
+    expect(await waiting).toBeNull();
+    expect(access()).toBe("full");
+    expect(keeper().read()).toEqual({ key, certificate: "aa11" });
+    expect(last().cancelled).toBe(1);
   });
 
-  test("is under way once per device; others hear of it", async () => {
-    const gate = Promise.withResolvers<void>();
-    let asked = 0;
-    pairing = () => {
-      asked++;
-      return gate.promise;
-    };
-    const first = house.devices.of(tv).pair({}, never);
-    expect(await failure(house.devices.of(tv).pair({}, never))).toBe(
-      "pairing_failed: TV is being paired already: its user is asked once",
+  test("that is begun answers at once, goes on without its caller, and is seen to end", async () => {
+    const step = await pair({ begin: true });
+    expect(step).toMatchObject({ step: "confirm", form: null, length: null });
+    expect(Date.parse(step?.expires_at ?? "") - Date.now()).toBeWithin(55_000, 60_001);
+    expect(access()).toBe("unpaired");
+    last().end.resolve(given);
+    await until("it is paired", () => access() === "full");
+  });
+
+  test("that needs nobody is over when it is begun", async () => {
+    willing();
+    expect(await pair({ begin: true })).toBeNull();
+    expect(access()).toBe("full");
+  });
+
+  test("is under way once: who comes second waits for the same prompt, and hears the same", async () => {
+    const first = pair();
+    const second = pair();
+    const third = pair({ begin: true });
+    expect((await third)?.step).toBe("confirm");
+    last().end.reject(pairingFailed("denied", "was denied: somebody said no"));
+    expect([await failure(first), await failure(second)]).toEqual(
+      Array(2).fill("pairing_failed (denied): TV was denied: somebody said no"),
     );
-    gate.resolve();
-    await first;
-    expect(asked).toBe(1);
-    await house.devices.of(tv).pair({}, never);
-    expect(asked).toBe(2);
+    expect(asked.length).toBe(1);
+    expect(device().describe().status).toBe("online");
+    willing();
+    await pair();
+    expect(asked.length).toBe(2);
   });
 
-  test("that fails says why, and the device has answered", async () => {
-    pairing = () => Promise.reject(new ZapdError("pairing_failed", "was denied: somebody said no"));
-    expect(await failure(house.devices.of(tv).pair({}, never))).toBe("pairing_failed: TV was denied: somebody said no");
-    expect(house.devices.of(tv).describe().status).toBe("online");
+  test("ends when the last of its callers hangs up, and another may begin", async () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const waiting = [pair({}, one.signal), pair({}, other.signal)].map((each) =>
+      each.catch((reason: unknown) => reason),
+    );
+    await until("it is asked", () => asked.length === 1);
+    one.abort("gone");
+    expect(await waiting[0]).toBe("gone");
+    expect(last().cancelled).toBe(0);
+    other.abort("gone, too");
+    expect(await waiting[1]).toBe("gone, too");
+    expect(last().cancelled).toBe(1);
+    willing();
+    await pair();
   });
 
-  test("ends when its caller hangs up, and another may begin", async () => {
-    const caller = new AbortController();
-    pairing = (_given, signal) =>
-      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    const leaving = house.devices
-      .of(tv)
-      .pair({}, caller.signal)
-      .catch((reason: unknown) => reason);
-    caller.abort("gone");
-    expect(await leaving).toBe("gone");
-    pairing = async () => {};
-    await house.devices.of(tv).pair({}, never);
+  test("ends by itself in time", async () => {
+    asks("confirm", { expiresMs: 50 });
+    expect(await failure(pair())).toBe(
+      "pairing_failed (late): TV was not answered: nobody accepted the request on it within 0 s",
+    );
+    expect(last().cancelled).toBe(1);
+  });
+
+  test("ends when it is given up, for all who wait; there is nothing more to give up then", async () => {
+    const waiting = failure(pair());
+    await until("it is asked", () => asked.length === 1);
+    expect(device().cancelPairing()).toBe(true);
+    expect(await waiting).toBe("pairing_failed (cancelled): TV was not paired: it was given up");
+    expect([last().cancelled, device().cancelPairing()]).toEqual([1, false]);
+  });
+
+  test("is not shown any more when it is given up before the set has answered", async () => {
+    const gate = Promise.withResolvers<Asked>();
+    next = () => gate.promise;
+    const waiting = failure(pair());
+    expect(device().cancelPairing()).toBe(true);
+    gate.resolve(new Asked());
+    expect(await waiting).toContain("(cancelled)");
+    await until("it was taken from the screen", () => asked.length === 1 && last().cancelled === 1);
   });
 
   test("ends with the device: removed and added anew, it can be paired at once", async () => {
-    pairing = (_given, signal) =>
-      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    const left = house.devices
-      .of(tv)
-      .pair({}, never)
-      .catch((error: ZapdError) => error.code);
+    const left = failure(pair());
+    await until("it is asked", () => asked.length === 1);
     await house.devices.forget(tv);
-    pairing = async () => {};
-    await house.devices.of(tv).pair({}, never);
-    expect(await left).toBe("device_not_found");
+    willing();
+    await pair();
+    expect(await left).toStartWith("device_not_found");
+    expect(asked[0]?.cancelled).toBe(1);
+  });
+
+  test("ends with the daemon", async () => {
+    await pair({ begin: true });
+    house.devices.close();
+    expect(last().cancelled).toBe(1);
   });
 
   test("does not wait behind commands, nor they behind it", async () => {
-    const gate = Promise.withResolvers<void>();
-    pairing = () => gate.promise;
-    const waiting = house.devices.of(tv).pair({}, never);
+    const waiting = pair();
     await house.actions.key(tv, "home", never);
-    gate.resolve();
+    last().end.resolve(given);
     await waiting;
+  });
+});
+
+describe("a pairing by a code", () => {
+  beforeEach(() => asks("code"));
+
+  test("says what to type, and takes it, as it may be typed", async () => {
+    expect(await pair()).toMatchObject({ step: "code", form: "hex", length: 6 });
+    expect(await pair({ pin: " 4f2-1a9 " })).toBeNull();
+    expect([last().entered, access(), asked.length]).toEqual([["4F21A9"], "full", 1]);
+  });
+
+  test("may be tried again after a wrong one; what cannot be one does not reach the set, and none stands in a failure", async () => {
+    await pair({ begin: true });
+    expect(await failure(pair({ pin: "000000" }))).toBe("pairing_failed (wrong): TV does not know …");
+    expect(await failure(pair({ pin: "77" }))).toStartWith("pairing_failed (wrong): TV shows a code of 6 characters");
+    expect(last().entered).toEqual(["000000"]);
+    expect([last().cancelled, access()]).toEqual([0, "unpaired"]);
+    await pair({ pin: "4F21A9" });
+    expect(access()).toBe("full");
+  });
+
+  test("given with the first call is tried once, right or wrong", async () => {
+    expect(await failure(pair({ pin: "000000" }))).toContain("(wrong)");
+    expect(last().cancelled).toBe(1);
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
+    expect(asked.length).toBe(2);
+  });
+
+  test("that comes too late is told so, and the next one begins anew", async () => {
+    asks("code", { expiresMs: 30 });
+    await pair();
+    await until("it is over", () => last().cancelled === 1);
+    expect(await failure(pair({ pin: "4F21A9" }))).toStartWith("pairing_failed (late): TV was not given the code");
+    asks("code");
+    expect(asked.length).toBe(1);
+    await pair();
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
+  });
+
+  test("that is being tried when the time is over is too late", async () => {
+    asks("code", { expiresMs: 60, judge: () => new Promise(() => {}) });
+    await pair();
+    expect(await failure(pair({ pin: "4F21A9" }))).toContain("(late)");
+  });
+
+  test("after it was given up is told so", async () => {
+    await pair();
+    device().cancelPairing();
+    expect(await failure(pair({ pin: "4F21A9" }))).toContain("(cancelled)");
+    expect(asked.length).toBe(1);
+  });
+
+  test("is one at a time: who begins meanwhile, or types at the same time, is told that it is busy", async () => {
+    const gate = Promise.withResolvers<Paired>();
+    asks("code", { judge: () => gate.promise });
+    await pair();
+    expect(await failure(pair())).toBe("device_busy: TV is being paired already");
+    expect(await failure(pair({ begin: true }))).toStartWith("device_busy");
+    const first = pair({ pin: "4F21A9" });
+    expect(await failure(pair({ pin: "4F21A9" }))).toStartWith("device_busy");
+    gate.resolve(given);
+    expect(await first).toBeNull();
+  });
+
+  test("leaves nothing of a set that is removed meanwhile", async () => {
+    const gate = Promise.withResolvers<Paired>();
+    asks("code", { judge: () => gate.promise });
+    await pair();
+    const entering = failure(pair({ pin: "4F21A9" }));
+    await until("it is tried", () => last().entered.length === 1);
+    await house.registry.remove(tv.id);
+    await house.devices.forget(tv);
+    gate.resolve(given);
+    expect(await entering).toBe("device_not_found: TV was removed while it was being paired");
+    expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
+  });
+});
+
+describe("a pairing by a login", () => {
+  beforeEach(() => asks("login"));
+
+  test("asks for it, and takes it; without a name, the usual one", async () => {
+    expect(await pair()).toMatchObject({ step: "login", form: null, length: null });
+    expect(await failure(pair({ user: "kodi", password: "corn" }))).toContain("(wrong)");
+    expect(await pair({ password: "popcorn" })).toBeNull();
+    expect(last().entered).toEqual(["kodi:corn", "kodi:popcorn"]);
+  });
+
+  test("takes a login with the first call, as a pin too", async () => {
+    expect(await pair({ user: "kodi", password: "popcorn" })).toBeNull();
+    expect(await failure(pair({ pin: "1234" }))).toContain("(wrong)");
+    expect(asked.length).toBe(2);
+  });
+
+  test("of a set that lets everybody in is none, and it is known to do so", async () => {
+    next = () =>
+      Promise.reject(
+        new DeviceError("unsupported_operation", "needs no pairing", { phase: "answered", reason: "open" }),
+      );
+    expect(await failure(pair({ password: "popcorn" }))).toBe("unsupported_operation (open): TV needs no pairing");
+    expect(access()).toBe("full");
+    expect(keeper().read()).toBeNull();
   });
 });
 
 describe("credentials", () => {
   test("are on disk, for the user alone, when they are kept; secrets are hidden, a name and a certificate are not", async () => {
-    await house.devices.of(tv).pair({}, never);
+    willing();
+    await pair();
     const kept = JSON.parse(readFileSync(file(), "utf8"));
     expect(kept).toEqual({ version: 1, credentials: { [tv.id]: { key: "0123456789abcdef", certificate: "aa11" } } });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
@@ -117,7 +311,8 @@ describe("credentials", () => {
   });
 
   test("are hidden from the start when they are read from disk", async () => {
-    await house.devices.of(tv).pair({}, never);
+    willing();
+    await pair();
     const hidden: string[] = [];
     const again = await Credentials.open({ path: file(), damaged: () => {}, hide: (secret) => hidden.push(secret) });
     expect(hidden).toEqual(["0123456789abcdef"]);
@@ -128,7 +323,8 @@ describe("credentials", () => {
   test("are those of one device, and go with it", async () => {
     const other = await house.add("2");
     await house.credentials.keeper(other.id).keep({ key: "other-key" });
-    await house.devices.of(tv).pair({}, never);
+    willing();
+    await pair();
     await house.devices.forget(tv);
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
@@ -137,15 +333,11 @@ describe("credentials", () => {
   });
 
   test("of a device that is removed while it is being paired are not kept", async () => {
-    const gate = Promise.withResolvers<void>();
-    pairing = async () => {
-      await gate.promise;
-      await keeper().keep({ key: "0123456789abcdef" });
-    };
-    const answered = failure(house.devices.of(tv).pair({}, never));
+    const answered = failure(pair());
+    await until("it is asked", () => asked.length === 1);
     await house.registry.remove(tv.id);
     await house.devices.forget(tv);
-    gate.resolve();
+    last().end.resolve(given);
     expect(await answered).toBe("device_not_found: TV was removed while it was being paired");
     expect(house.credentials.keeper(tv.id).read()).toBeNull();
   });

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import type { Connection, Waking } from "../../src/platforms/platform.ts";
+import type { Waking } from "../../src/devices/wake.ts";
+import { neverOff } from "../support/fake-platform.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
 let house: House;
@@ -12,13 +13,14 @@ let wakes: (waking: Waking, signal: AbortSignal) => Promise<void>;
 const silent = () => new ZapdError("device_unreachable", "did not answer", { hint: "It may be asleep" });
 
 beforeEach(async () => {
-  house = await openHouse((set): Connection => {
-    const powerOn = async (signal: AbortSignal, waking: Waking) => {
-      set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.withinMs / 1000)}`);
+  house = await openHouse(
+    (set) => ({ ...set.connection(), power: neverOff }),
+    [],
+    async (_parts, waking, signal) => {
+      house.set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
       await wakes(waking, signal);
-    };
-    return { ...set.connection(), powerOn };
-  });
+    },
+  );
   wakes = async () => {
     house.set.failure = undefined;
   };

@@ -72,7 +72,7 @@ const acts = {
   "config, patch": {
     ...{ method: "PATCH", path: "/v1/config", headers: [json], body: '{"discovery.timeout_ms":800}' },
     done: async (room: Room) =>
-      (await room.daemon.api("GET", "/config")).body.data.discovery.timeout_ms === 700 ? 0 : 1,
+      (await room.daemon.api("GET", "/config")).body.data.discovery.timeout_ms === 800 ? 1 : 0,
     again: (room: Room) => room.daemon.api("PATCH", "/config", { "discovery.timeout_ms": 700 }),
   },
   "config, reload": { method: "POST", path: "/v1/config/reload" },

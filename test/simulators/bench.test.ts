@@ -1,14 +1,22 @@
-/** What can be made to go wrong on the ports of a set, whichever it is. */
+/** What every set has: ports on which things go wrong, an address at which it is found, sleep. */
 import { expect, test } from "bun:test";
-import { exchange, listen, plugIn, until } from "./roku-harness.ts";
+import { until } from "../support/http-device.ts";
+import { listen, plugInRoku } from "../support/sets.ts";
+import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 
 const asked = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
 
 test("a port refuses, hangs, drops, talks noise or is slow until all is well again, and stays the same port", async () => {
-  const set = await plugIn();
+  const set = await plugInRoku();
   const { host, port } = set;
+  const answered = async () => {
+    const line = listen(host, port);
+    line.socket.write(asked);
+    await until("it is over", line.closed);
+    return line.text();
+  };
   await set.fault("refuse");
-  await expect(exchange(host, port, asked)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  expect(await answered()).toBe("");
   await set.fault("hang");
   const hanging = listen(host, port);
   hanging.socket.write(asked);
@@ -27,9 +35,35 @@ test("a port refuses, hangs, drops, talks noise or is slow until all is well aga
   expect(noise.text()).not.toStartWith("HTTP/1.1");
   await set.fault("slow");
   const begun = performance.now();
-  expect(await exchange(host, port, asked)).toStartWith("HTTP/1.1 200 OK");
+  expect(await answered()).toStartWith("HTTP/1.1 200 OK");
   expect(performance.now() - begun).toBeGreaterThan(1_900);
   await set.fault(null);
-  expect(await exchange(host, port, asked)).toStartWith("HTTP/1.1 200 OK");
+  expect(await answered()).toStartWith("HTTP/1.1 200 OK");
   expect(set.port).toBe(port);
+});
+
+test("a set is found at its own address, is gone when it is unplugged, and is back at its old ports", async () => {
+  const sets = await Promise.all(["127.0.0.2", "127.0.0.3"].map((host) => plugInRoku({ ssdp: true, host })));
+  const found = await search("roku:ecp");
+  for (const { host, serial } of sets)
+    expect(found.filter(({ text }) => text.includes(serial)).map(({ from }) => from)).toEqual([host]);
+  const [one] = sets;
+  const before = [one?.port, one?.ports];
+  await one?.stop();
+  expect((await search("roku:ecp", 200)).some(({ text }) => text.includes(one?.serial ?? ""))).toBe(false);
+  await one?.start();
+  expect([one?.port, one?.ports]).toEqual(before);
+});
+
+test("asleep it is silent until the right magic packet", async () => {
+  const set = await plugInRoku({ ssdp: true });
+  await set.sleep("deep");
+  const knock = listen(set.host, set.port);
+  await until("the door stays shut", knock.closed);
+  await sendDatagram(magicPacket("02:00:00:00:00:01"), set.ports.wake, set.host);
+  await Bun.sleep(50);
+  expect(set.state).toMatchObject({ power: "deep", discoverable: false });
+  await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
+  await until("it is found again", () => set.state.discoverable);
+  expect(set.state.power).toBe("on");
 });

@@ -1,219 +1,169 @@
+/** What a simulated Kodi says to clients of others, byte by byte; what it answers is compared to a real one in test/slow. */
 import { describe, expect, test } from "bun:test";
-import { createKodiSimulator, type DialogKind } from "../../src/simulators/kodi.ts";
-import { ask, call, listen, plugIn, post, request, until } from "./kodi-harness.ts";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { connect } from "node:net";
+import { Bonjour } from "bonjour-service";
+import WebSocket from "ws";
+import type { KodiSimulator } from "../../src/simulators/kodi.ts";
+import { call, listen } from "../slow/kodi/client.ts";
+import { until } from "../support/http-device.ts";
+import { listen as listenBare, plugInKodi as plugIn } from "../support/sets.ts";
 
-describe("the web server (players.md 7.1)", () => {
-  test("takes JSON alone, by POST, and requests by GET", async () => {
+const request = (method: string, id: unknown = 1) => ({ jsonrpc: "2.0", id, method });
+
+/** What the client from npm makes of it. */
+async function open(kodi: KodiSimulator) {
+  const socket = new WebSocket(`ws://${kodi.host}:${kodi.ports.tcp}/jsonrpc`);
+  const heard: string[] = [];
+  const texts: string[] = [];
+  socket.on("message", (text) => texts.push(String(text)));
+  socket.on("error", (error) => heard.push(`error ${(error as { code?: string }).code}`));
+  socket.on("close", (code) => heard.push(`close ${code}`));
+  await new Promise((resolve) => socket.once("open", resolve));
+  return { socket, heard, texts };
+}
+
+describe("the other port (players.md 7.1)", () => {
+  test("its answers to a close and to a ping are no frames that a client takes", async () => {
     const kodi = await plugIn();
-    expect((await post(kodi, request("JSONRPC.Ping"), { "content-type": "text/plain" })).status).toBe(415);
-    const charset = await post(kodi, request("JSONRPC.Ping"), { "content-type": "application/json; charset=utf-8" });
-    expect(await charset.json()).toEqual({ id: 1, jsonrpc: "2.0", result: "pong" });
-    const asked = encodeURIComponent(JSON.stringify(request("JSONRPC.Ping", undefined, "g")));
-    const got = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc?request=${asked}`);
-    expect(await got.json()).toEqual({ id: "g", jsonrpc: "2.0", result: "pong" });
-    expect((await fetch(`http://${kodi.host}:${kodi.port}/nothing`)).status).toBe(404);
-  });
-
-  test("asks for the password where there is one, before anything else", async () => {
-    const kodi = await plugIn({ password: "geheim ü" });
-    const said = await post(kodi, "{}", { "content-type": "text/plain" });
-    expect([said.status, said.headers.get("www-authenticate")]).toEqual([401, 'Basic realm="Kodi"']);
-    const with_ = (words: string) => ({ authorization: `Basic ${Buffer.from(words).toString("base64")}` });
-    expect((await post(kodi, request("JSONRPC.Ping"), with_("kodi:wrong"))).status).toBe(401);
-    expect((await post(kodi, request("JSONRPC.Ping"), with_("kodi:geheim ü"))).status).toBe(200);
-    // The other port asks for nothing (xbmc/xbmc#21306).
-    const { socket, messages } = await listen(kodi.host, kodi.ports.tcp ?? 0);
-    socket.write(JSON.stringify(request("JSONRPC.Ping")));
-    await until("it answers", () => messages().length > 0);
-    expect(messages()).toEqual([{ id: 1, jsonrpc: "2.0", result: "pong" }]);
-    socket.destroy();
-  });
-
-  test("a call without an id is carried out, and the connection closed without an answer", async () => {
-    const kodi = await plugIn();
-    const silent = { jsonrpc: "2.0", method: "Application.SetVolume", params: { volume: 7 } };
-    await expect(post(kodi, silent)).rejects.toThrow();
-    expect(kodi.state.volume).toBe(7);
-  });
-
-  test("keeps what came in, with the error it was answered with", async () => {
-    const kodi = await plugIn();
-    await call(kodi, "Application.SetVolume", { volume: 30 });
-    await call(kodi, "No.Method");
-    await post(kodi, "nonsense");
-    expect(kodi.calls).toEqual([
-      { via: "http", method: "Application.SetVolume", params: { volume: 30 }, error: null },
-      { via: "http", method: "No.Method", params: undefined, error: -32601 },
-      { via: "http", method: "", params: "nonsense", error: -32700 },
-    ]);
-  });
-});
-
-describe("playback (players.md 7.2, 7.3)", () => {
-  test("a start is told as a storm, and one stop", async () => {
-    const kodi = await plugIn();
-    const { messages, socket } = await listen(kodi.host, kodi.ports.tcp ?? 0);
-    await call(kodi, "Player.Open", { item: { file: "/media/holiday.mp4" } });
-    await until("it plays", () => kodi.state.playback !== null);
-    expect(await call(kodi, "Player.GetActivePlayers")).toEqual([
-      { playerid: 1, playertype: "internal", type: "video" },
-    ]);
-    expect(kodi.state.window.id).toBe(12_005);
-    await call(kodi, "Player.Stop", { playerid: 1 });
-    expect(kodi.state.window.id).toBe(10_000);
-    await until("the stop is told", () => messages().some(({ method }) => method === "Player.OnStop"));
-    const told = messages().map(({ method }) => String(method));
-    expect(told.filter((method) => method === "Player.OnAVChange")).toHaveLength(4);
-    expect(told.filter((method) => /OnPlay|OnAVStart|OnStop/.test(method))).toEqual([
-      "Player.OnPlay",
-      "Player.OnAVStart",
-      "Player.OnStop",
-    ]);
-    socket.destroy();
-  });
-
-  test("the position goes on while it plays, and milliseconds may be negative", async () => {
-    const kodi = await plugIn();
-    kodi.play({ title: "Odd", positionMs: -99, paused: true });
-    const asked = { playerid: 1, properties: ["time", "speed"] };
-    expect(await call(kodi, "Player.GetProperties", asked)).toEqual({
-      time: { hours: 0, minutes: 0, seconds: 0, milliseconds: -99 },
-      speed: 0,
-    });
-    await call(kodi, "Player.PlayPause", { playerid: 1, play: true });
-    await until("it goes on", () => (kodi.state.playback?.positionMs ?? 0) > 0);
-    // Relative: it answers with the position before.
-    kodi.pause(true);
-    const before = await call(kodi, "Player.Seek", { playerid: 1, value: { seconds: 30 } });
-    expect(before).toMatchObject({ time: { seconds: 0 }, totaltime: { minutes: 2 } });
-    const after = await call(kodi, "Player.Seek", { playerid: 1, value: { time: { minutes: 1 } } });
-    expect(after).toMatchObject({ time: { minutes: 1, seconds: 0 }, percentage: 50 });
-  });
-
-  test("the action pause toggles, PlayPause does what it says, rewind steps down", async () => {
-    const kodi = await plugIn();
-    kodi.play({});
-    const speed = () => kodi.state.playback?.speed;
-    for (const expected of [0, 1]) {
-      await call(kodi, "Input.ExecuteAction", { action: "pause" });
-      expect(speed()).toBe(expected);
-    }
-    for (const _ of [1, 2])
-      expect(await call(kodi, "Player.PlayPause", { playerid: 1, play: false })).toEqual({ speed: 0 });
-    await call(kodi, "Input.ExecuteAction", { action: "fastforward" });
-    expect(speed()).toBe(0);
-    await call(kodi, "Player.PlayPause", { playerid: 1, play: true });
-    for (const [action, expected] of [
-      ["fastforward", 2],
-      ["fastforward", 4],
-      ["rewind", 2],
-    ] as const) {
-      await call(kodi, "Input.ExecuteAction", { action });
-      expect(speed()).toBe(expected);
+    for (const act of [(socket: WebSocket) => socket.close(1000, "bye"), (socket: WebSocket) => socket.ping("hey")]) {
+      const { socket, heard } = await open(kodi);
+      act(socket);
+      await until("it is closed", () => heard.length > 1);
+      expect(heard).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
     }
   });
 
-  test("it ends by itself", async () => {
-    const kodi = await plugIn({ media: [{ file: "/short", durationMs: 30 }] });
-    const { messages, socket } = await listen(kodi.host, kodi.ports.tcp ?? 0);
-    await call(kodi, "Player.Open", { item: { file: "/short" } });
-    await until("the end is told", () => JSON.stringify(messages()).includes('"end":true'));
-    expect(await call(kodi, "Player.GetActivePlayers")).toEqual([]);
-    socket.destroy();
-  });
-
-  test("a file that is not there is refused, a broken one is taken and fails with a dialog", async () => {
-    const kodi = await plugIn({ media: [{ file: "http://nobody/x", broken: true }] });
-    expect(await call(kodi, "Player.Open", { item: { file: "/nope" } })).toBe(-32602);
-    expect(await call(kodi, "Player.Open", { item: { file: "http://nobody/x" } })).toBe("OK");
-    await until("the dialog is there", () => kodi.state.dialog === "ok");
-    expect(kodi.state.playback).toBeNull();
-  });
-
-  test("channels are live, and one that is not there ends the program", async () => {
-    const channels = [
-      { id: 11, number: 1, name: "One" },
-      { id: 12, number: 2, name: "Two" },
-    ];
-    const kodi = await plugIn({ channels });
-    await call(kodi, "Player.Open", { item: { channelid: 11 } });
-    await until("it plays", () => kodi.state.playback?.channel === 11);
-    const asked = { playerid: 1, properties: ["live", "totaltime"] };
-    expect(await call(kodi, "Player.GetProperties", asked)).toMatchObject({ live: true, totaltime: { minutes: 0 } });
-    await call(kodi, "Input.ExecuteAction", { action: "channelup" });
-    await until("the next one plays", () => kodi.state.playback?.channel === 12);
-    expect(await call(kodi, "Player.GetItem", { playerid: 1, properties: ["channel", "channelnumber"] })).toEqual({
-      item: { channel: "Two", channelnumber: 2, id: 12, label: "Two", type: "channel" },
-    });
-    await expect(ask(kodi, "Player.Open", { item: { channelid: 99 } })).rejects.toThrow();
-    await until("it has ended", () => kodi.state.power === "ended");
-  });
-});
-
-describe("dialogs swallow what is asked (players.md 7.3)", () => {
-  for (const kind of ["yes-no", "keyboard", "context-menu"] satisfies DialogKind[]) {
-    test(kind, async () => {
-      const kodi = await plugIn();
-      kodi.play({});
-      kodi.openDialog(kind, { swallowsStop: true });
-      const id = kodi.state.window.id;
-      expect([10_100, 10_103, 10_106]).toContain(id);
-      for (const [method, params] of [
-        ["GUI.ActivateWindow", { window: "videos" }],
-        ["Player.Stop", { playerid: 1 }],
-        ["Input.Home", undefined],
-        ["Addons.ExecuteAddon", { addonid: "plugin.video.netflix" }],
-      ] as const)
-        expect(await call(kodi, method, params)).toBe("OK");
-      expect([kodi.state.window.id, kodi.state.playback !== null]).toEqual([id, true]);
-      await call(kodi, "Input.Back");
-      expect(kodi.state.dialog).toBeNull();
-    });
-  }
-
-  test("text goes into a keyboard, in place of what is there, and nowhere without one", async () => {
+  test("the bytes are those of Kodi 20.1", async () => {
     const kodi = await plugIn();
-    const { messages, socket } = await listen(kodi.host, kodi.ports.tcp ?? 0);
-    expect(await call(kodi, "Input.SendText", { text: "lost" })).toBe("OK");
-    kodi.openDialog("keyboard", { title: "Search", value: "old" });
-    await call(kodi, "Input.SendText", { text: "a", done: false });
-    await call(kodi, "Input.SendText", { text: "hé€😀" });
-    expect([kodi.text, kodi.state.dialog]).toEqual(["hé€😀", null]);
-    await until("it is told", () => messages().some(({ method }) => method === "Input.OnInputFinished"));
-    expect(messages().map(({ params }) => (params as { data: unknown }).data)).toEqual([
-      { title: "Search", type: "keyboard", value: "old" },
-      null,
+    const mask = (opcode: number, payload: string) => {
+      const key = createHash("md5").update(payload).digest().subarray(0, 4);
+      const bytes = Buffer.from(payload, "latin1").map((byte, at) => byte ^ (key[at % 4] ?? 0));
+      return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length]), key, bytes]);
+    };
+    const upgrade = ["GET /any HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade"];
+    const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    const socket = connect(kodi.ports.tcp ?? 0, kodi.host);
+    const pieces: Uint8Array[] = [];
+    socket.on("data", (piece: Uint8Array) => pieces.push(piece));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    socket.write([...upgrade, key, "", ""].join("\r\n"));
+    socket.write(mask(9, "hey"));
+    // Split in the middle of a frame, and what is no JSON gets an error.
+    const ping = mask(1, JSON.stringify(request("JSONRPC.Ping")));
+    socket.write(ping.subarray(0, 9));
+    await Bun.sleep(20);
+    socket.write(ping.subarray(9));
+    socket.write(mask(8, "\x03\xe8"));
+    await closed;
+    const said = Buffer.concat(pieces).toString("latin1");
+    expect(said.slice(0, said.indexOf("\r\n\r\n")).split("\r\n")).toEqual([
+      "HTTP/1.1 101 Switching Protocols",
+      "Upgrade: websocket",
+      "Connection: Upgrade",
+      "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
     ]);
+    expect(said.slice(said.indexOf("\r\n\r\n") + 4)).toBe(
+      '\x81\x02\x8a\x00\x81\x28{"id":1,"jsonrpc":"2.0","result":"pong"}\x81\x04\x88\x02\x03\xe8',
+    );
+  });
+
+  test("objects back to back, split or in pairs, and noise between them", async () => {
+    const kodi = await plugIn();
+    const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);
+    const ping = (id: unknown) => JSON.stringify(request("JSONRPC.Ping", id));
+    socket.write(`hello ${ping(1)}${ping("} {")}`);
+    socket.write(ping(3).slice(0, 9));
+    await Bun.sleep(20);
+    socket.write(`${ping(3).slice(9)}{"a":}[${ping(4)}]`);
+    const pong = (id: unknown) => JSON.stringify({ id, jsonrpc: "2.0", result: "pong" });
+    const error = JSON.stringify({ error: { code: -32700, message: "Parse error." }, id: null, jsonrpc: "2.0" });
+    const expected = [pong(1), pong("} {"), pong(3), error, `[${pong(4)}]`].join("");
+    await until("all is answered", () => text().length >= expected.length);
+    expect(text()).toBe(expected);
     socket.destroy();
   });
 });
 
-test("add-ons are listed by what they provide, and a plug-in opens its folder", async () => {
-  const kodi = await plugIn();
-  const video = await call(kodi, "Addons.GetAddons", { content: "video", enabled: true, properties: ["name"] });
-  expect(video).toMatchObject({ limits: { total: 3 } });
-  await call(kodi, "Addons.ExecuteAddon", { addonid: "plugin.video.netflix", params: { search: "x" } });
-  expect(kodi.state).toMatchObject({ folder: "plugin://plugin.video.netflix/", window: { id: 10_025 } });
-  expect(kodi.state.launched).toEqual({ id: "plugin.video.netflix", params: { search: "x" } });
-  const labels = ["Container.PluginName", "Network.MacAddress"];
-  const asked = () => call(kodi, "XBMC.GetInfoLabels", { labels });
-  expect(await asked()).toEqual({ "Container.PluginName": "plugin.video.netflix", "Network.MacAddress": "Busy" });
-  expect(await asked()).toEqual({ "Container.PluginName": "plugin.video.netflix", "Network.MacAddress": kodi.mac });
+test("both services are announced, at its own address alone, and taken back", async () => {
+  const kodi = await plugIn({ mdns: true, host: "127.0.0.1", name: "Küche, 2nd" });
+  expect(kodi.state.discoverable).toBe(true);
+  // What bonjour-service hands on to multicast-dns, without declaring it.
+  const options = { interface: "127.0.0.1", bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
+  const bonjour = new Bonjour(options);
+  const down: string[] = [];
+  const browsers = ["xbmc-jsonrpc-h", "xbmc-jsonrpc"].map((type) => {
+    const browser = bonjour.find({ type });
+    browser.on("down", (service: { type: string; txt?: { uuid?: string } }) => {
+      if (service.txt?.uuid === kodi.uuid) down.push(service.type);
+    });
+    return browser;
+  });
+  const found = () => browsers.map(({ services }) => services.find(({ txt }) => txt?.uuid === kodi.uuid));
+  await until("both are found", () => found().every((service) => service?.addresses?.length));
+  const facts = { name: "Küche, 2nd", addresses: ["127.0.0.1"], txt: { txtvers: "1", uuid: kodi.uuid } };
+  expect(found()).toMatchObject([
+    { ...facts, port: kodi.port },
+    { ...facts, port: kodi.ports.tcp ?? 0 },
+  ]);
+  await kodi.sleep();
+  expect(kodi.state.discoverable).toBe(false);
+  await until("both are taken back", () => down.length === 2);
+  bonjour.destroy();
 });
 
-test("the first key ends the screensaver and does nothing else", async () => {
+const client = process.env["ZAPD_KODI_EVENT_CLIENTS"] ?? "/usr/lib/python3/dist-packages/kodi";
+const noClient =
+  Bun.which("python3") !== null && existsSync(`${client}/xbmcclient.py`)
+    ? null
+    : "Kodi's event clients (kodi-eventclients-python) are not installed";
+if (noClient !== null) process.stderr.write(`skipped: the event server by Kodi's own client: ${noClient}\n`);
+
+test.skipIf(noClient !== null)("Kodi's own client is understood", async () => {
+  const kodi = await plugIn({ eventPort: 0 });
+  kodi.openDialog("yes-no");
+  const lines = [
+    "import sys; sys.path.insert(0, sys.argv[1])",
+    "from xbmcclient import *",
+    "client = XBMCClient('zapd')",
+    "client.connect(sys.argv[2], int(sys.argv[3]))",
+    "client.send_remote_button('back')",
+    "client.release_button()",
+    "client.send_notification('One', 'Two')",
+    "client.send_action('SetVolume(21)')",
+    "client.send_action('mute', ACTION_BUTTON)",
+    "client.ping(); client.close()",
+  ];
+  const child = Bun.spawn(["python3", "-c", lines.join("\n"), client, kodi.host, String(kodi.ports.events)]);
+  expect(await child.exited).toBe(0);
+  await until("all is done", () => kodi.state.volume === 21 && kodi.state.muted && kodi.state.dialog === null);
+  const heard = kodi.calls.map(({ method }) => method);
+  for (const type of ["HELO", "BUTTON", "NOTIFICATION", "ACTION", "PING", "BYE"]) expect(heard).toContain(type);
+  expect(kodi.calls.find(({ method }) => method === "HELO")?.params).toEqual({ device: "zapd" });
+});
+
+test("every method with its parameters, every notification that it sends, and every type that is named", async () => {
   const kodi = await plugIn();
-  await call(kodi, "GUI.ActivateWindow", { window: "videos" });
+  const told = (await call(kodi, "JSONRPC.Introspect")) as Record<string, Record<string, Record<string, unknown>>>;
+  expect(Object.keys(told)).toEqual(["description", "id", "methods", "notifications", "types", "version"]);
+  const { methods = {}, notifications = {}, types = {} } = told;
+  for (const name of ["Input.SendText", "Playlist.GetItems", "Textures.GetTextures", "JSONRPC.Permission"])
+    expect(methods[name]).toMatchObject({ description: expect.any(String), type: "method" });
+  expect(methods["Input.SendText"]?.["params"]).toEqual([
+    { name: "text", required: true, type: "string" },
+    { name: "done", type: "boolean" },
+  ]);
+  for (const [, name] of JSON.stringify(methods).matchAll(/"\$ref":"([^"]+)"/g))
+    expect(types[name ?? ""]).toMatchObject({ id: name });
+  expect(Object.keys(types).length).toBeGreaterThan(5);
+  const { socket, messages } = await listen(kodi.host, kodi.ports.tcp ?? 0);
+  kodi.play({ title: "Film" });
+  kodi.setVolume(3);
+  kodi.openDialog("keyboard");
   kodi.screensaver(true);
-  const asked = { booleans: ["System.ScreenSaverActive"] };
-  expect(await call(kodi, "XBMC.GetInfoBooleans", asked)).toEqual({ "System.ScreenSaverActive": true });
-  await call(kodi, "Input.Home");
-  expect(kodi.state).toMatchObject({ screensaver: false, window: { id: 10_025 } });
-});
-
-test("the same name is the same player", () => {
-  const [one, same, other] = ["Den", "Den", "Attic"].map((name) => createKodiSimulator({ name }));
-  expect([same?.uuid, same?.mac]).toEqual([one?.uuid, one?.mac]);
-  expect(other?.uuid).not.toBe(one?.uuid);
-  expect(one?.uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+  kodi.screensaver(false);
+  await until("all is told", () => messages().some(({ method }) => method === "GUI.OnScreensaverDeactivated"));
+  for (const { method } of messages()) expect(notifications[String(method)]).toMatchObject({ type: "notification" });
+  socket.destroy();
 });

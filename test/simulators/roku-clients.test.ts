@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { Keys, RokuClient } from "roku-client";
 import { rokuDeploy } from "roku-deploy";
 import type { RokuSimulator } from "../../src/simulators/roku.ts";
-import { get, packageOf, plugIn, until } from "./roku-harness.ts";
+import { until } from "../support/http-device.ts";
+import { packageOf, plugInRoku as plugIn } from "../support/sets.ts";
 
 // Clients that others wrote have to be content with the simulator: neither side invents the protocol.
 
@@ -193,7 +194,7 @@ describe("npm roku-deploy", () => {
     const others = await optionsFor(lenient);
     await rokuDeploy.publish(others);
     await rokuDeploy.deleteInstalledChannel(others);
-    expect((await get(lenient, "/query/apps")).body).not.toContain('id="dev"');
+    expect(lenient.state.sideloaded).toBeNull();
     await expect(rokuDeploy.deleteInstalledChannel(others)).rejects.toThrow(
       "Delete Failed: No such file or directory.",
     );

@@ -1,4 +1,6 @@
+/** What a simulated LG set is asked, by hand: this knows nothing of what is right. */
 import { WebSocket } from "ws";
+import type { WebosSimulator } from "../../src/simulators/webos.ts";
 
 type Message = Record<string, unknown> & { payload?: Record<string, unknown> };
 
@@ -68,3 +70,37 @@ export async function openClient(url: string): Promise<RawClient> {
     pushed: async (id) => (await next((message) => message["id"] === id)).payload,
   };
 }
+
+/** A connection that is open, and has said nothing yet. */
+export async function connect(simulator: WebosSimulator, port: "secure" | "plain" = "secure"): Promise<RawClient> {
+  return await openClient(urlOf(simulator, port));
+}
+
+export function urlOf({ host, ports }: WebosSimulator, port: "secure" | "plain" = "secure"): string {
+  return port === "secure" ? `wss://${host}:${ports.secure}/` : `ws://${host}:${ports.plain}/`;
+}
+
+/** A connection that has registered with the permissions given, or with all that an unsigned manifest may ask for. */
+export async function paired(simulator: WebosSimulator, permissions: readonly string[] = EVERYTHING) {
+  const client = await connect(simulator, simulator.ports.secure === null ? "plain" : "secure");
+  client.send({ id: "register_0", type: "register", payload: manifest(permissions) });
+  await client.next((message) => message["type"] === "registered");
+  return client;
+}
+
+export function manifest(permissions: readonly string[] = EVERYTHING) {
+  return {
+    forcePairing: false,
+    pairingType: "PROMPT",
+    manifest: { manifestVersion: 1, appVersion: "1.1", permissions },
+  };
+}
+
+/** The outer list of smart-tvs.md 2.3. */
+export const EVERYTHING: readonly string[] = [
+  ...["LAUNCH", "LAUNCH_WEBAPP", "APP_TO_APP", "CLOSE", "CONTROL_AUDIO", "CONTROL_DISPLAY", "CONTROL_POWER"],
+  ...["CONTROL_TV_SCREEN", "CONTROL_INPUT_TV", "CONTROL_INPUT_MEDIA_PLAYBACK", "CONTROL_INPUT_JOYSTICK"],
+  ...["CONTROL_INPUT_TEXT", "CONTROL_MOUSE_AND_KEYBOARD", "READ_INSTALLED_APPS", "READ_RUNNING_APPS"],
+  ...["READ_APP_STATUS", "READ_INPUT_DEVICE_LIST", "READ_NETWORK_STATE", "READ_POWER_STATE", "READ_CURRENT_CHANNEL"],
+  ...["READ_TV_CHANNEL_LIST", "READ_SETTINGS", "READ_COUNTRY_INFO", "WRITE_NOTIFICATION_TOAST"],
+];

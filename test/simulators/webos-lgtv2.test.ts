@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import LGTV from "lgtv2";
 import type { WebosSimulator } from "../../src/simulators/webos.ts";
-import { plugIn, until, urlOf } from "./webos-harness.ts";
+import { until } from "../support/http-device.ts";
+import { plugInWebos as plugIn } from "../support/sets.ts";
+import { urlOf } from "./webos-client.ts";
 
 // A client that others wrote has to be content with the simulator: neither side invents the protocol.
 

@@ -4,10 +4,10 @@ import { basename } from "node:path";
 import { Bonjour } from "bonjour-service";
 import WebSocket from "ws";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
-import { exchanges } from "../simulators/kodi-exchanges.ts";
-import { ask, call, type Listening, listen, post, until } from "../simulators/kodi-harness.ts";
-import type { Place, Step } from "../simulators/kodi-steps.ts";
 import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
+import { ask, call, type Listening, listen, post, until } from "./kodi/client.ts";
+import { exchanges } from "./kodi/exchanges.ts";
+import type { Place, Step } from "./kodi/steps.ts";
 
 const missing = whyNoKodi();
 if (missing !== null) process.stderr.write(`skipped: the simulator against a real Kodi: ${missing}\n`);

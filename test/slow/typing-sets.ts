@@ -1,43 +1,29 @@
 /** Simulated sets in a process of their own, which write down what is typed on them: `startTypingSets` is its other end. */
-import { createServer } from "node:net";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { obey, Worker } from "./bench/worker.ts";
 
-const sets: { simulator: RokuSimulator; typed: string; hangs: boolean }[] = [];
+const sets: RokuSimulator[] = [];
 
 const orders = {
   /** So many sets, each on an address of its own; where they answer. */
   async start({ count }: { readonly count: number }) {
     return Promise.all(
       Array.from({ length: count }, async (_, at) => {
-        const set = { simulator: undefined as unknown as RokuSimulator, typed: "", hangs: false };
-        set.simulator = createRokuSimulator({
+        const set = createRokuSimulator({
           ...{ name: `Typed ${process.pid} ${at}`, host: `127.${20 + (process.pid % 200)}.9.${1 + at}` },
           ...{ ssdp: false, launchMs: 0 },
-          onEvent: (event) => {
-            if (event.type === "text") set.typed += event.character;
-          },
         });
-        await set.simulator.start();
+        await set.start();
         sets[at] = set;
-        return { host: set.simulator.host, port: set.simulator.port };
+        return { host: set.host, port: set.port };
       }),
     );
   },
   /** What each has been sent, in the order in which it came. */
-  typed: () => sets.map((set) => set.typed),
+  typed: () => sets.map((set) => set.text),
   /** From now on the first so many take connections, and never say a word. */
   async hang({ count }: { readonly count: number }) {
-    await Promise.all(
-      sets.slice(0, count).map(async (set) => {
-        if (set.hangs) return;
-        set.hangs = true;
-        const { host, port, stop } = set.simulator;
-        await stop();
-        const server = createServer((socket) => void socket.on("error", () => {}).resume());
-        await new Promise<void>((resolve) => server.listen(port, host, resolve));
-      }),
-    );
+    await Promise.all(sets.slice(0, count).map((set) => set.fault("hang")));
   },
 };
 

@@ -32,20 +32,24 @@ export const asleep: PlatformState = {
   ...{ power: "standby", app: null, screensaver: null, playback: null, volume: null, input: null },
 };
 
+/** A device that is on, whenever it is asked. */
+export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => true, wakesByPacket: true };
+
 export interface FakeOptions {
   readonly name?: string;
   readonly queries?: readonly DiscoveryQuery[];
   readonly port?: number;
   identify?(address: Address, signal: AbortSignal): Promise<Sighting>;
   connect?(target: Target, surroundings: Surroundings, emit: Emit): Connection;
-  describe?(): Description;
+  describe?(facts: Facts): Description;
+  pair?: Platform["pair"];
 }
 
 /** What a connection has, by its methods. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
-  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.powerOn };
+  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.power };
   const has = new Set(capabilities.filter((one) => methods[one] !== undefined));
-  const power = connection.powerOn ? (["power-on"] as const) : [];
+  const power = connection.power ? (["power-on"] as const) : [];
   return { has, withheld: new Set(withheld), keys: new Set([...fakeKeys, ...power]) };
 }
 
@@ -63,8 +67,9 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
       if (options.identify) return options.identify(address, signal);
       throw new ZapdError("device_error", "is nobody");
     },
-    describe: () => options.describe?.() ?? descriptionOf(new FakeSet().connection()),
+    describe: (facts) => options.describe?.(facts) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
+    ...(options.pair && { pair: options.pair }),
   };
 }
 

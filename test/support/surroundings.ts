@@ -1,6 +1,9 @@
 /** What a platform is given by the daemon, with the answers of a test. */
+
+import { wake } from "../../src/devices/wake.ts";
 import type {
   Address,
+  Connection,
   Emit,
   Facts,
   KeptSecret,
@@ -11,6 +14,7 @@ import type {
   Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
+import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface SurroundingsOptions {
   readonly timeout?: number;
@@ -41,6 +45,19 @@ export function keptSecret<Secret>(kept: Secret | null = null): KeptSecret<Secre
       now = null;
     },
   };
+}
+
+/** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
+export async function turnOn(
+  { power }: Connection,
+  { host, facts: { macs }, ports }: Target,
+  signal: AbortSignal,
+  silent = false,
+): Promise<void> {
+  if (!power) throw new Error("it has no power of its own");
+  const call = () => sendMagicPackets(macs, [host], ports["wake"] ?? 9);
+  const parts = { power, macs, hint: "hint", saidOnAt: () => Number.NEGATIVE_INFINITY, call };
+  await wake(parts, { silent, timeoutMs: 30_000 }, signal);
 }
 
 export interface Told<Memory = unknown> {
@@ -102,6 +119,3 @@ export function targetOf<Memory, Secret>(
   };
   return { target, told: { ...told, emit } };
 }
-
-/** A call of a set that is off, as the daemon's `power-on` makes it. */
-export const calling = { silent: false, withinMs: 30_000 } as const;

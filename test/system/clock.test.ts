@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Pulse, SleepWatch, stopwatch } from "../../src/system/clock.ts";
+import { SleepWatch, stopwatch } from "../../src/system/clock.ts";
 
 test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
   let [running, booted] = [1_000, 50];
@@ -22,23 +22,6 @@ test("R14 a stopwatch goes by what runs where nothing else is told", () => {
   const waited = stopwatch({ running: () => running, booted: refused });
   running = 70;
   expect(waited()).toBe(70);
-});
-
-test("R14 a pulse notices that nothing ran, before its timer does and ever after", async () => {
-  const pulse = new Pulse();
-  const { now } = performance;
-  try {
-    expect(pulse.missed).toBe(false);
-    await Bun.sleep(700);
-    expect(pulse.missed).toBe(false);
-    performance.now = () => now.call(performance) + 6_000;
-    expect(pulse.missed).toBe(true);
-    await Bun.sleep(700);
-    expect(pulse.missed).toBe(true);
-  } finally {
-    performance.now = now;
-    pulse.end();
-  }
 });
 
 test("R13 the clocks of this machine agree, and the time of day is none of them", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
-import { AnswerReader, bodyText, type Wanted } from "../../src/transport/http-answer.ts";
+import { AnswerReader, bodyText, type Wanted } from "../../src/transport/http-connection.ts";
 import { runs, within } from "../support/whole.ts";
 
 interface Asked {

@@ -1,170 +1,138 @@
-/** Checks of the daemon itself: whether it runs, its port, its socket. */
+/** Checks of the daemon itself: whether it runs, its port, its socket, its config and its state folder. */
 
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode } from "../../api/errors.ts";
 import { endpoints } from "../../api/routes.ts";
-import { redactConfig } from "../../config/schema.ts";
+import { longestSocket, redactConfig } from "../../config/schema.ts";
 import { version } from "../../system/version.ts";
 import { homely, shellWord } from "../print.ts";
 import {
   type ConfigFound,
-  type DaemonStatus,
   type Examination,
   type Finding,
   fail,
-  longestSocket,
   type Machine,
   type Met,
   ok,
   warn,
 } from "./examination.ts";
 
-const start = "Start it with `zapd serve`, or once and for all with `zapd service install`";
-
 export async function daemonRuns(exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
-  if (met.as === "running") return running(met.status, exam);
-  const { text, hint } = await absence(met.as, exam);
-  return [fail("daemon", text, hint)];
-}
-
-async function running(status: DaemonStatus, exam: Examination): Promise<Finding[]> {
-  const config = homely(exam.configFile);
-  const found = [ok("daemon", `daemon running (pid ${status.pid}), config ${config}`)];
-  if (status.version !== version) {
-    const text = `the daemon is zapd ${status.version}, this command is ${version}`;
-    found.push(warn("version", text, "Restart the daemon to have it run what is installed now"));
+  if (met.as !== "running") return [await absence(met.as, exam)];
+  const found = [ok(`daemon running (pid ${met.status.pid}), config ${homely(exam.configFile)}`)];
+  if (met.status.version !== version) {
+    const text = `the daemon is zapd ${met.status.version}, this command is ${version}`;
+    found.push({ ...warn(text, "Restart the daemon to have it run what is installed now"), id: "version" });
   }
   const health = await exam.ask("health", {}, 2_000);
   const own = new Set((await exam.config()).warnings);
   const warnings = health.ok ? health.data.warnings.filter((one) => !own.has(one)) : [];
-  return [...found, ...warnings.map((one) => warn("health", one))];
+  return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
 
-async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Promise<{ text: string; hint: string }> {
+async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Promise<Finding> {
   const path = homely(exam.socket);
   if (as === "forbidden")
-    return {
-      text: `the control socket ${path} belongs to another user`,
-      hint: "Run this as the user whose daemon it is, or give your own with --socket",
-    };
+    return fail(
+      `the control socket ${path} belongs to another user`,
+      "Run this as the user whose daemon it is, or give your own with --socket",
+    );
   if (as === "silent")
-    return {
-      text: `the daemon accepts on ${path}, but did not answer within 2 s`,
-      hint: "It hangs or is stopped: look at its log, then end it and start it again",
-    };
-  const { daemon } = (await exam.config()).config;
+    return fail(
+      `the daemon accepts on ${path}, but did not answer within 2 s`,
+      "It hangs or is stopped: look at its log, then end it and start it again",
+    );
+  const { http_enabled, http_host, http_port } = (await exam.config()).config.daemon;
+  const holder = http_enabled ? await holderOf(http_host, http_port, exam.machine) : null;
+  const port = holder ? `held by ${holder.is}` : "free";
   const stale = as === "stale" ? `; a stale socket is left at ${path}, which the next start takes over` : "";
-  if (!daemon.http_enabled) return { text: `the daemon is not running${stale}`, hint: start };
-  const holder = await holderOf(daemon.http_host, daemon.http_port, exam.machine);
-  if (holder === null)
-    return { text: `the daemon is not running; its port ${daemon.http_port} is free${stale}`, hint: start };
-  const held = `the daemon is not running; its port ${daemon.http_port} is held by ${holderText(holder)}${stale}`;
-  if (holder !== "unknown" && "zapd" in holder)
-    return { text: held, hint: `That one has another socket than ${path}: say which with --socket or --config` };
-  return { text: held, hint: "Set daemon.http_port in the config to a free port, or end that program" };
+  const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
+  if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
+  if (holder.zapd) return fail(text, `That one has another socket than ${path}: say which with --socket or --config`);
+  return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
 }
 
 export async function portBound(exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
   const { http_enabled, http_host, http_port, pid } = met.status;
-  if (!http_enabled) return [ok("port", "HTTP is off (daemon.http_enabled): the control socket is the only door")];
+  if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): the control socket is the only door")];
   const place = `port ${http_port} on ${http_host}`;
   const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];
-  if (behind === pid) return [ok("port", place)];
+  if (behind === pid) return [ok(place)];
   if (behind === undefined && !(await exam.machine.listens(http_host, http_port)))
-    return [fail("port", `nothing listens on ${place}`, "Restart the daemon")];
+    return [fail(`nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
-  return [fail("port", `${place} is answered by another program than the daemon`, hint)];
+  return [fail(`${place} is answered by another program than the daemon`, hint)];
 }
 
 export async function socketPrivate(exam: Examination): Promise<Finding[]> {
-  const { socket, machine } = exam;
+  const { socket, stateFolder, machine } = exam;
   if (machine.uid === null) return [];
   const bytes = Buffer.byteLength(socket);
   if (bytes > longestSocket) {
-    const hint = "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder";
-    return [
-      fail(
-        "socket",
-        `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocket}: ${socket}`,
-        hint,
-      ),
-    ];
+    const text = `the path of the control socket has ${bytes} bytes, and sockets take at most ${longestSocket}: ${socket}`;
+    return [fail(text, "Set daemon.socket to a shorter path, or $ZAPD_STATE_DIR to a shorter folder")];
   }
   const file = await lstat(socket).catch(() => null);
   if (file === null) return [];
   const path = homely(socket);
-  if (!file.isSocket())
-    return [fail("socket", `${path} is no socket`, "Move it away, or set daemon.socket to another path")];
-  const folder = await lstat(dirname(socket));
+  if (!file.isSocket()) return [fail(`${path} is no socket`, "Move it away, or set daemon.socket to another path")];
+  const folder = dirname(socket);
+  const open = (await lstat(folder)).mode & 0o777;
   const found: Finding[] = [];
-  const mode = file.mode & 0o777;
-  if (file.uid !== machine.uid)
-    found.push(
-      fail("socket", `${path} belongs to user ${file.uid}, and you are ${machine.uid}`, "Use your own daemon"),
-    );
-  if (mode !== 0o600)
-    found.push(fail("socket", `${path} has the mode ${octal(mode)}, not 0600`, `chmod 600 ${shellWord(socket)}`));
-  if ((folder.mode & 0o077) !== 0) found.push(openFolder(dirname(socket), folder.mode & 0o777, exam.stateFolder));
+  if (file.uid !== machine.uid) found.push(foreign(path, file.uid, machine.uid, "Use your own daemon"));
+  if ((file.mode & 0o777) !== 0o600)
+    found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellWord(socket)}`));
+  if ((open & 0o077) !== 0) {
+    // A folder that others use as well must stay open to them: the socket moves out.
+    const own = `chmod 700 ${shellWord(folder)}`;
+    const hint = folder === stateFolder ? own : "Give it a folder of its own: daemon.socket in the config";
+    found.push(warn(`the folder of the socket, ${homely(folder)}, is open to others (${octal(open)})`, hint));
+  }
   if (found.length > 0) return found;
-  return (await exam.met()).as === "running" ? [ok("socket", `socket 0600 in a 0700 folder, ${path}`)] : [];
+  return (await exam.met()).as === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
 }
 
-/** A folder that others use as well must stay open to them: the socket moves out. */
-function openFolder(path: string, mode: number, stateFolder: string): Finding {
-  const own =
-    path === stateFolder ? `chmod 700 ${shellWord(path)}` : "Give it a folder of its own: daemon.socket in the config";
-  return warn("socket", `the folder of the socket, ${homely(path)}, is open to others (${octal(mode)})`, own);
+function foreign(what: string, owner: number, uid: number, hint: string): Finding {
+  return fail(`${what} belongs to user ${owner}, and you are ${uid}`, hint);
 }
 
-export function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
+function octal(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
 }
-
-const mebibyte = 1024 * 1024;
-/** Below this the catalog of a house of sets may not fit. */
-const littleSpace = 50 * mebibyte;
-const noSpace = mebibyte;
 
 export async function configValid(exam: Examination): Promise<Finding[]> {
   const path = homely(exam.configFile);
   const file = await stat(exam.configFile).catch((error: unknown) => systemCode(error));
-  const other = exam.remarks.map((one) => warn("config", one, "To use that one, start a daemon with it"));
-  if (file === "ENOENT") return [...other, ok("config", `no config at ${path}: every setting has its default`)];
+  const other = exam.remarks.map((one) => warn(one, "To use that one, start a daemon with it"));
+  if (file === "ENOENT") return [...other, ok(`no config at ${path}: every setting has its default`)];
   const found = await exam.config();
-  if (found.broken !== null) return [broken(found.broken)];
-  const findings = found.warnings.map((one) => warn("config", one, "Mend or remove that line"));
+  if (found.broken !== null) {
+    const hint = "Mend the file; a daemon that runs goes on with what it had, one that is started now does not start";
+    return [fail(found.broken, hint)];
+  }
+  const findings = found.warnings.map((one) => warn(one, "Mend or remove that line"));
   if (typeof file !== "string" && exam.machine.uid !== null)
-    findings.push(...(await permissions(file, found, exam.machine.uid, exam.configFile)));
+    findings.push(...permissions(file, found, exam.machine.uid, exam.configFile));
   findings.push(...other, ...(await differences(found, exam)));
-  return findings.length > 0 ? findings : [ok("config", "config valid")];
+  return findings.length > 0 ? findings : [ok("config valid")];
 }
 
-function broken(message: string): Finding {
-  const hint = "Mend the file; a daemon that runs goes on with what it had, one that is started now does not start";
-  return fail("config", message, hint);
-}
-
-async function permissions(
-  file: { mode: number; uid: number },
+function permissions(
+  { mode, uid: owner }: { mode: number; uid: number },
   { config }: ConfigFound,
   uid: number,
   path: string,
-): Promise<Finding[]> {
-  const mode = octal(file.mode & 0o777);
-  if (file.uid !== uid && file.uid !== 0)
-    return [fail("config", `the config belongs to user ${file.uid}, and you are ${uid}`, "Use a config of your own")];
-  if ((file.mode & 0o022) !== 0)
-    return [fail("config", `others may write the config (${mode})`, `chmod 600 ${shellWord(path)}`)];
-  if ((file.mode & 0o044) !== 0 && config.dev.vendor_password !== "")
-    return [
-      warn("config", `others may read the developer password in the config (${mode})`, `chmod 600 ${shellWord(path)}`),
-    ];
-  return [];
+): Finding[] {
+  const close = `chmod 600 ${shellWord(path)}`;
+  if (owner !== uid && owner !== 0) return [foreign("the config", owner, uid, "Use a config of your own")];
+  if ((mode & 0o022) !== 0) return [fail(`others may write the config (${octal(mode)})`, close)];
+  if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
+  return [warn(`others may read the developer password in the config (${octal(mode)})`, close)];
 }
 
 /** What the daemon runs with against what the file says: read by the daemon, so that another file is noticed too. */
@@ -175,38 +143,36 @@ async function differences({ config }: ConfigFound, exam: Examination): Promise<
   if (!asked.ok) return [];
   if (JSON.stringify(asked.data) !== JSON.stringify(redactConfig(config))) {
     const text = `the daemon reads another config than ${homely(exam.configFile)}`;
-    return [warn("config", text, "Name the one it was started with: zapd doctor --config FILE")];
+    return [warn(text, "Name the one it was started with: zapd doctor --config FILE")];
   }
-  const keys = (["http_enabled", "http_host", "http_port"] as const).filter(
-    (key) => config.daemon[key] !== met.status[key],
-  );
-  if (keys.length === 0) return [];
-  const settings = keys.map((key) => `daemon.${key}`).join(", ");
-  return [warn("config", `${settings} changed in the config since the daemon started`, "Restart the daemon")];
+  const { daemon } = config;
+  const { status } = met;
+  const changed = (["http_enabled", "http_host", "http_port"] as const).filter((key) => daemon[key] !== status[key]);
+  if (changed.length === 0) return [];
+  const settings = changed.map((key) => `daemon.${key}`).join(", ");
+  return [warn(`${settings} changed in the config since the daemon started`, "Restart the daemon")];
 }
 
-export async function stateWritable(exam: Examination): Promise<Finding[]> {
-  const { stateFolder, machine } = exam;
+const mebibyte = 1024 * 1024;
+/** Below this the catalog of a house of sets may not fit. */
+const littleSpace = 50 * mebibyte;
+const anotherFolder = "Give it back to yourself with chown, or name another with $ZAPD_STATE_DIR";
+const full = (path: string) => fail(`the disk of ${path} is full`, "Make room: nothing can be remembered now");
+
+export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
   const path = homely(stateFolder);
   const folder = await stat(stateFolder).catch(() => null);
   if (folder === null) return [await notYet(stateFolder)];
   if (!folder.isDirectory())
-    return [fail("state", `${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
+    return [fail(`${path} is no folder`, "Move it away, or name another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
-    return [fail("state", `${path} belongs to user ${folder.uid}, and you are ${machine.uid}`, anotherFolder)];
+    return [foreign(path, folder.uid, machine.uid, anotherFolder)];
   const trouble = await tryToWrite(stateFolder);
-  if (trouble !== null) return [unwritable(path, trouble)];
-  const findings = [...(await space(stateFolder)), ...(await setAside(stateFolder))];
-  return findings.length > 0 ? findings : [ok("state", `state folder writable, ${path}`)];
-}
-
-const anotherFolder = "Give it back to yourself with chown, or name another with $ZAPD_STATE_DIR";
-
-function unwritable(path: string, code: string): Finding {
-  if (code === "ENOSPC")
-    return fail("state", `the disk of ${path} is full`, "Make room: nothing can be remembered now");
-  if (code === "EROFS") return fail("state", `${path} is on a disk that is read-only`, anotherFolder);
-  return fail("state", `${path} cannot be written to (${code})`, anotherFolder);
+  if (trouble === "ENOSPC") return [full(path)];
+  if (trouble === "EROFS") return [fail(`${path} is on a disk that is read-only`, anotherFolder)];
+  if (trouble !== null) return [fail(`${path} cannot be written to (${trouble})`, anotherFolder)];
+  const findings = [...(await space(stateFolder, path)), ...(await setAside(stateFolder))];
+  return findings.length > 0 ? findings : [ok(`state folder writable, ${path}`)];
 }
 
 /** Leaves nothing behind; the name is one that the daemon sweeps, should this be killed in between. */
@@ -222,25 +188,20 @@ async function tryToWrite(folder: string): Promise<string | null> {
   }
 }
 
-async function space(folder: string): Promise<Finding[]> {
+async function space(folder: string, path: string): Promise<Finding[]> {
   const disk = await statfs(folder).catch(() => null);
   if (disk === null) return [];
   const left = disk.bavail * disk.bsize;
-  const amount = `${Math.floor(left / mebibyte)} MiB`;
-  if (left < noSpace || (disk.files > 0 && disk.ffree === 0))
-    return [fail("state", `the disk of ${homely(folder)} is full`, "Make room: nothing can be remembered now")];
-  return left < littleSpace
-    ? [warn("state", `only ${amount} are left on the disk of ${homely(folder)}`, "Make room")]
-    : [];
+  if (left < mebibyte || (disk.files > 0 && disk.ffree === 0)) return [full(path)];
+  if (left >= littleSpace) return [];
+  return [warn(`only ${Math.floor(left / mebibyte)} MiB are left on the disk of ${path}`, "Make room")];
 }
 
 /** Files that the daemon found damaged and kept. */
 async function setAside(folder: string): Promise<Finding[]> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /\.corrupt-/.test(name)).sort();
-  const last = names.at(-1);
-  if (last === undefined) return [];
-  const text = `a damaged file was kept aside: ${last}`;
-  return [warn("state", text, "Remove it when nothing is missing in `zapd devices`")];
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.includes(".corrupt-")).sort();
+  const hint = "Remove it when nothing is missing in `zapd devices`";
+  return names.slice(-1).map((name) => warn(`a damaged file was kept aside: ${name}`, hint));
 }
 
 /** The folder is made at the first start: the nearest one above it must take it. */
@@ -249,31 +210,22 @@ async function notYet(folder: string): Promise<Finding> {
   while ((await stat(above).catch(() => null)) === null && dirname(above) !== above) above = dirname(above);
   const trouble = await access(above, constants.W_OK).then(() => null, systemCode);
   const path = homely(folder);
-  if (trouble === null) return ok("state", `the state folder ${path} is made at the first start`);
-  return fail(
-    "state",
-    `the state folder ${path} cannot be made: ${homely(above)} takes no file (${trouble})`,
-    anotherFolder,
-  );
+  if (trouble === null) return ok(`the state folder ${path} is made at the first start`);
+  const text = `the state folder ${path} cannot be made: ${homely(above)} takes no file (${trouble})`;
+  return fail(text, anotherFolder);
 }
-
-/** Who listens: another zapd, a program by name and pid, or somebody unknown. `null`: nobody. */
-type Holder = { readonly zapd: string } | { readonly program: string; readonly pid: number } | "unknown" | null;
 
 const answerTimeoutMs = 1_000;
 const maxAnswer = 64 * 1024;
 
-async function holderOf(host: string, port: number, machine: Machine): Promise<Holder> {
+/** Who listens, in words, and whether it is a zapd. `null`: nobody. */
+async function holderOf(host: string, port: number, machine: Machine): Promise<{ is: string; zapd: boolean } | null> {
   if (!(await machine.listens(host, port))) return null;
-  const version = await zapdVersion(host, port);
-  if (version !== null) return { zapd: version };
-  return (await processAt(port, machine)) ?? "unknown";
-}
-
-/** Words for a line of text. */
-function holderText(holder: Exclude<Holder, null>): string {
-  if (holder === "unknown") return "another program";
-  return "zapd" in holder ? `another zapd (${holder.zapd})` : `${holder.program} (pid ${holder.pid})`;
+  const { version, uptime_s } = (await readApi(host, port, endpoints.health.path)) ?? {};
+  if (typeof version === "string" && typeof uptime_s === "number")
+    return { is: `another zapd (${version.slice(0, 32)})`, zapd: true };
+  const program = { linux: programInProc, darwin: programByLsof }[machine.platform];
+  return { is: (await program?.(port, machine)) ?? "another program", zapd: false };
 }
 
 /** What the API on a port answers, if it is one. Not `fetch`, which a proxy of the environment would take elsewhere. */
@@ -305,28 +257,15 @@ function dataIn(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-async function zapdVersion(host: string, port: number): Promise<string | null> {
-  const health = await readApi(host, port, endpoints.health.path);
-  const { version, uptime_s } = health ?? {};
-  return typeof version === "string" && typeof uptime_s === "number" ? version.slice(0, 32) : null;
-}
-
-function processAt(port: number, machine: Machine): Promise<Holder> {
-  if (machine.platform === "linux") return fromProc(port, machine);
-  return machine.platform === "darwin" ? fromLsof(port, machine) : Promise.resolve(null);
-}
-
 /** The listening socket's inode in `/proc/net/tcp`, then the process of ours that has it open. */
-async function fromProc(port: number, machine: Machine): Promise<Holder> {
+async function programInProc(port: number, machine: Machine): Promise<string | null> {
   const tables = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((path) => machine.read(path)));
   const inode = inodeOf(tables.map((table) => table ?? "").join("\n"), port);
   if (inode === null) return null;
-  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
-  for (const pid of pids) {
-    const folder = `/proc/${pid}/fd`;
-    for (const fd of await readdir(folder).catch(() => [])) {
-      if ((await readlink(`${folder}/${fd}`).catch(() => "")) !== `socket:[${inode}]`) continue;
-      return { program: (await machine.read(`/proc/${pid}/comm`))?.trim() || "a program", pid: Number(pid) };
+  for (const pid of (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name))) {
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")) !== `socket:[${inode}]`) continue;
+      return `${(await machine.read(`/proc/${pid}/comm`))?.trim() || "a program"} (pid ${pid})`;
     }
   }
   return null;
@@ -335,16 +274,12 @@ async function fromProc(port: number, machine: Machine): Promise<Holder> {
 /** The inode of the socket that listens (state 0A) on a port, from the text of `/proc/net/tcp`. */
 export function inodeOf(table: string, port: number): string | null {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
-  for (const line of table.split("\n")) {
-    const words = line.trim().split(/\s+/);
-    if (words[1]?.endsWith(`:${hex}`) && words[3] === "0A") return words[9] ?? null;
-  }
-  return null;
+  const rows = table.split("\n").map((line) => line.trim().split(/\s+/));
+  return rows.find(([, local, , state]) => local?.endsWith(`:${hex}`) && state === "0A")?.[9] ?? null;
 }
 
-async function fromLsof(port: number, machine: Machine): Promise<Holder> {
+async function programByLsof(port: number, machine: Machine): Promise<string | null> {
   const text = await machine.output("lsof", ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"]);
-  const pid = /^p(\d+)$/m.exec(text ?? "")?.[1];
-  const program = /^c(.+)$/m.exec(text ?? "")?.[1];
-  return pid === undefined || program === undefined ? null : { program, pid: Number(pid) };
+  const [pid, program] = [/^p(\d+)$/m, /^c(.+)$/m].map((pattern) => pattern.exec(text ?? "")?.[1]);
+  return pid === undefined || program === undefined ? null : `${program} (pid ${pid})`;
 }

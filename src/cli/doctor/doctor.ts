@@ -90,12 +90,13 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
   if ((await exam.met()).as !== "running") return [];
   const devices = await exam.devices();
   if (devices.length === 0)
-    return [warn("devices", "no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
+    return [warn("no device is known", "zapd discover, or by its address: zapd add 192.168.1.40")];
   const until = performance.now() + totalTimeoutMs;
   const findings: Finding[] = new Array(devices.length);
   const todo = devices.entries();
   const work = async () => {
-    for (const [at, device] of todo) findings[at] = await examineDevice(device, exam, until);
+    for (const [at, device] of todo)
+      findings[at] = { ...(await examineDevice(device, exam, until)), id: `device:${device.id}` };
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   return findings;
@@ -103,7 +104,7 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
   const left = () => Math.min(answerTimeoutMs, until - performance.now());
-  if (left() <= 0) return warn(`device:${device.id}`, `${device.name}: not asked, the others took too long`);
+  if (left() <= 0) return warn(`${device.name}: not asked, the others took too long`);
   const asked = await exam.ask("getState", { id: device.id }, left());
   // What was learned while it answered counts, not what was known before.
   const known = asked.ok ? asked.data.device : device;
@@ -118,7 +119,7 @@ async function examineDevice(device: Device, exam: Examination, until: number): 
 
 function reachable(device: Device, state: State): Finding {
   const power = powerWords[state.power];
-  return ok(`device:${device.id}`, `${device.name}: ${power}${device.access ? ", full access" : ""}`);
+  return ok(`${device.name}: ${power}${device.access ? ", full access" : ""}`);
 }
 
 /** The set's own words for its modes. */
@@ -128,19 +129,22 @@ function refused(device: Device, asked: Outcome<unknown>): Finding {
   const withheld = device.access === "disabled" ? "everything refused" : "keys refused";
   const mode = device.access && device.access !== "full" ? ` (${modes[device.access]})` : "";
   const hint = !asked.ok && asked.code === "device_refused" ? asked.hint : undefined;
-  return fail(`device:${device.id}`, `${device.name}: ${withheld}${mode}`, hint);
+  return fail(`${device.name}: ${withheld}${mode}`, hint);
 }
 
+/** The codes of failures that speak of the device itself. */
+const ofDevice = /^(device_(unreachable|timeout|error|busy|unproven)|pairing_required|unsupported_operation)$/;
+
 async function unreachable(device: Device, failed: Failure, machine: Machine): Promise<Finding> {
-  const id = `device:${device.id}`;
   const { name } = device;
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");
   // Where somebody accepts connections nobody sleeps: another device has its address, or it fails otherwise.
   if (failed.code === "device_unreachable" && wakes && !(await machine.listens(device.host, device.port)))
-    return warn(id, `${name}: asleep, wakes by magic packet${seen}`);
-  const found = failed.message.startsWith(name) ? failed.message.slice(name.length) : ` ${failed.message}`;
-  return fail(id, `${name}:${found}${seen}`, failed.hint);
+    return warn(`${name}: asleep, wakes by magic packet${seen}`);
+  // What a device fails with begins with its name, which stands here once.
+  const found = ofDevice.test(failed.code) ? failed.message.slice(name.length) : ` ${failed.message}`;
+  return fail(`${name}:${found}${seen}`, failed.hint);
 }
 
 /** A developer mode that nothing can be installed with. */
@@ -152,5 +156,5 @@ export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const names = listed(developers.map((one) => one.name));
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";
   const hint = "Give the one chosen on the set: zapd config set dev.vendor_password -";
-  return [warn("password", `${names} ${have}, and no developer password is set`, hint)];
+  return [warn(`${names} ${have}, and no developer password is set`, hint)];
 }

@@ -1,8 +1,9 @@
 /** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
 
-import type { Interface } from "../../discovery/interfaces.ts";
+import { sleep } from "../../system/sleep.ts";
 import { listed } from "../print.ts";
-import { type Examination, type Finding, fail, type Machine, ok, type Probe, warn } from "./examination.ts";
+import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
+import type { Probe } from "./probe.ts";
 
 /** Interfaces that lead nowhere a television stands, by their usual names. */
 const namesWithoutSets: readonly { readonly name: RegExp; readonly is: string }[] = [
@@ -28,24 +29,15 @@ export function withoutSets(name: string): string | null {
 export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   const asked = await exam.asked();
   const { interfaces: wished } = (await exam.config()).config.discovery;
-  const missing = wished.filter((wish) => !wish.startsWith("127.") && !asked.some((one) => isMeant(one, wish)));
+  const isThere = (wish: string) => asked.some(({ name, address }) => name === wish || address === wish);
+  const missing = wished.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
   const findings = missing.map((name) =>
-    fail(
-      "interfaces",
-      `discovery.interfaces names ${name}, and this machine has none such now`,
-      "Mend it in the config",
-    ),
+    fail(`discovery.interfaces names ${name}, and this machine has none such now`, "Mend it in the config"),
   );
   const names = namesOf(asked);
-  if (names.length === 0) {
-    const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
-    return findings.length > 0 ? findings : [fail("interfaces", "no interface but loopback is up", hint)];
-  }
-  return [...findings, interfacesLine(names, await exam.probes(), wished.length > 0)];
-}
-
-function isMeant(one: Interface, wish: string): boolean {
-  return one.name === wish || one.address === wish;
+  if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), wished.length > 0)];
+  const hint = "Connect this machine to the network of the sets; or add one by its address: zapd add 192.168.1.40";
+  return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
 }
 
 function namesOf(all: readonly { readonly name: string }[]): string[] {
@@ -56,15 +48,12 @@ function interfacesLine(names: readonly string[], probes: readonly Probe[], wish
   const live = namesOf(probes.filter(receives));
   const odd = wished ? [] : names.filter((name) => withoutSets(name) !== null);
   const hint = odd.length > 0 ? avoid(odd, names) : undefined;
+  const single = names.length === 1;
   const count = ["no", "one", "two", "three", "four"][names.length] ?? String(names.length);
-  if (names.length === 1) {
-    const text = `one interface, ${names[0]}: discovery asks it`;
-    return hint === undefined ? ok("interfaces", text) : warn("interfaces", text, hint);
-  }
-  const asks = `${count} interfaces, ${listed(names)}: discovery asks ${names.length === 2 ? "both" : "all"}`;
-  if (live.length === names.length) return hint === undefined ? ok("interfaces", asks) : warn("interfaces", asks, hint);
-  const answered = live.length === 0 ? "none" : `only ${listed(live)}`;
-  return warn("interfaces", `${asks}, ${answered} answered`, hint);
+  const asks = single ? "it" : names.length === 2 ? "both" : "all";
+  const text = `${count} interface${single ? "" : "s"}, ${listed(names)}: discovery asks ${asks}`;
+  if (single || live.length === names.length) return hint === undefined ? ok(text) : warn(text, hint);
+  return warn(`${text}, ${live.length === 0 ? "none" : `only ${listed(live)}`} answered`, hint);
 }
 
 /** What the odd ones are, and how they are left out. */
@@ -84,13 +73,13 @@ export async function multicastReceived(exam: Examination): Promise<Finding[]> {
   const probes = await exam.probes();
   const anywhere = probes.some((one) => receives(one) && withoutSets(one.name) === null);
   return probes.flatMap((probe) => {
-    const id = `multicast:${probe.name}`;
-    if (receives(probe)) return [ok(id, `multicast received on ${probe.name}${answers(probe)}`)];
+    const { name, trouble } = probe;
+    const id = `multicast:${name}`;
+    if (receives(probe)) return [{ ...ok(`multicast received on ${name}${answers(probe)}`), id }];
     // Said of the interface already: a VPN carries none.
-    if (withoutSets(probe.name) !== null && anywhere) return [];
-    const reason = probe.trouble === null ? "" : ` (${probe.trouble})`;
-    const say = anywhere ? warn : fail;
-    return [say(id, `no multicast comes through on ${probe.name}${reason}`, inTheWay(exam.machine.platform, probe))];
+    if (withoutSets(name) !== null && anywhere) return [];
+    const text = `no multicast comes through on ${name}${trouble === null ? "" : ` (${trouble})`}`;
+    return [{ ...(anywhere ? warn : fail)(text, inTheWay(exam.machine.platform, probe)), id }];
   });
 }
 
@@ -119,27 +108,23 @@ export async function firewall(exam: Examination): Promise<Finding[]> {
   const names = active.map((one) => one.name);
   const through = probes.some((one) => one.answered.length > 0);
   const text = `${listed(names)} ${names.length === 1 ? "is" : "are"} active`;
-  if (through) return [ok("firewall", `${text}, and lets answers of devices through`)];
-  const rules = active.map((one) => one.rule).filter((rule) => rule !== "");
+  if (through) return [ok(`${text}, and lets answers of devices through`)];
+  const rules = active.flatMap(({ rule }) => rule ?? []);
   const hint = `If sets are not found, let their answers in: ${rules.join("; ") || "UDP from ports 1900 and 5353"}`;
-  return [warn("firewall", `${text}, and no device has answered a search`, hint)];
+  return [warn(`${text}, and no device has answered a search`, hint)];
 }
 
-async function activeFirewalls({ machine }: Examination): Promise<{ name: string; rule: string }[]> {
+async function activeFirewalls({ machine }: Examination): Promise<{ name: string; rule?: string }[]> {
   const isActive = async (unit: string) => (await machine.output("systemctl", ["is-active", unit])) === "active";
+  const found: { name: string; rule?: string }[] = [];
   // Its unit says "active" even when ufw is turned off; its own file tells.
-  const ufw = /^ENABLED=yes/im.test((await machine.read("/etc/ufw/ufw.conf")) ?? "");
-  const [firewalld, nftables] = await Promise.all([isActive("firewalld"), isActive("nftables")]);
-  const all = [
-    { on: ufw, name: "ufw", rule: "sudo ufw allow proto udp from any port 1900,5353" },
-    {
-      on: firewalld,
-      name: "firewalld",
-      rule: "sudo firewall-cmd --permanent --add-source-port=1900/udp --add-source-port=5353/udp && sudo firewall-cmd --reload",
-    },
-    { on: nftables, name: "nftables", rule: "" },
-  ];
-  return all.filter((one) => one.on);
+  if (/^ENABLED=yes/im.test((await machine.read("/etc/ufw/ufw.conf")) ?? ""))
+    found.push({ name: "ufw", rule: "sudo ufw allow proto udp from any port 1900,5353" });
+  const ports = "--permanent --add-source-port=1900/udp --add-source-port=5353/udp";
+  if (await isActive("firewalld"))
+    found.push({ name: "firewalld", rule: `sudo firewall-cmd ${ports} && sudo firewall-cmd --reload` });
+  if (await isActive("nftables")) found.push({ name: "nftables" });
+  return found;
 }
 
 const earliestYear = 2025;
@@ -150,12 +135,12 @@ export async function container(exam: Examination): Promise<Finding[]> {
   const { machine } = exam;
   if (machine.platform !== "linux" || !(await inContainer(machine))) return [];
   const own = await ownNetwork(machine);
-  if (own === null) return [ok("container", "runs in a container, with the network of its host")];
+  if (own === null) return [ok("runs in a container, with the network of its host")];
   if ((await exam.probes()).some((one) => one.answered.length > 0))
-    return [ok("container", "runs in a container, and devices answer into it")];
+    return [ok("runs in a container, and devices answer into it")];
   const hint =
     "Start it with the network of the host (docker run --network host), or name the sets in discovery.hosts of the config";
-  return [warn("container", `runs in a container with a network of its own (${own}): no search leaves it`, hint)];
+  return [warn(`runs in a container with a network of its own (${own}): no search leaves it`, hint)];
 }
 
 async function inContainer(machine: Machine): Promise<boolean> {
@@ -179,17 +164,17 @@ async function ownNetwork(machine: Machine): Promise<string | null> {
 
 export async function clockSane(exam: Examination): Promise<Finding[]> {
   const before = performance.now();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await sleep(20);
   const passed = performance.now() - before;
   if (passed <= 0 || passed > 2_000)
-    return [fail("clock", `20 ms took ${Math.round(passed)} ms by the monotonic clock`, "Restart this machine")];
+    return [fail(`20 ms took ${Math.round(passed)} ms by the monotonic clock`, "Restart this machine")];
   const now = exam.machine.now();
   const year = now.getFullYear();
-  if (year >= earliestYear && year <= latestYear) return [ok("clock", `clock sane, ${now.toISOString().slice(0, 10)}`)];
+  if (year >= earliestYear && year <= latestYear) return [ok(`clock sane, ${now.toISOString().slice(0, 10)}`)];
   const set: Record<string, string> = {
     linux: "sudo timedatectl set-ntp true",
     darwin: "System Settings > General > Date & Time > Set time and date automatically",
     win32: "Settings > Time & language > Date & time > Set time automatically",
   };
-  return [fail("clock", `the clock says ${year}`, `Set it: ${set[exam.machine.platform] ?? "by NTP"}`)];
+  return [fail(`the clock says ${year}`, `Set it: ${set[exam.machine.platform] ?? "by NTP"}`)];
 }

@@ -64,8 +64,14 @@ export interface Step {
   readonly effects: readonly Effect[];
 }
 
+/** A step with what it brings about. */
+function step(model: Model, ...effects: Effect[]): Step {
+  return { model, effects };
+}
+
+const mode = { name: "keys" } as const;
+
 export function begin(devices: readonly Device[], current: string | null): Model {
-  const mode = { name: "keys" } as const;
   return { devices, current, mode, seen: null, lost: false, notice: null, lit: null, absent: {}, apps: {} };
 }
 
@@ -118,27 +124,29 @@ export interface Binding {
   /** What it is called on the screen. */
   readonly cap: string;
   readonly word: string;
+  /** Row and column in the drawing; none for one that is drawn with another. */
+  readonly place?: readonly [row: number, column: number];
 }
 
 export const bindings: readonly Binding[] = [
-  { input: "up", key: "up", cap: "↑", word: "" },
-  { input: "left", key: "left", cap: "←", word: "" },
-  { input: "enter", key: "select", cap: "Enter", word: "" },
-  { input: "right", key: "right", cap: "→", word: "" },
-  { input: "down", key: "down", cap: "↓", word: "" },
-  { input: "backspace", key: "back", cap: "Bksp", word: "back" },
-  { input: "h", key: "home", cap: "h", word: "home" },
-  { input: " ", key: "play-pause", cap: "Space", word: "play/pause" },
-  { input: "r", key: "rewind", cap: "r", word: "rewind" },
-  { input: "f", key: "fast-forward", cap: "f", word: "forward" },
-  { input: "+", key: "volume-up", cap: "+", word: "louder" },
-  { input: "-", key: "volume-down", cap: "-", word: "softer" },
-  { input: "m", key: "mute", cap: "m", word: "mute" },
-  { input: "i", key: "info", cap: "i", word: "info" },
-  { input: "o", key: "options", cap: "o", word: "options" },
-  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up" },
+  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21] },
+  { input: "left", key: "left", cap: "←", word: "", place: [3, 15] },
+  { input: "enter", key: "select", cap: "Enter", word: "", place: [3, 19] },
+  { input: "right", key: "right", cap: "→", word: "", place: [3, 27] },
+  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21] },
+  { input: "backspace", key: "back", cap: "Bksp", word: "back", place: [3, 2] },
+  { input: "h", key: "home", cap: "h", word: "home", place: [0, 36] },
+  { input: " ", key: "play-pause", cap: "Space", word: "play/pause", place: [7, 14] },
+  { input: "r", key: "rewind", cap: "r", word: "rewind", place: [7, 2] },
+  { input: "f", key: "fast-forward", cap: "f", word: "forward", place: [7, 34] },
+  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34] },
+  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34] },
+  { input: "m", key: "mute", cap: "m", word: "mute", place: [4, 34] },
+  { input: "i", key: "info", cap: "i", word: "info", place: [6, 2] },
+  { input: "o", key: "options", cap: "o", word: "options", place: [6, 34] },
+  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15] },
   { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down" },
-  { input: "p", key: "power", cap: "p", word: "power" },
+  { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
 ];
 
 /** Other inputs that mean the same. */
@@ -167,32 +175,28 @@ export function update(model: Model, event: Event): Step {
     case "state": {
       const devices = model.devices.map((one) => (one.id === event.id ? event.device : one));
       const seen = event.id === model.current ? { state: event.state } : model.seen;
-      return still({ ...found(model), devices, seen });
+      return step({ ...found(model), devices, seen });
     }
     case "stateless":
-      return event.id === model.current ? still({ ...found(model), seen: { failure: event.failure } }) : still(model);
+      return event.id === model.current ? step({ ...found(model), seen: { failure: event.failure } }) : step(model);
     case "apps":
-      return still({ ...hushed(model), apps: { ...model.apps, [event.id]: event.apps } });
+      return step({ ...hushed(model), apps: { ...model.apps, [event.id]: event.apps } });
     case "done":
-      return still(event.id === model.current ? hushed(model) : model);
+      return step(event.id === model.current ? hushed(model) : model);
     case "failed":
       return fail(model, event);
     case "dropped": {
       const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
-      return still({ ...model, notice: { text, loud: true } });
+      return step({ ...model, notice: { text, loud: true } });
     }
     case "lost":
       // A list that was asked for does not come any more.
-      return still({ ...model, lost: true, mode: model.mode.name === "apps" ? { name: "keys" } : model.mode });
+      return step({ ...model, lost: true, mode: model.mode.name === "apps" ? mode : model.mode });
     case "unlit":
-      return still({ ...model, lit: null });
+      return step({ ...model, lit: null });
     case "hushed":
-      return still({ ...model, notice: null });
+      return step({ ...model, notice: null });
   }
-}
-
-export function still(model: Model): Step {
-  return { model, effects: [] };
 }
 
 function found(model: Model): Model {
@@ -205,25 +209,17 @@ function hushed(model: Model): Model {
 
 function takeDevices(model: Model, devices: Model["devices"]): Step {
   const kept = devices.some((one) => one.id === model.current);
-  if (kept) return still({ ...found(model), devices });
+  if (kept) return step({ ...found(model), devices });
   const current = devices[0]?.id ?? null;
-  const mode = { name: "keys" } as const;
-  return {
-    model: { ...found(model), devices, current, seen: null, mode },
-    effects: current === null ? [] : [{ name: "look" }],
-  };
+  const left = { ...found(model), devices, current, seen: null, mode };
+  return current === null ? step(left) : step(left, { name: "look" });
 }
 
 function fail(model: Model, { id, what, failure }: { id: string; what: string; failure: Failure }): Step {
-  const absent =
-    failure.code === "unsupported_key" ? { ...model.absent, [id]: withKey(model.absent[id], what) } : model.absent;
+  const lacks = new Set(model.absent[id]).add(what);
+  const absent = failure.code === "unsupported_key" ? { ...model.absent, [id]: [...lacks] } : model.absent;
   // A list that did not come leaves nothing to pick from.
-  const mode = what === "list" ? ({ name: "keys" } as const) : model.mode;
-  return still({ ...model, absent, mode, notice: noticeOf(failure) });
-}
-
-function withKey(keys: readonly string[] = [], key: string): readonly string[] {
-  return keys.includes(key) ? keys : [...keys, key];
+  return step({ ...model, absent, mode: what === "list" ? mode : model.mode, notice: noticeOf(failure) });
 }
 
 function noticeOf({ code, message, hint }: Failure): Model["notice"] {
@@ -242,14 +238,14 @@ const pageRows = 8;
 function updateInput(model: Model, input: Input): Step {
   if ("paste" in input) return paste(model, input.paste);
   const { key } = input;
-  if (key === "ctrl-c") return { model, effects: [{ name: "quit" }] };
-  if (key === "ctrl-z") return { model, effects: [{ name: "suspend" }] };
-  if (key === "ctrl-l") return { model, effects: [{ name: "redraw" }] };
+  if (key === "ctrl-c") return step(model, { name: "quit" });
+  if (key === "ctrl-z") return step(model, { name: "suspend" });
+  if (key === "ctrl-l") return step(model, { name: "redraw" });
   switch (model.mode.name) {
     case "keys":
       return inKeys(model, key);
     case "help":
-      return stay({ ...model, mode: { name: "keys" } });
+      return step({ ...model, mode });
     case "text":
       return inText(model, model.mode, key);
     case "apps":
@@ -257,50 +253,43 @@ function updateInput(model: Model, input: Input): Step {
   }
 }
 
-function stay(model: Model): Step {
-  return { model, effects: [] };
-}
-
 function leave(model: Model, ...effects: Effect[]): Step {
-  return { model: { ...model, mode: { name: "keys" } }, effects };
+  return step({ ...model, mode }, ...effects);
 }
 
 /** Pasting writes where one writes, and presses nothing anywhere else. */
 function paste(model: Model, text: string): Step {
   const { mode } = model;
   const line = text.replace(/[\r\n\t]+/g, " ").replace(/[\p{Cc}\p{Cs}]/gu, "");
-  if (mode.name === "text") return stay({ ...model, mode: { ...mode, text: limited(mode.text + line) } });
-  if (mode.name === "apps") return stay({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
-  return stay(model);
+  if (mode.name === "text") return step({ ...model, mode: { ...mode, text: limited(mode.text + line) } });
+  if (mode.name === "apps") return step({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
+  return step(model);
 }
 
 function inKeys(model: Model, key: string): Step {
-  if (key === "q" || key === "escape") return { model, effects: [{ name: "quit" }] };
-  if (key === "?") return stay({ ...model, mode: { name: "help" } });
+  if (key === "q" || key === "escape") return step(model, { name: "quit" });
+  if (key === "?") return step({ ...model, mode: { name: "help" } });
   if (key === "tab") return turn(model, 1);
   if (key === "shift-tab") return turn(model, -1);
   const { current } = model;
-  if (current === null) return stay(model);
-  if (key === "t") return stay({ ...model, notice: null, mode: { name: "text", text: "" } });
+  if (current === null) return step(model);
+  if (key === "t") return step({ ...model, notice: null, mode: { name: "text", text: "" } });
   if (key === "/") return openApps(model, current);
   return press(model, current, key);
 }
 
 function press(model: Model, id: string, input: string): Step {
   const binding = bindingOf(input);
-  if (!binding) return stay(model);
+  if (!binding) return step(model);
   const wakes =
     binding.key === "power" && isAsleep(model) && deviceOf(model)?.capabilities.includes("power_on") === true;
   const key = wakes ? "power-on" : binding.key;
   const notice = wakes ? { text: "turning it on …", loud: false } : model.notice;
-  return { model: { ...model, lit: binding.input, notice }, effects: [{ name: "press", id, key }] };
+  return step({ ...model, lit: binding.input, notice }, { name: "press", id, key });
 }
 
 function openApps(model: Model, id: string): Step {
-  return {
-    model: { ...model, notice: null, mode: { name: "apps", filter: "", at: 0 } },
-    effects: [{ name: "list", id }],
-  };
+  return step({ ...model, notice: null, mode: { name: "apps", filter: "", at: 0 } }, { name: "list", id });
 }
 
 /** The next set, or the one before; a single one stays. */
@@ -309,8 +298,8 @@ function turn(model: Model, by: number): Step {
   const at = devices.findIndex((one) => one.id === model.current);
   const next = devices[(at + by + devices.length) % devices.length];
   if (!next || next.id === model.current)
-    return stay({ ...model, notice: { text: "no other set is known", loud: false } });
-  return { model: { ...model, current: next.id, seen: null, notice: null, lit: null }, effects: [{ name: "look" }] };
+    return step({ ...model, notice: { text: "no other set is known", loud: false } });
+  return step({ ...model, current: next.id, seen: null, notice: null, lit: null }, { name: "look" });
 }
 
 function inText(model: Model, mode: Mode & { name: "text" }, key: string): Step {
@@ -322,7 +311,7 @@ function inText(model: Model, mode: Mode & { name: "text" }, key: string): Step 
       : leave(model, { name: "press", id: current, key: `literal:${mode.text}` });
   }
   const text = edited(mode.text, key);
-  return text === null ? stay(model) : stay({ ...model, mode: { ...mode, text } });
+  return text === null ? step(model) : step({ ...model, mode: { ...mode, text } });
 }
 
 function inApps(model: Model, mode: Mode & { name: "apps" }, key: string): Step {
@@ -330,19 +319,19 @@ function inApps(model: Model, mode: Mode & { name: "apps" }, key: string): Step 
   const shown = appsShown(model, mode.filter);
   if (key === "enter") {
     const app = shown[mode.at];
-    if (!app || model.current === null) return stay(model);
+    if (!app || model.current === null) return step(model);
     const notice = { text: `launching ${app.name} …`, loud: false };
     return leave({ ...model, notice }, { name: "launch", id: model.current, app: app.platform_id });
   }
   const moved = { up: -1, down: 1, "shift-tab": -1, tab: 1, "page-up": -pageRows, "page-down": pageRows }[key];
   if (moved !== undefined) {
     const at = Math.max(0, Math.min(shown.length - 1, mode.at + moved));
-    return stay({ ...model, mode: { ...mode, at } });
+    return step({ ...model, mode: { ...mode, at } });
   }
   if (key === "home" || key === "end")
-    return stay({ ...model, mode: { ...mode, at: key === "home" ? 0 : Math.max(0, shown.length - 1) } });
+    return step({ ...model, mode: { ...mode, at: key === "home" ? 0 : Math.max(0, shown.length - 1) } });
   const filter = edited(mode.filter, key);
-  return filter === null ? stay(model) : stay({ ...model, mode: { ...mode, filter, at: 0 } });
+  return filter === null ? step(model) : step({ ...model, mode: { ...mode, filter, at: 0 } });
 }
 
 /** The text after a key, or `null` when the key does not write. */

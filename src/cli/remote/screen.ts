@@ -123,17 +123,9 @@ function picker(model: Model, { filter, at }: { filter: string; at: number }, ro
     .map((app, row) => (first + row === at ? [piece(`▸ ${app.name}`, "pressed")] : [piece(`  ${app.name}`)]));
 }
 
-const says: Readonly<Record<string, string>> = {
-  enter: "select",
-  up: "up",
-  down: "down",
-  left: "left",
-  right: "right",
-};
-
 function help(width: number, room: number): Line[] {
   const own = commands.map(({ cap, word }) => ({ cap, word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word }));
-  const all = [...bindings.map(({ cap, word, input }) => ({ cap, word: word || (says[input] ?? "") })), ...own];
+  const all = [...bindings.map(({ cap, word, key }) => ({ cap, word: word || key })), ...own];
   const cell = 34;
   const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
   const height = Math.ceil(all.length / columns);
@@ -146,26 +138,6 @@ function help(width: number, room: number): Line[] {
   );
 }
 
-/** Row and column of each key, by its input; both channel keys are drawn as one. */
-const places: Readonly<Record<string, readonly [row: number, column: number]>> = {
-  p: [0, 2],
-  h: [0, 36],
-  up: [2, 21],
-  left: [3, 15],
-  enter: [3, 19],
-  right: [3, 27],
-  down: [4, 21],
-  backspace: [3, 2],
-  "+": [2, 34],
-  "-": [3, 34],
-  m: [4, 34],
-  i: [6, 2],
-  "page-up": [6, 15],
-  o: [6, 34],
-  r: [7, 2],
-  " ": [7, 14],
-  f: [7, 34],
-};
 const inner = 45;
 const rows = 8;
 
@@ -173,7 +145,7 @@ const drawingWidth = inner + 2;
 const drawingHeight = rows + 2;
 
 /** The remote in its frame. */
-export function drawing(model: Model): Line[] {
+function drawing(model: Model): Line[] {
   const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, row)));
   const edge = "─".repeat(inner);
   return [[piece(`╭${edge}╮`, "faint")], ...body, [piece(`╰${edge}╯`, "faint")]];
@@ -186,7 +158,7 @@ function frame(line: Line): Line {
 
 function drawRow(model: Model, row: number): Line {
   const line: Piece[] = [];
-  const here = present(model).filter(({ input }) => places[input]?.[0] === row);
+  const here = present(model).filter(({ place }) => place?.[0] === row);
   for (const binding of here.sort((one, other) => columnOf(one) - columnOf(other))) {
     const gap = columnOf(binding) - widthOf(line);
     line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, binding));
@@ -194,12 +166,12 @@ function drawRow(model: Model, row: number): Line {
   return line;
 }
 
-function columnOf({ input }: Binding): number {
-  return places[input]?.[1] ?? 0;
+function columnOf({ place }: Binding): number {
+  return place?.[1] ?? 0;
 }
 
 /** The keys one after another, the most used first, in lines of at most that width. */
-export function listing(model: Model, width: number): Line[] {
+function listing(model: Model, width: number): Line[] {
   const lines: Piece[][] = [[]];
   for (const item of items(model)) {
     const line = lines.at(-1) ?? [];
@@ -211,20 +183,13 @@ export function listing(model: Model, width: number): Line[] {
 }
 
 function items(model: Model): Line[] {
-  const all = present(model);
-  const arrows = all.filter(({ word, input }) => word === "" && input !== "enter");
-  const one = (input: string) => all.filter((binding) => binding.input === input);
-  const rest = all.filter(({ word }) => word !== "");
-  const labelled = (input: string, word: string): Line[] =>
-    one(input).map((binding) => [...draw(model, binding), piece(` ${word}`, styleOf(model, binding))]);
-  return [
-    ...(arrows.length > 0 ? [arrows.flatMap((binding) => draw(model, binding))] : []),
-    ...labelled("enter", "select"),
-    ...rest.map((binding) => draw(model, binding)),
-  ];
+  const named = present(model).map((one) => (one.input === "enter" ? { ...one, word: one.key } : one));
+  const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, one));
+  const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, one));
+  return arrows.length > 0 ? [arrows, ...rest] : rest;
 }
 
-/** The keys that are there on this set: all but those that it has sentence it lacks. */
+/** The keys that are there on this set: all but those that it has said it lacks. */
 function present(model: Model): Binding[] {
   const absent = model.absent[model.current ?? ""] ?? [];
   const channels = deviceOf(model)?.kind === "tv";
@@ -250,24 +215,24 @@ function styleOf(model: Model, { key }: Binding): Style {
   return deaf ? "faint" : "plain";
 }
 
-export type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";
+type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";
 
 interface Piece {
   readonly text: string;
   readonly style: Style;
 }
 
-export type Line = readonly Piece[];
+type Line = readonly Piece[];
 
 /** What the terminal can show. */
-export interface Looks {
+interface Looks {
   readonly colour: boolean;
   /** Whether it shows more than ASCII. */
   readonly unicode: boolean;
 }
 
 /** A piece of text. Whatever a device sent loses here what a terminal would obey. */
-export function piece(text: string, style: Style = "plain"): Piece {
+function piece(text: string, style: Style = "plain"): Piece {
   return { text: printable(text), style };
 }
 
@@ -278,23 +243,18 @@ function widthOf(line: Line): number {
 /** The line, its end replaced by an ellipsis where it is wider than that. */
 function cutLine(line: Line, width: number): Line {
   if (widthOf(line) <= width) return line;
-  const kept: Piece[] = [];
   let left = width;
-  for (const one of line) {
-    const columns = columnsOf(one.text);
-    if (columns >= left) {
-      // With something more behind it, so that its end gives way to the ellipsis.
-      if (left > 0) kept.push({ ...one, text: cut(`${one.text} `, left) });
-      break;
-    }
-    kept.push(one);
-    left -= columns;
-  }
-  return kept;
+  return line.flatMap((one) => {
+    const room = left;
+    left -= columnsOf(one.text);
+    if (room <= 0 || left > 0) return room > 0 ? [one] : [];
+    // With something more behind it, so that its end gives way to the ellipsis.
+    return [{ ...one, text: cut(`${one.text} `, room) }];
+  });
 }
 
 /** One line with something at its right end, if there is room for both. */
-export function spread(left: Line, right: Line, width: number): Line {
+function spread(left: Line, right: Line, width: number): Line {
   const gap = width - widthOf(left) - widthOf(right);
   return gap < 2 ? left : [...left, piece(" ".repeat(gap)), ...right];
 }
@@ -312,7 +272,7 @@ function inAscii(character: string): string {
 }
 
 /** The line as it is written, of at most that width. */
-export function painted(line: Line, width: number, { colour, unicode }: Looks): string {
+function painted(line: Line, width: number, { colour, unicode }: Looks): string {
   return cutLine(line, width)
     .map(({ text, style }) => {
       const shown = unicode ? text : text.replace(/[^\x20-\x7e]/gu, inAscii);

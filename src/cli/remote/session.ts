@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import { CommandError, type Failure } from "../failure.ts";
 import { begin, type Effect, type Event, isAsleep, type Model, update } from "./model.ts";
 import { render } from "./screen.ts";
-import { type Input, Terminal } from "./terminal.ts";
+import { Terminal } from "./terminal.ts";
 
 export async function remote(context: Context): Promise<number> {
   if (!Terminal.isThere)
@@ -22,19 +22,16 @@ export async function remote(context: Context): Promise<number> {
   const terminal = new Terminal();
   const looks = { colour: context.colour, unicode: showsUnicode(process.env, process.platform) };
   const show = () => terminal.show(render(session.model, { ...terminal.size, ...looks, now: new Date() }));
-  const display = {
-    show,
-    redraw() {
-      terminal.clear();
-      show();
-    },
-    suspend: () => terminal.suspend(),
+  const redraw = () => {
+    terminal.clear();
+    show();
   };
+  const display = { show, redraw, suspend: () => terminal.suspend() };
   const session = new Session(context, display, begin(devices, current));
   let status: number = exits.ok;
   terminal.open({
-    input: (input) => session.input(input),
-    resized: () => session.resized(),
+    input: (input) => session.dispatch({ name: "input", input }),
+    resized: redraw,
     resumed: () => session.resumed(),
     ended(with_) {
       status = with_;
@@ -78,10 +75,10 @@ const readTimeoutMs = 10_000;
 /** Turning a set on takes up to 45 s, and a long text longer. */
 const commandTimeoutMs = 60_000;
 const textTimeoutMs = 600_000;
-const litFor = 150;
-const noticeFor = 8_000;
+const litMs = 150;
+const noticeMs = 8_000;
 /** A set needs a moment until its state shows what a key did. */
-const settles = 250;
+const settleMs = 250;
 /** The list of sets is read anew every so many looks: sets come, go and are renamed. */
 const listEvery = 10;
 
@@ -103,8 +100,7 @@ export class Session {
     this.#model = model;
     this.#presses = new Presses({
       send: (id, key) => this.#press(id, key),
-      done: (id, key) => this.#settled(id, key, null),
-      failed: (id, key, failure) => this.#settled(id, key, failure),
+      settled: (id, key, failure) => this.#settled(id, key, failure),
       dropped: (id, count) => this.dispatch({ name: "dropped", id, count }),
       now: () => performance.now(),
     });
@@ -130,15 +126,6 @@ export class Session {
     clearTimeout(this.#unlit);
     clearTimeout(this.#hushed);
     this.#quit();
-  }
-
-  input(input: Input): void {
-    this.dispatch({ name: "input", input });
-  }
-
-  /** The terminal has another size. */
-  resized(): void {
-    this.#display.redraw();
   }
 
   /** The process was stopped, and goes on. */
@@ -204,7 +191,7 @@ export class Session {
   #settled(id: string, what: string, failure: Failure | null): void {
     if (failure?.code === notRunning) this.#lose();
     else this.dispatch(failure ? { name: "failed", id, what, failure } : { name: "done", id, what });
-    this.#watch.soon(settles);
+    this.#watch.soon(settleMs);
   }
 
   /** A key, or `literal:` with a text; answers with what went wrong. */
@@ -228,12 +215,12 @@ export class Session {
 
   #unlight(): void {
     clearTimeout(this.#unlit);
-    this.#unlit = setTimeout(() => this.dispatch({ name: "unlit" }), litFor);
+    this.#unlit = setTimeout(() => this.dispatch({ name: "unlit" }), litMs);
   }
 
   #hush(): void {
     clearTimeout(this.#hushed);
-    if (this.#model.notice) this.#hushed = setTimeout(() => this.dispatch({ name: "hushed" }), noticeFor);
+    if (this.#model.notice) this.#hushed = setTimeout(() => this.dispatch({ name: "hushed" }), noticeMs);
   }
 
   /** Once for all that happens in one turn of the loop. */
@@ -248,15 +235,15 @@ export class Session {
 }
 
 /** A terminal repeats a held key every 30 to 95 ms; nobody taps that fast. */
-const repeatsWithin = 100;
+const repeatMs = 100;
 const maxWaiting = 8;
-const maxAge = 3_000;
+const maxAgeMs = 3_000;
 
 interface PressesDependencies {
   /** Presses a key; answers with what went wrong. */
   send(id: string, key: string): Promise<Failure | null>;
-  done(id: string, key: string): void;
-  failed(id: string, key: string, failure: Failure): void;
+  /** Told of each that was sent, with what went wrong. */
+  settled(id: string, key: string, failure: Failure | null): void;
   dropped(id: string, count: number): void;
   now(): number;
 }
@@ -277,9 +264,10 @@ export class Presses {
 
   /** Takes a press; it is sent at once when nothing is ahead of it. */
   press(id: string, key: string): void {
-    const lane = this.#lane(id);
+    const lane = this.#lanes.get(id) ?? { waiting: [], sending: false, last: null };
+    this.#lanes.set(id, lane);
     const at = this.#deps.now();
-    const repeated = lane.last?.key === key && at - lane.last.at < repeatsWithin;
+    const repeated = lane.last?.key === key && at - lane.last.at < repeatMs;
     lane.last = { key, at };
     if (repeated && lane.waiting.length > 0) return;
     if (lane.waiting.length >= maxWaiting) return this.#deps.dropped(id, 1);
@@ -295,37 +283,25 @@ export class Presses {
   async #drain(id: string, lane: Lane): Promise<void> {
     lane.sending = true;
     for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
-      if (this.#deps.now() - next.at > maxAge) {
+      if (this.#deps.now() - next.at > maxAgeMs) {
         this.#deps.dropped(id, 1 + lane.waiting.length);
         lane.waiting = [];
         break;
       }
       const failure = await this.#deps.send(id, next.key);
-      if (!failure) {
-        this.#deps.done(id, next.key);
-        continue;
-      }
       // What waited was meant to follow this one.
-      if (failure.code !== "unsupported_key") lane.waiting = [];
-      this.#deps.failed(id, next.key, failure);
+      if (failure && failure.code !== "unsupported_key") lane.waiting = [];
+      this.#deps.settled(id, next.key, failure);
     }
     lane.sending = false;
-  }
-
-  #lane(id: string): Lane {
-    const known = this.#lanes.get(id);
-    if (known) return known;
-    const lane: Lane = { waiting: [], sending: false, last: null };
-    this.#lanes.set(id, lane);
-    return lane;
   }
 }
 
 /** Looks at the current set about every second: never two looks at once, and seldom while it is off or the daemon gone. */
 
-const usualPause = 1_000;
-const longestPause = 15_000;
-const longestReconnect = 4_000;
+const usualMs = 1_000;
+const longestMs = 15_000;
+const longestReconnectMs = 4_000;
 
 /** What a look found: how soon the next is worth it. */
 export type Glimpse = "awake" | "asleep" | "lost";
@@ -402,7 +378,7 @@ export class Watch {
 
 /** Milliseconds to the next look, after so many in a row that found nothing awake. */
 export function pauseAfter(glimpse: Glimpse, idle: number): number {
-  if (glimpse === "awake") return usualPause;
+  if (glimpse === "awake") return usualMs;
   const grown = 2 ** Math.min(idle, 10);
-  return glimpse === "lost" ? Math.min(longestReconnect, 250 * grown) : Math.min(longestPause, usualPause * grown);
+  return glimpse === "lost" ? Math.min(longestReconnectMs, 250 * grown) : Math.min(longestMs, usualMs * grown);
 }

@@ -15,7 +15,7 @@ const giveBack = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l";
 const together = { begin: "\x1b[?2026h", end: "\x1b[?2026l" };
 
 /** How long after Esc the rest of a sequence may come, over a slow line too. */
-const escapeWithin = 50;
+const escapeTimeoutMs = 50;
 
 export interface Listener {
   input(input: Input): void;
@@ -45,15 +45,7 @@ export class Terminal {
 
   open(listener: Listener): void {
     this.#listener = listener;
-    process.stdin.on("data", this.#received);
-    process.stdin.on("end", this.#hungUp);
-    process.stdout.on("resize", this.#resized);
-    for (const signal of ending) process.on(signal, this.#signalled);
-    process.on("SIGTSTP", this.#stop);
-    process.on("SIGCONT", this.#continued);
-    process.on("exit", this.#restore);
-    process.on("uncaughtException", this.#crashed);
-    process.on("unhandledRejection", this.#crashed);
+    for (const [source, event, take] of this.#events) source.on(event, take);
     this.#take();
   }
 
@@ -62,16 +54,8 @@ export class Terminal {
     clearTimeout(this.#escape);
     clearTimeout(this.#waking);
     this.#listener = undefined;
-    process.stdin.off("data", this.#received);
-    process.stdin.off("end", this.#hungUp);
+    for (const [source, event, take] of this.#events) source.off(event, take);
     process.stdin.pause();
-    process.stdout.off("resize", this.#resized);
-    for (const signal of ending) process.off(signal, this.#signalled);
-    process.off("SIGTSTP", this.#stop);
-    process.off("SIGCONT", this.#continued);
-    process.off("exit", this.#restore);
-    process.off("uncaughtException", this.#crashed);
-    process.off("unhandledRejection", this.#crashed);
   }
 
   /** Shows these lines; only those that changed are written. */
@@ -119,7 +103,7 @@ export class Terminal {
     clearTimeout(this.#escape);
     const { inputs, pending } = decode(this.#pending, this.#decoder.write(bytes));
     this.#pending = pending;
-    if (pending !== "") this.#escape = setTimeout(this.#flush, escapeWithin);
+    if (pending !== "") this.#escape = setTimeout(this.#flush, escapeTimeoutMs);
     for (const input of inputs) this.#listener?.input(input);
   };
 
@@ -163,9 +147,19 @@ export class Terminal {
     writeNow(`zapd: the remote failed: ${printable(textOf(thrown))}\r\n`, 2);
     process.exit(1);
   };
-}
 
-const ending = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const;
+  readonly #events: readonly (readonly [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>])[] = [
+    [process.stdin, "data", this.#received],
+    [process.stdin, "end", this.#hungUp],
+    [process.stdout, "resize", this.#resized],
+    ...["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"].map((signal) => [process, signal, this.#signalled] as const),
+    [process, "SIGTSTP", this.#stop],
+    [process, "SIGCONT", this.#continued],
+    [process, "exit", this.#restore],
+    [process, "uncaughtException", this.#crashed],
+    [process, "unhandledRejection", this.#crashed],
+  ];
+}
 
 /** Written before anything else can happen; a terminal that is gone is no failure. */
 function writeNow(text: string, to = 1): void {
@@ -192,7 +186,6 @@ interface Decoded {
 
 const esc = "\x1b";
 const pasteBegin = "\x1b[200~";
-const pasteEnd = "\x1b[201~";
 /** A terminal that never ends what it began must not fill the memory. */
 const maxPending = 64 * 1024;
 
@@ -228,74 +221,54 @@ const controls: Readonly<Record<string, string>> = {
   "\x1a": "ctrl-z",
 };
 
+/** What may come, each of them whole; what is none of them is the beginning of one. */
+const token = new RegExp(
+  [
+    String.raw`\x1b\[200~(?<paste>.*?)\x1b\[201~`,
+    // `ESC [ parameters letter`; modifiers (`1;5A`) are left aside.
+    String.raw`\x1b\[(?!200~)(?<number>\d*)[0-?]*[ -/]*(?<letter>[@-~])`,
+    // Anything else in the middle ends it: what follows is read by itself.
+    String.raw`\x1b\[[ -?]*(?=[^ -~])`,
+    String.raw`\x1bO(?<single>.)`,
+    // An answer of the terminal to a question that somebody else asked: swallowed up to its end.
+    String.raw`\x1b[\]P_].*?(?:\x07|\x1b\\)`,
+    // Twice Esc: the first was the key, or the second begins a sequence.
+    String.raw`(?<lone>\x1b)(?=\x1b)`,
+    // Alt with a key: not ours.
+    String.raw`\x1b[^[O\]P_\x1b]`,
+    String.raw`(?<character>[^\x1b])`,
+  ].join("|"),
+  "suy",
+);
+
 /** Reads what came, after what was pending. */
 export function decode(pending: string, chunk: string): Decoded {
+  const text = pending + chunk;
   const inputs: Input[] = [];
-  let rest = pending + chunk;
-  while (rest !== "") {
-    const taken = rest.startsWith(esc) ? takeSequence(rest) : takeCharacter(rest);
-    if (taken === null) return { inputs, pending: rest.length > maxPending ? "" : rest };
-    if (taken.input) inputs.push(taken.input);
-    rest = rest.slice(taken.length);
+  let read = 0;
+  for (;;) {
+    token.lastIndex = read;
+    const found = token.exec(text);
+    if (!found) break;
+    read = token.lastIndex;
+    inputs.push(...inputOf(found.groups ?? {}));
   }
-  return { inputs, pending: "" };
+  const rest = text.slice(read);
+  return { inputs, pending: rest.length > maxPending ? "" : rest };
+}
+
+/** The key, or what was pasted; nothing for what means nothing here. */
+function inputOf(found: Readonly<Record<string, string | undefined>>): Input[] {
+  const { paste, number, letter = "", single, lone, character } = found;
+  if (paste !== undefined) return [{ paste }];
+  const typed = character && character >= " " ? character : undefined;
+  const sequence = single ?? (letter === "~" ? `${number}~` : letter);
+  const key = lone ? "escape" : character ? (controls[character] ?? typed) : sequences[sequence];
+  return key === undefined ? [] : [{ key }];
 }
 
 /** What is pending when nothing followed: a lone Esc was the key; the beginning of a paste goes on waiting. */
 export function flush(pending: string): Decoded {
   if (pending.startsWith(pasteBegin)) return { inputs: [], pending };
   return { inputs: pending === esc ? [{ key: "escape" }] : [], pending: "" };
-}
-
-/** One key, and how much of the text it was; `null` when more must come first. */
-type Taken = { readonly input: Input | null; readonly length: number } | null;
-
-function takeCharacter(text: string): Taken {
-  const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
-  const control = controls[character];
-  const input = control !== undefined ? { key: control } : character >= " " ? { key: character } : null;
-  return { input, length: character.length };
-}
-
-function takeSequence(text: string): Taken {
-  if (text.startsWith(pasteBegin)) return takePaste(text);
-  const second = text[1];
-  if (second === undefined) return null;
-  // Twice Esc: the first was the key, or the second begins a sequence.
-  if (second === esc) return { input: { key: "escape" }, length: 1 };
-  if (second === "[") return takeCsi(text);
-  if (second === "O") return text.length < 3 ? null : { input: sequenceKey(text[2] ?? ""), length: 3 };
-  if (second === "]" || second === "P" || second === "_") return takeString(text);
-  // Alt with a key: not ours.
-  return { input: null, length: 1 + String.fromCodePoint(text.codePointAt(1) ?? 0).length };
-}
-
-/** `ESC [ parameters letter`; modifiers (`1;5A`) are left aside. */
-function takeCsi(text: string): Taken {
-  const match = /^\x1b\[([\x30-\x3f]*)[\x20-\x2f]*([\x40-\x7e])/.exec(text);
-  if (match) {
-    const [whole, parameters = "", letter = ""] = match;
-    const number = /^\d+/.exec(parameters)?.[0] ?? "";
-    return { input: sequenceKey(letter === "~" ? `${number}~` : letter), length: whole.length };
-  }
-  // Anything else in the middle ends it: what follows is read by itself.
-  const broken = /^\x1b\[[\x20-\x3f]*[^\x20-\x7e]/.exec(text);
-  return broken ? { input: null, length: broken[0].length - 1 } : null;
-}
-
-/** An answer of the terminal to a question that somebody else asked: swallowed up to its end. */
-function takeString(text: string): Taken {
-  const end = /\x07|\x1b\\/.exec(text);
-  return end ? { input: null, length: end.index + end[0].length } : null;
-}
-
-function takePaste(text: string): Taken {
-  const end = text.indexOf(pasteEnd);
-  if (end === -1) return null;
-  return { input: { paste: text.slice(pasteBegin.length, end) }, length: end + pasteEnd.length };
-}
-
-function sequenceKey(sequence: string): Input | null {
-  const key = sequences[sequence];
-  return key === undefined ? null : { key };
 }

@@ -1,9 +1,10 @@
 /** Add-ons, favourites, channels and files: listed, launched and left, each looked at afterwards (players.md 7.2, 7.3). */
 import { ZapdError } from "../../api/errors.ts";
+import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { blameDialog, dialogOpen, refuseIfDialog, seen } from "./dialogs.ts";
+import { blameDialog, dialogOpen, refuseIfDialog } from "./dialogs.ts";
 import { addonOf, channelPrefix, favouritePrefix, homeWindow, isDialog, readAddon, readFavourite } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
 import { folderOf, readPlayer, windowOf } from "./state.ts";
@@ -70,7 +71,7 @@ async function runAddon(
   const isShown = async () =>
     (await folderOf(device, signal)) === addonid ||
     addonOf((await readPlayer(device, signal))?.path ?? null) === addonid;
-  if (await seen(isShown, seenWithin, signal)) return true;
+  if (await until(isShown, { timeoutMs: seenWithin, signal })) return true;
   await blameDialog(device, signal);
   return false;
 }
@@ -92,7 +93,7 @@ async function openFavourite(device: KodiDevice, title: string, signal: AbortSig
   const addon = addonOf(parameters);
   const isShown = async () =>
     addon === null ? (await windowOf(device, signal)).id !== homeWindow : (await folderOf(device, signal)) === addon;
-  return seen(isShown, seenWithin, signal);
+  return until(isShown, { timeoutMs: seenWithin, signal });
 }
 
 /** An unknown channel without a tuner kills Kodi 20.1: the channels are read first. */
@@ -141,10 +142,10 @@ async function open(
     begun = await isPlaying();
     return begun || isDialog(await windowOf(device, signal));
   };
-  if (await seen(started, seenWithin, signal)) {
+  if (await until(started, { timeoutMs: seenWithin, signal })) {
     if (!begun) throw dialogOpen(await windowOf(device, signal));
     // What cannot be fetched plays for a moment, and then a dialog says so.
-    if (await seen(async () => !(await isPlaying()), 400, signal)) {
+    if (await until(async () => !(await isPlaying()), { timeoutMs: 400, signal })) {
       throw new ZapdError("device_refused", "began to play it, and stopped at once: it cannot be played there");
     }
     return true;
@@ -168,7 +169,8 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
 
 export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<void> {
   for (const playerid of await device.players(signal)) await device.command("Player.Stop", { playerid }, signal);
-  if (await seen(async () => (await device.players(signal)).length === 0, goneWithin, signal)) return;
+  const isOver = async () => (await device.players(signal)).length === 0;
+  if (await until(isOver, { timeoutMs: goneWithin, signal })) return;
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the command, but goes on playing");
 }
@@ -179,7 +181,7 @@ export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<v
   for (let round = 0; round < homeRounds; round++) {
     await refuseIfDialog(device, signal);
     await device.command("Input.Home", {}, signal);
-    if (await seen(isHome, homeWithin, signal)) return;
+    if (await until(isHome, { timeoutMs: homeWithin, signal })) return;
   }
   await blameDialog(device, signal);
   throw new ZapdError("device_error", "took the key, but does not show its home screen");

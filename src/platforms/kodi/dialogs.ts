@@ -1,11 +1,9 @@
 /** Dialogs take everything that is sent, and Kodi says OK all the same (players.md 7.3): what is done is looked at. */
 import { ZapdError } from "../../api/errors.ts";
-import { sleep } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import { busyWindow, isDialog, type Window } from "./protocol.ts";
 import { windowOf } from "./state.ts";
-
-const lookEvery = 100;
 
 /** It shows that it is busy, and takes nothing, while it opens something; then it is over by itself. */
 const busyFor = 5_000;
@@ -17,7 +15,7 @@ export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): P
     window = await windowOf(device, signal);
     return window.id !== busyWindow;
   };
-  if (window.id === busyWindow) await seen(isOver, busyFor, signal);
+  if (window.id === busyWindow) await until(isOver, { timeoutMs: busyFor, signal });
   if (isDialog(window)) throw dialogOpen(window);
 }
 
@@ -33,14 +31,4 @@ export function dialogOpen({ id, label }: Window): ZapdError {
   return new ZapdError("device_refused", `has a dialog open (${label || id}), which takes all that is sent`, {
     hint: "Answer it with zapd key select -d {device}, or close it with zapd key back -d {device}",
   });
-}
-
-/** Looks until something holds, for `ms` at most. */
-export async function seen(holds: () => Promise<boolean>, ms: number, signal: AbortSignal): Promise<boolean> {
-  const until = performance.now() + ms;
-  for (;;) {
-    if (await holds()) return true;
-    if (performance.now() >= until) return false;
-    await sleep(lookEvery, signal);
-  }
 }

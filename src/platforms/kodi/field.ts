@@ -2,7 +2,7 @@
  * What stands in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so what is
  * there is read, and sent again with what is typed behind it.
  */
-import { sleep } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import type { Window } from "./protocol.ts";
 
@@ -34,12 +34,8 @@ export class Field {
     await device.command("Input.SendText", { text: whole, done: false }, signal);
     this.#typed = { window: id, text: whole };
     if (this.#shows.get(id) === false) return;
-    const until = performance.now() + shownWithin;
-    for (;;) {
-      const isShown = (await shown(device, id, signal)) === whole;
-      if (isShown || performance.now() >= until) return void this.#shows.set(id, isShown);
-      await sleep(lookEvery, signal);
-    }
+    const isShown = async () => (await shown(device, id, signal)) === whole;
+    this.#shows.set(id, await until(isShown, { everyMs: lookEvery, timeoutMs: shownWithin, signal }));
   }
 
   async #content(device: KodiDevice, id: number, signal: AbortSignal): Promise<string> {

@@ -1,10 +1,10 @@
 /** The keys of a Kodi (players.md 9), each with what can be seen of its effect. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
+import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
-import { seen } from "./dialogs.ts";
 import { readPlayer } from "./state.ts";
 
 type Press = (device: KodiDevice, signal: AbortSignal) => Promise<unknown>;
@@ -43,7 +43,7 @@ const setPlaying =
     if (play === "toggle" || typeof speed !== "number" || (speed !== 0) === play) return;
     // The answer may be from before it took hold.
     const holds = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
-    if (!(await seen(holds, 2_000, signal)))
+    if (!(await until(holds, { timeoutMs: 2_000, signal })))
       throw new ZapdError("device_error", `took the key, but ${play ? "does not play" : "plays on"}`);
   };
 
@@ -73,7 +73,8 @@ async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Prom
 const openTuner: Press = async (device, signal) => {
   await refuseWithoutTuner(device, signal);
   await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
-  if (!(await seen(async () => (await readPlayer(device, signal))?.live === true, 6_000, signal)))
+  const isLive = async () => (await readPlayer(device, signal))?.live === true;
+  if (!(await until(isLive, { timeoutMs: 6_000, signal })))
     throw new ZapdError("device_error", "took the key, but plays no channel");
 };
 
@@ -83,7 +84,8 @@ const ways = [
   ["canhibernate", "System.Hibernate"],
 ] as const;
 
-const turnOff: Press = async (device, signal) => {
+/** Turns the machine off that it runs on, by whichever way that allows. */
+export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const can = await device.read("System.GetProperties", { properties: ways.map(([name]) => name) }, signal);
   const way = ways.find(([name]) => can[name] === true);
   if (!way)
@@ -95,7 +97,7 @@ const turnOff: Press = async (device, signal) => {
     if (!failedBy(error, "closed") || error.phase === "connect") throw error;
   });
   device.leave(true);
-};
+}
 
 export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   home: goHome,
@@ -116,8 +118,6 @@ export const kodiKeys: Readonly<Partial<Record<Key, Press>>> = {
   "volume-up": send("Application.SetVolume", { volume: "increment" }),
   "volume-down": send("Application.SetVolume", { volume: "decrement" }),
   mute: send("Application.SetMute", { mute: "toggle" }),
-  power: turnOff,
-  "power-off": turnOff,
   "channel-up": changeChannel("channelup"),
   "channel-down": changeChannel("channeldown"),
   "input-tuner": openTuner,

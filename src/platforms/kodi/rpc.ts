@@ -231,7 +231,7 @@ export function codeOf(error: unknown): number | null {
   return isJson(cause) && typeof cause["code"] === "number" ? cause["code"] : null;
 }
 
-export function parsed(message: string): unknown {
+function parsed(message: string): unknown {
   try {
     return JSON.parse(message);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
 import { ZapdError } from "../../api/errors.ts";
-import { Pulse } from "../../system/clock.ts";
+import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type {
@@ -21,7 +21,6 @@ import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { type RokuMemory, type RokuTarget, rokuMemory } from "./memory.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { powerOn } from "./power.ts";
 import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
@@ -34,6 +33,8 @@ export const roku: Platform<RokuMemory> = {
   ports: { control: ecpPort, ...developerPorts, wake: 9 },
   queries: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   services: rokuServices,
+  sleepHint:
+    "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
   memory: rokuMemory,
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
@@ -85,13 +86,23 @@ function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<
       longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),
       type: (text, signal) => type(ecp, text, signal),
     },
-    powerOn: (signal, waking) => powerOn(ecp, target, surroundings, signal, waking),
+    power: {
+      isOn: (signal) => isOn(ecp, signal),
+      on: (signal) => press(ecp, "power-on", signal),
+      wakesByPacket: true,
+    },
     dev: developer.dev,
     close() {
       ecp.http.close();
       developer.close();
     },
   };
+}
+
+/** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
+async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
+  const power = (await ecp.info(signal))?.power ?? "unknown";
+  return power === "unknown" ? null : power === "on";
 }
 
 /** Keys about power itself: a set in standby takes them, and `power-off` must not turn it on. */
@@ -126,12 +137,12 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
-  const pulse = new Pulse();
+  const watch = new SleepWatch();
   let sent = 0;
   try {
     for (const character of text) {
       if (sent > 0) await sleep(characterEvery, signal);
-      if (pulse.missed)
+      if (watch.times > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
       const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
       if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
@@ -140,7 +151,7 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       sent++;
     }
   } finally {
-    pulse.end();
+    watch.end();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Apps of a Roku: launching, stopping and reloading, each read back from the set (protocols/roku.md 1.4, 1.5, 1.8). */
 import { ZapdError } from "../../api/errors.ts";
-import { sleep } from "../../system/sleep.ts";
+import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { Ecp } from "./ecp.ts";
@@ -11,7 +11,6 @@ import { readActiveApp, readApps } from "./protocol.ts";
 const seenWithin = 3_000;
 const goneWithin = 4_000;
 const suspendWithin = 1_500;
-const pollEvery = 100;
 const settleAfterLaunch = 1_000;
 
 /** Names for deep links that mean the same on every platform, and the set's own. */
@@ -130,13 +129,15 @@ export class RokuApps {
   /** Polls what is shown; `null` when the set does not say. */
   async #shows(wanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
     const within = deadline(ms, signal);
+    let shown: Confirmed = false;
+    const isSeen = async () => {
+      const app = await this.active(within);
+      shown = app === undefined ? null : wanted(app);
+      return shown !== false;
+    };
     try {
-      for (;;) {
-        const app = await this.active(within);
-        if (app === undefined) return null;
-        if (wanted(app)) return true;
-        await sleep(pollEvery, within);
-      }
+      await until(isSeen, { timeoutMs: ms, signal: within });
+      return shown;
     } catch (error) {
       if (signal.aborted) throw error;
       return within.aborted ? false : null;

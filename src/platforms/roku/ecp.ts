@@ -2,7 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
-import { DeviceError, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
@@ -86,7 +86,7 @@ export class Ecp {
         { hint: accessHint },
       );
     }
-    throw new ZapdError("device_unreachable", "is in standby", { hint: remoteHint });
+    throw inStandby(remoteHint);
   };
 
   /**

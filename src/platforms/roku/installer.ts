@@ -2,7 +2,7 @@
 import { open } from "node:fs/promises";
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { bodyText, type DeviceHttp } from "../../transport/http.ts";
-import type { Exchange } from "../../transport/socket.ts";
+import type { Exchange } from "../../transport/http-connection.ts";
 import type { Archive } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";

@@ -1,19 +1,17 @@
 /** LG webOS: found by SSDP, driven over one WebSocket that pushes, paired by a prompt. Facts: protocols/smart-tvs.md 2. */
-import { ZapdError } from "../../api/errors.ts";
+import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
-import { type RegisteredSession, sessionWith } from "./connection.ts";
+import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
-import { SetFailure } from "./failures.ts";
-import { identifyWebos, toldWhenIn } from "./identity.ts";
+import { lacking } from "./failures.ts";
+import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
-import { askToPair } from "./pairing.ts";
-import { powerOff, powerOn } from "./power.ts";
-import { Prompted } from "./prompted.ts";
-import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
+import { pairWebos } from "./pairing.ts";
+import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
 export const webos: Platform<WebosMemory, WebosSecret> = {
@@ -23,8 +21,11 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   memory: webosMemory,
   secret: webosSecret,
   isAppId: isWebosAppId,
+  sleepHint:
+    "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
   identify: identifyWebos,
   describe: describeWebos,
+  pair: pairWebos,
   connect: connectWebos,
 };
 
@@ -54,37 +55,15 @@ function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emi
     stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
     keys: {
       press: (key, signal) =>
-        (key === "power-off" || key === "power"
-          ? press(reconnecting, target, surroundings, emit, key, signal)
-          : command(signal, (registered) => pressOn(registered, key, signal))
-        ).catch((error: unknown) => {
+        command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {
           throw lacking(key, error);
         }),
     },
+    power: powerOf(reconnecting, target, emit),
     text: {
       longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
-    async pair({ fresh = false }, signal) {
-      const { secret } = target;
-      const greeted = await openToPair(target, surroundings, signal);
-      const { session, hello } = greeted;
-      // Whoever does not prove to be the one is not told the key of before: it begins as if there were none.
-      const isKnown = !fresh && isProven(greeted, target, pinOf(target));
-      try {
-        await askToPair(session, secret, isKnown ? (secret.read()?.key ?? null) : null, signal);
-      } catch (error) {
-        session.destroy();
-        throw error;
-      }
-      // What was open before knows the key of before.
-      reconnecting.drop();
-      const { facts, memory } = await toldWhenIn(session, hello, target, signal);
-      const forgotten = new Prompted(target).over();
-      emit({ type: "facts", facts, memory: { ...memory, ...forgotten, ...pairedMemory(greeted, target) } });
-      session.close();
-    },
-    powerOn: (signal, waking) => powerOn(reconnecting, target, surroundings, emit, signal, waking),
     close: () => reconnecting.close(),
   };
 }
@@ -107,47 +86,13 @@ async function awake<T>(
           hint: "Turn it on with its own remote; zapd learns its address while it is on",
         },
       );
-    throw new ZapdError("device_unreachable", "is in standby");
+    throw inStandby();
   }
   return registered.busy(() => work(registered));
 }
 
-async function readyForCommand(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  signal: AbortSignal,
-): Promise<RegisteredSession> {
-  const registered = await reconnecting.use(signal, { eager: true });
-  await registered.proveAlive(signal);
-  return registered;
-}
-
-/** A key that the set has no function for is one that it lacks. */
-function lacking(key: Key, error: unknown): unknown {
-  if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
-  return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
-}
-
-async function press(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  target: WebosTarget,
-  surroundings: Surroundings,
-  emit: Emit<WebosMemory>,
-  key: "power" | "power-off",
-  signal: AbortSignal,
-): Promise<void> {
-  const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-  await registered.state.refresh(signal, ["power", "app"]);
-  const isOff = registered.state.power === "standby" || registered.state.power === "off";
-  // Told to turn off, a set in standby turns on (2.5).
-  if (key === "power-off" && isOff) return;
-  if (!isOff) return powerOff(reconnecting, registered, emit, signal);
-  if (target.facts.macs.length === 0) return registered.pointer.press("POWER", signal);
-  return powerOn(reconnecting, target, surroundings, emit, signal, { silent: false, withinMs: 30_000 });
-}
-
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
   const { state } = registered;
-  if (key === "power-on") return;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
     return void (await registered.request(uris.setMute, { mute: !(state.muted ?? false) }, signal));

@@ -107,6 +107,16 @@ export class RegisteredSession implements Session {
   }
 }
 
+/** The session, made now if need be, and seen to be alive: a command may go over it. */
+export async function readyForCommand(
+  reconnecting: ReconnectingSession<RegisteredSession>,
+  signal: AbortSignal,
+): Promise<RegisteredSession> {
+  const registered = await reconnecting.use(signal, { eager: true });
+  await registered.proveAlive(signal);
+  return registered;
+}
+
 /** The session with one set; opening it never makes the set show anything. */
 export function sessionWith(
   target: WebosTarget,

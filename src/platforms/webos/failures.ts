@@ -1,6 +1,7 @@
 /** What a set says when it fails (smart-tvs.md 2.4), and what can be wrong with who answers at its address (SECURITY.md 2.4). */
-import { DeviceError, failedBy } from "../../api/errors.ts";
+import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
+import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
 
 /** Characters of a set's own words that a message repeats. */
@@ -55,6 +56,12 @@ export function failureOf(said: Payload, payload: Payload): SetFailure | null {
     errorCode,
     words: shown(parts.filter((part) => part !== null).join(" ")),
   });
+}
+
+/** A key that the set has no function for is one that it lacks. */
+export function lacking(key: Key, error: unknown): unknown {
+  if (!(error instanceof SetFailure) || error.code !== "unsupported_operation") return error;
+  return new ZapdError("unsupported_key", `has no ${key} key: it says "${error.words}"`, { cause: error });
 }
 
 /** Without what could change how a line looks or reads: controls, and characters that turn the direction of writing. */

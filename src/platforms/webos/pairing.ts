@@ -1,13 +1,20 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
-import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import type { KeptSecret } from "../platform.ts";
+import { DeviceError, failedBy, pairingFailed, ZapdError } from "../../api/errors.ts";
+import { sleep } from "../../system/sleep.ts";
+import type { KeptSecret, Paired, Pairing, Surroundings } from "../platform.ts";
+import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
-import type { WebosSecret } from "./memory.ts";
+import { toldWhenIn } from "./identity.ts";
+import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
+import { Prompted } from "./prompted.ts";
+import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 /** A prompt that nobody answers is given up after this (SECURITY.md 4). */
 const answeredWithin = 60_000;
+/** A set that has neither shown its prompt nor answered after this is taken to ask its user. */
+const promptsWithin = 1_500;
 /** Some firmware shows its prompt and then lets the known key in by itself, within a second. */
 const letsInWithin = 1_200;
 
@@ -64,30 +71,66 @@ export async function admit(
 }
 
 /**
- * Registers anew: the set shows a prompt, and its user has a minute. Keeps what it gives. `known` is the key to begin
- * with, `null` wherever the set does not prove to be the one that gave it.
+ * Registers anew: the set shows a prompt, and its user has a minute. Whoever does not prove to be the set that was paired is
+ * not told the key of before: it begins as if there were none.
  */
-export async function askToPair(
-  session: WebosSession,
-  keeper: KeptSecret<WebosSecret>,
-  known: string | null,
+export async function pairWebos(
+  target: WebosTarget,
+  surroundings: Surroundings,
+  { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
-): Promise<void> {
-  const late = AbortSignal.timeout(answeredWithin);
-  const within = AbortSignal.any([signal, late]);
+): Promise<Pairing<WebosMemory, WebosSecret>> {
+  const { secret } = target;
+  const greeted = await openToPair(target, surroundings, signal);
+  const isKnown = !fresh && isProven(greeted, target, pinOf(target));
+  const over = new AbortController();
+  const prompt = Promise.withResolvers<void>();
+  const done = letIn(greeted, target, over.signal, prompt.resolve, {
+    key: isKnown ? (secret.read()?.key ?? null) : null,
+    refused: () => secret.drop(),
+  });
+  const cancel = () => {
+    over.abort(new ZapdError("pairing_failed", "was given up"));
+    greeted.session.destroy();
+  };
+  done.catch(() => {}).finally(prompt.resolve);
+  await Promise.race([prompt.promise, sleep(promptsWithin, signal)]).catch((error: unknown) => {
+    cancel();
+    throw error;
+  });
+  return { step: "confirm", expiresMs: answeredWithin, done, cancel };
+}
+
+/** The key of before, where the set may be told it. */
+interface Known {
+  readonly key: string | null;
+  /** The set does not take it any more. */
+  refused(): Promise<void>;
+}
+
+/** Waits until its user has let us in, and asks for what the set says to those it knows. */
+async function letIn(
+  greeted: Greeted,
+  target: WebosTarget,
+  signal: AbortSignal,
+  onPrompt: () => void,
+  known: Known,
+): Promise<Paired<WebosMemory, WebosSecret>> {
+  const { session, hello } = greeted;
   try {
-    const key = await registered(session, keeper, known, within);
+    const key = await registered(session, onPrompt, known, signal);
     // An empty key that is kept makes the set ask every time.
-    if (key === null) throw new ZapdError("pairing_failed", "let zapd in, but gave it no key to come back with");
+    if (key === null) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
     const { fingerprint } = session;
-    await keeper.keep({ key, ...(fingerprint !== null && { certificate: fingerprint }) });
+    const { facts, memory } = await toldWhenIn(session, hello, target, signal);
+    session.close();
+    return {
+      secret: { key, ...(fingerprint !== null && { certificate: fingerprint }) },
+      facts,
+      memory: { ...memory, ...new Prompted(target).over(), ...pairedMemory(greeted, target) },
+    };
   } catch (error) {
     session.destroy();
-    if (signal.aborted) throw signal.reason;
-    if (late.aborted) {
-      const problem = `was not answered: nobody accepted the request on it within ${answeredWithin / 1_000} s`;
-      throw new ZapdError("pairing_failed", problem, { hint: "Run zapd pair {device} again, and look at the TV" });
-    }
     throw pairingFailure(error);
   }
 }
@@ -95,21 +138,22 @@ export async function askToPair(
 /** The key that the set gives, or lets us in with. */
 async function registered(
   session: WebosSession,
-  keeper: KeptSecret<WebosSecret>,
-  known: string | null,
+  onPrompt: () => void,
+  known: Known,
   signal: AbortSignal,
 ): Promise<string | null> {
   let prompted = false;
-  const onPrompt = () => {
+  const prompts = () => {
     prompted = true;
+    onPrompt();
   };
   try {
-    return (await session.register(registration(known), onPrompt, signal)) ?? known;
+    return (await session.register(registration(known.key), prompts, signal)) ?? known.key;
   } catch (error) {
     // It refuses the key itself, and nobody was asked.
-    if (known === null || prompted || !isRefusal(error) || !session.alive) throw error;
-    await keeper.drop();
-    return session.register(registration(null), onPrompt, signal);
+    if (known.key === null || prompted || !isRefusal(error) || !session.alive) throw error;
+    await known.refused();
+    return session.register(registration(null), prompts, signal);
   }
 }
 
@@ -132,24 +176,22 @@ function pairingFailure(error: unknown): unknown {
   if (!(error instanceof SetFailure)) return hungUpOnUs(error);
   const { words } = error;
   if (isBlocked(error)) {
-    return new ZapdError("pairing_failed", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
+    return pairingFailed("denied", `refuses how zapd presents itself: its firmware blocks it ("${words}")`, {
       hint: "Look for a newer zapd, and check Settings > Support > IP control settings on the TV",
     });
   }
   if (isBusy(error)) {
-    return new ZapdError("pairing_failed", `is busy: it shows the request of another already ("${words}")`, {
+    return pairingFailed("busy", `is busy: it shows the request of another already ("${words}")`, {
       hint: "Answer what it shows, then run zapd pair {device} again",
     });
   }
   if (!isRefusal(error)) return error;
-  return new ZapdError("pairing_failed", `was denied: somebody refused the request on it ("${words}")`, {
-    hint: pairHint,
-  });
+  return pairingFailed("denied", `was denied: somebody refused the request on it ("${words}")`, { hint: pairHint });
 }
 
 function hungUpOnUs(error: unknown): unknown {
   if (!failedBy(error, "closed") || error.phase !== "sent") return error;
-  return new ZapdError("pairing_failed", "hung up while it was asked", {
+  return pairingFailed("closed", "hung up while it was asked", {
     hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
     cause: error,
   });

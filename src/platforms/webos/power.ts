@@ -1,11 +1,12 @@
 /** Turning a set on and off (smart-tvs.md 1.2, 2.4, 2.5): off only when it is on, on by magic packets. */
-import { type DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
-import { sleep } from "../../system/sleep.ts";
+import { inStandby, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
+import { orAborted } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import { callUntilAwake } from "../../transport/wake-on-lan.ts";
-import type { Emit, Surroundings, Waking } from "../platform.ts";
-import type { RegisteredSession } from "./connection.ts";
-import { isStranger, SetFailure } from "./failures.ts";
+import type { Emit, PowerControl } from "../platform.ts";
+import { type RegisteredSession, readyForCommand } from "./connection.ts";
+import { lacking, SetFailure } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
 
@@ -13,22 +14,65 @@ import { screenOn, uris } from "./protocol.ts";
 const leavesWithin = 3_000;
 /** Meanwhile it is asked every third of a second. */
 const silentAfter = 1_000;
-/** From the first answer until it says that it is on; back about 2 s after the packet (2.5). */
-const onWithin = 12_000;
+/** To enter a set that wakes, and to be told whether it is on. */
+const entersWithin = 15_000;
 
-/** Milliseconds before a set is asked again that says that it is in standby; that let us in and hung up, doubled each time. */
-const standbyPause = 1_000;
-const shortestPause = 250;
-const longestPause = 4_000;
+export function powerOf(
+  reconnecting: ReconnectingSession<RegisteredSession>,
+  target: WebosTarget,
+  emit: Emit<WebosMemory>,
+): PowerControl {
+  let asking: Promise<boolean> | undefined;
+  let pressedAt = Number.NEGATIVE_INFINITY;
+  return {
+    /** Entering a set that wakes may take longer than one who asks has time for: it goes on, for who asks next. */
+    isOn(signal) {
+      asking ??= ask(reconnecting, deadline(entersWithin, never)).finally(() => {
+        asking = undefined;
+      });
+      asking.catch(() => {});
+      return orAborted(asking, signal);
+    },
+    async on(signal) {
+      const registered = await reconnecting.use(signal, { eager: true });
+      if (!isOff(registered)) return turnScreenOn(registered, signal);
+      // A set that answers in standby wakes for a packet alone; its POWER button is pressed where nobody can send one.
+      if (target.facts.macs.length > 0) throw inStandby();
+      // Pressed twice, it would turn it off again.
+      if (performance.now() - pressedAt < entersWithin) return;
+      pressedAt = performance.now();
+      await registered.pointer.press("POWER", signal);
+    },
+    async off(signal) {
+      const registered = await unlessSlept(readyForCommand(reconnecting, signal));
+      await registered.state.refresh(signal, ["power", "app"]);
+      // Told to turn off, a set in standby turns on (2.5).
+      if (isOff(registered)) return;
+      await turnOff(reconnecting, registered, emit, signal).catch((error: unknown) => {
+        throw lacking("power-off", error);
+      });
+    },
+    wakesByPacket: true,
+  };
+}
 
-const sleepHint =
-  "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote";
+async function ask(reconnecting: ReconnectingSession<RegisteredSession>, signal: AbortSignal): Promise<boolean> {
+  const registered = await readyForCommand(reconnecting, signal);
+  const { state } = registered;
+  state.commanded();
+  await state.refresh(signal, state.tells("power") ? ["power"] : ["app"]);
+  return !isOff(registered);
+}
+
+function isOff({ state }: RegisteredSession): boolean {
+  return state.power === "standby" || state.power === "off";
+}
 
 /**
  * Turns a set off that is on. Done when it says so, hangs up or falls silent; fails with what it answers when it refuses,
  * and with `device_error` when it goes on saying that it is on.
  */
-export async function powerOff(
+async function turnOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
   registered: RegisteredSession,
   emit: Emit<WebosMemory>,
@@ -43,9 +87,9 @@ export async function powerOff(
     if (error instanceof SetFailure) refusal = error;
   });
   const topic = state.tells("power") ? "power" : "app";
-  const isOff = () => state.saidSince(topic, begun) && (state.power === "off" || state.power === "standby");
-  await state.until(topic, () => refusal !== undefined || !registered.alive || isOff(), leavesWithin, signal);
-  if (registered.alive && !isOff()) {
+  const wentOff = () => state.saidSince(topic, begun) && isOff(registered);
+  await state.until(topic, () => refusal !== undefined || !registered.alive || wentOff(), leavesWithin, signal);
+  if (registered.alive && !wentOff()) {
     // It was asked time and again: who says nothing to it any more is off.
     const talks = session.quiet < silentAfter;
     if (refusal || (talks && state.power === "on")) {
@@ -59,101 +103,8 @@ export async function powerOff(
   reconnecting.drop();
 }
 
-export async function powerOn(
-  reconnecting: ReconnectingSession<RegisteredSession>,
-  target: WebosTarget,
-  surroundings: Surroundings,
-  emit: Emit<WebosMemory>,
-  signal: AbortSignal,
-  { silent, withinMs }: Waking,
-): Promise<void> {
-  const up = new PowerOnAttempts(reconnecting);
-  if (silent || !(await up.isOn(2_500, signal))) {
-    const answers = (ms: number) => up.isOn(ms, signal);
-    await callUntilAwake(
-      { target, surroundings, withinMs: withinMs + (silent ? 0 : onWithin), hint: sleepHint, answers },
-      signal,
-    ).catch((error: unknown) => {
-      throw !signal.aborted && up.stranger ? up.stranger : error;
-    });
-  }
-  const registered = await reconnecting.use(signal, { eager: true });
-  emit({ type: "state", patch: { power: "on" } });
-  if (!registered.state.isScreenOn) await turnScreenOn(registered, signal);
-}
-
-/**
- * PowerOnAttempts to enter that go on while nobody waits for them: on a set that wakes, one may take longer than a call. A set
- * that answers, and is not on, is not asked again at once.
- */
-class PowerOnAttempts {
-  readonly #reconnecting: ReconnectingSession<RegisteredSession>;
-  #trying: Promise<boolean> | undefined;
-  #pause = shortestPause;
-  #notBefore = Number.NEGATIVE_INFINITY;
-  /** What was found at its address the last time, where that does not prove to be the set. */
-  stranger: DeviceError | undefined;
-
-  constructor(reconnecting: ReconnectingSession<RegisteredSession>) {
-    this.#reconnecting = reconnecting;
-  }
-
-  /** Whether the set is on, found out within `ms`. A set that lets nobody in is on, too. */
-  async isOn(ms: number, signal: AbortSignal): Promise<boolean> {
-    const until = performance.now() + ms;
-    const wait = this.#notBefore - performance.now();
-    if (wait > 0 && !this.#trying) {
-      const saidOn = await this.#listen(Math.min(wait, ms), signal);
-      if (!saidOn && wait >= ms) return false;
-    }
-    this.#trying ??= this.#ask(signal).finally(() => {
-      this.#trying = undefined;
-    });
-    const late = sleep(Math.max(0, until - performance.now()), signal).then(() => false);
-    return Promise.race([this.#trying, late]);
-  }
-
-  /** Waits for the set to say that it is on, by itself. */
-  async #listen(ms: number, signal: AbortSignal): Promise<boolean> {
-    const { current } = this.#reconnecting;
-    if (current) return current.state.hears(() => current.state.power === "on", ms, signal);
-    await sleep(ms, signal);
-    return false;
-  }
-
-  async #ask(signal: AbortSignal): Promise<boolean> {
-    this.stranger = undefined;
-    try {
-      const registered = await this.#reconnecting.use(signal, { eager: true });
-      await registered.proveAlive(signal);
-      registered.state.commanded();
-      await registered.state.refresh(signal, registered.state.tells("power") ? ["power"] : ["app"]);
-      const { power } = registered.state;
-      if (power === "on" || power === "unknown") return true;
-      this.#rest(standbyPause);
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (!(error instanceof ZapdError) || failedBy(error, "wrong_device")) throw error;
-      if (isStranger(error)) {
-        // A set that starts may open this port first.
-        this.stranger = error;
-        this.#rest(standbyPause);
-      } else if (/^(pairing_|device_unproven$)/.test(error.code)) throw error;
-      // It let us in, and hung up.
-      else if (error.code !== "device_unreachable" || failedBy(error, "closed")) {
-        this.#rest(this.#pause);
-        this.#pause = Math.min(longestPause, 2 * this.#pause);
-      }
-    }
-    return false;
-  }
-
-  #rest(ms: number): void {
-    this.#notBefore = performance.now() + ms;
-  }
-}
-
 async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
+  if (registered.state.isScreenOn) return;
   for (const uri of screenOn) {
     const done = await registered.request(uri, { standbyMode: "active" }, signal).then(
       () => true,
@@ -162,3 +113,5 @@ async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal):
     if (done) return;
   }
 }
+
+const never = new AbortController().signal;

@@ -3,7 +3,7 @@
  * (smart-tvs.md 2.4).
  */
 import { ZapdError } from "../../api/errors.ts";
-import { orAborted, sleep } from "../../system/sleep.ts";
+import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
@@ -21,7 +21,9 @@ const pushesAfter = 100;
 const longestGrace = 1_000;
 /** Who lets that many questions pass while it answers others does not tell. */
 const missesAtMost = 2;
-const lookEvery = 300;
+/** While something is waited for: how often what was pushed is looked at, and how often the set is asked. */
+const lookEvery = 20;
+const askEvery = 300;
 
 /** What was last said of something; `null`: this set does not say. */
 interface Said {
@@ -44,7 +46,6 @@ export class WebosState {
   readonly #said = new Map<Topic, Said>();
   readonly #pushed = new Set<Topic>();
   readonly #misses = new Map<Topic, number>();
-  readonly #waiting = new Set<() => void>();
   #commandAt = Number.NEGATIVE_INFINITY;
 
   private constructor(session: WebosSession, listener: StateListener) {
@@ -117,31 +118,23 @@ export class WebosState {
     return this.#said.get(topic)?.payload !== null;
   }
 
-  /** Waits until something holds, by what is pushed and by asking; `false` when it does not within `ms`. */
-  async until(topic: Topic, holds: () => boolean, ms: number, signal: AbortSignal): Promise<boolean> {
-    const end = performance.now() + ms;
-    let asking: Promise<unknown> | undefined;
-    let asksAt = performance.now() + lookEvery;
-    for (let left = ms; !holds(); left = end - performance.now()) {
-      if (left <= 0 || !this.#session.alive) return false;
-      await this.#changes(Math.min(lookEvery, left), signal);
-      if (performance.now() < asksAt || asking || !this.tells(topic)) continue;
-      asksAt = performance.now() + lookEvery;
-      asking = this.ask(topic, deadline(Math.max(1, end - performance.now()), signal)).finally(() => {
-        asking = undefined;
+  /** Waits until something holds, by what is pushed and by asking; `false` when it does not in time. */
+  async until(topic: Topic, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const within = deadline(timeoutMs, signal);
+    let isAsking = false;
+    let asksAt = performance.now() + askEvery;
+    const isOver = () => {
+      if (holds() || !this.#session.alive) return true;
+      if (performance.now() < asksAt || isAsking || !this.tells(topic)) return false;
+      asksAt = performance.now() + askEvery;
+      isAsking = true;
+      void this.ask(topic, within).finally(() => {
+        isAsking = false;
       });
-    }
-    return true;
-  }
-
-  /** Waits until something holds by what the set says of itself; nothing is asked. */
-  async hears(holds: () => boolean, ms: number, signal: AbortSignal): Promise<boolean> {
-    const end = performance.now() + ms;
-    for (let left = ms; !holds(); left = end - performance.now()) {
-      if (left <= 0) return false;
-      await this.#changes(left, signal);
-    }
-    return true;
+      return false;
+    };
+    await until(isOver, { everyMs: lookEvery, timeoutMs, signal });
+    return holds();
   }
 
   get power(): Power {
@@ -237,20 +230,6 @@ export class WebosState {
     return (said?.at ?? Number.NEGATIVE_INFINITY) < this.#commandAt || this.isOld(topic, fresh.asked);
   }
 
-  /** Waits for the next word of the set; `false` when none comes within `ms`. */
-  async #changes(ms: number, signal: AbortSignal): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const changed = () => resolve(true);
-    const timer = setTimeout(() => resolve(false), ms);
-    this.#waiting.add(changed);
-    try {
-      return await orAborted(promise, signal);
-    } finally {
-      clearTimeout(timer);
-      this.#waiting.delete(changed);
-    }
-  }
-
   #payload(topic: Topic): Payload | null {
     return this.#said.get(topic)?.payload ?? null;
   }
@@ -272,6 +251,5 @@ export class WebosState {
     const before = this.#payload(topic);
     this.#said.set(topic, { payload, at: performance.now() });
     if (payload && JSON.stringify(payload) !== JSON.stringify(before)) this.#tell(topic, payload);
-    for (const changed of [...this.#waiting]) changed();
   }
 }

@@ -64,6 +64,7 @@ export class Listener {
 
   /** What is open is cut. Null: all is well again. */
   async fault(kind: Fault | null): Promise<void> {
+    if (kind === this.#fault) return;
     const open = this.#servers.length > 0 || this.#fault === "refuse";
     await this.close();
     this.#fault = kind;

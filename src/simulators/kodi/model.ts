@@ -40,7 +40,7 @@ export class Model {
   readonly media: readonly SimulatedMedia[];
   readonly channels: readonly SimulatedChannel[];
   readonly startMs: number;
-  readonly emit: (event: KodiEvent) => void;
+  readonly emit: (type: KodiEvent["type"], text: string) => void;
   /** The calls that came in. */
   readonly calls: ReceivedCall[] = [];
   name: string;
@@ -52,7 +52,7 @@ export class Model {
   volume = 80;
   muted = false;
   playing: Playing | null = null;
-  opening: ReturnType<typeof setTimeout> | null = null;
+  opening?: ReturnType<typeof setTimeout>;
   window: Window = HOME;
   /** The windows below it, which Back goes to. */
   below: Window[] = [];
@@ -82,7 +82,7 @@ export class Model {
     this.media = options.media ?? MEDIA;
     this.channels = options.channels ?? [];
     this.startMs = options.startMs ?? 20;
-    this.emit = (event) => options.onEvent?.(event);
+    this.emit = (type, text) => options.onEvent?.({ type, text });
     this.name = options.name;
     this.password = options.password ?? null;
     this.textures = (options.textures ?? []).map((texture) => ({ ...texture }));

@@ -48,20 +48,23 @@ export type SimulatedFavourite = { title: string } & (
 
 export type Power = "on" | "asleep" | "ended";
 
-export type KodiEvent = { text: string } & (
-  | { type: "key"; key: string }
-  | { type: "text"; characters: string }
-  | { type: "launch"; id: string; params: string }
-  | { type: "open"; file: string }
-  | { type: "stop" }
-  | { type: "volume"; level: number; muted: boolean }
-  | { type: "window"; id: number }
-  | { type: "power"; power: Power }
-  | { type: "wake" }
-  | { type: "crash"; method: string }
-  | { type: "refused"; reason: string }
-  | { type: "discovery"; on: false }
-);
+/** What happens, in words. */
+export interface KodiEvent {
+  readonly type:
+    | "key"
+    | "text"
+    | "launch"
+    | "open"
+    | "stop"
+    | "volume"
+    | "window"
+    | "power"
+    | "wake"
+    | "crash"
+    | "refused"
+    | "discovery";
+  readonly text: string;
+}
 
 export interface KodiSimulatorOptions {
   /** What the owner called it: `services.devicename`. */

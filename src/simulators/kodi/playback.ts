@@ -16,7 +16,7 @@ export interface Playing {
   /** The position at the moment `at`. */
   positionMs: number;
   at: number;
-  end: ReturnType<typeof setTimeout> | null;
+  end?: ReturnType<typeof setTimeout>;
 }
 
 const USUAL_MS = 120_000;
@@ -35,7 +35,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   const plugin = path.startsWith("plugin://");
   const player = kind === "audio" || plugin ? 0 : 1;
   model.screensaver = false;
-  model.emit({ type: "open", file: path, text: `open ${path}` });
+  model.emit("open", `open ${path}`);
   soon(model, () => {
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
@@ -49,7 +49,7 @@ export function openChannel(model: Model, channel: SimulatedChannel): void {
   const path = `pvr://channels/${group}/All%20channels/${channel.id}.pvr`;
   model.screensaver = false;
   model.lastChannel = channel.id;
-  model.emit({ type: "open", file: path, text: `channel ${channel.number} ${channel.name}` });
+  model.emit("open", `channel ${channel.number} ${channel.name}`);
   soon(model, () => start(model, { player, kind, file: "", path, title: channel.name, durationMs: null, channel }));
 }
 
@@ -79,11 +79,8 @@ export function itemNotified(title: string, playlistid: number): Readonly<Record
 }
 
 function soon(model: Model, step: () => void): void {
-  if (model.opening !== null) clearTimeout(model.opening);
-  model.opening = setTimeout(() => {
-    model.opening = null;
-    step();
-  }, model.startMs);
+  clearTimeout(model.opening);
+  model.opening = setTimeout(step, model.startMs);
 }
 
 export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" | "at" | "end">, fromMs = 0): void {
@@ -92,7 +89,7 @@ export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" 
     model.notify("Player.OnResume", { ...about(model.playing), player: { playerid: facts.player, speed: 1 } });
     stop(model, false);
   }
-  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now(), end: null };
+  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now() };
   model.playing = playing;
   storm(model, playing);
   if (facts.kind === "video" && model.window !== FULLSCREEN) go(model, FULLSCREEN);
@@ -122,15 +119,14 @@ export function about(playing: Playing, more: Readonly<Record<string, unknown>> 
 }
 
 export function stop(model: Model, end: boolean): void {
-  if (model.opening !== null) clearTimeout(model.opening);
-  model.opening = null;
+  clearTimeout(model.opening);
   const { playing } = model;
   if (playing === null) return;
-  if (playing.end !== null) clearTimeout(playing.end);
+  clearTimeout(playing.end);
   model.playing = null;
   if (model.window === FULLSCREEN) goBack(model);
   model.notify("Player.OnStop", { end, item: itemOf(playing) });
-  model.emit({ type: "stop", text: end ? "playback ended" : "playback stopped" });
+  model.emit("stop", end ? "playback ended" : "playback stopped");
 }
 
 export function setSpeed(model: Model, playing: Playing, speed: number): void {
@@ -158,8 +154,7 @@ function hold(playing: Playing): void {
 }
 
 function watchEnd(model: Model, playing: Playing): void {
-  if (playing.end !== null) clearTimeout(playing.end);
-  playing.end = null;
+  clearTimeout(playing.end);
   if (playing.durationMs === null || playing.speed <= 0) return;
   const left = (playing.durationMs - position(playing)) / playing.speed;
   playing.end = setTimeout(() => stop(model, true), left);

@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 as Kodi speaks it. */
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import { Died, type Params, RpcError } from "./method.ts";
 import { methods } from "./methods.ts";
 import type { Model, ReceivedCall } from "./model.ts";
@@ -19,7 +19,7 @@ export function answerText(model: Model, via: ReceivedCall["via"], body: string)
     return answer === null ? null : JSON.stringify(answer);
   } catch (error) {
     if (!(error instanceof Died)) throw error;
-    model.emit({ type: "crash", method: error.message, text: "died of a call, as the real one does" });
+    model.emit("crash", "died of a call, as the real one does");
     model.leave("ended", "crash");
     return null;
   }
@@ -48,7 +48,7 @@ function single(model: Model, via: ReceivedCall["via"], request: unknown): unkno
       throw error;
     }
     note(error.code);
-    model.emit({ type: "refused", reason: error.message, text: `refused ${String(method)}: ${error.message}` });
+    model.emit("refused", `refused ${String(method)}: ${error.message}`);
     // What is wrong is answered even when it has no id.
     return id === undefined && error.code !== -32600 ? null : errorOf(error, id ?? null);
   }

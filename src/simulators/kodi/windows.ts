@@ -75,7 +75,7 @@ export function closeDialog(model: Model): void {
 export function go(model: Model, window: Window, folder = ""): void {
   if (window === HOME) model.below = [];
   else if (window !== model.window) model.below.push(model.window);
-  if (window !== model.window) model.emit({ type: "window", id: window.id, text: `window "${window.label}"` });
+  if (window !== model.window) model.emit("window", `window "${window.label}"`);
   model.window = window;
   model.folder = folder;
 }

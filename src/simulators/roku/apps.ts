@@ -1,5 +1,5 @@
 /** Apps that come to the front and go, and what plays in them. */
-import { printExit, printResume, printRun, printSuspend } from "./console.ts";
+import { printRun, printStep } from "./console.ts";
 import { appName, appType, findApp, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 
@@ -23,7 +23,7 @@ function start(model: Model, app: SimulatedApp, params: Record<string, string>, 
   model.screensaver = false;
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${value}`);
   const text = `${appType(app) === "tvin" ? "input" : "launched"} "${app.name}"${words.join("")}`;
-  model.emit({ type: "launch", id: app.id, name: app.name, params, text });
+  model.emit("launch", text);
   if (restart) terminate(model, app.id);
   const arrive = () => {
     model.launching = null;
@@ -39,7 +39,7 @@ function bringToFront(model: Model, app: SimulatedApp, params: Record<string, st
   model.active = app.id;
   if (app.id === "tvinput.dtv") tune(model, params);
   if (app.id !== "dev") return;
-  if (resumed) printResume(model);
+  if (resumed) printStep(model, "Resume");
   else printRun(model, app.name);
 }
 
@@ -59,7 +59,7 @@ function leave(model: Model, next: string | null): void {
   const app = findApp(model, active);
   const stays = app !== undefined && appType(app) === "appl" && (app.instantResume ?? true);
   if (stays) model.background.add(active);
-  if (active === "dev") (stays ? printSuspend : printExit)(model);
+  if (active === "dev") printStep(model, stays ? "Suspend" : "Exit");
 }
 
 export function goHome(model: Model): void {
@@ -85,7 +85,7 @@ export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {
   if (inFront) goHome(model);
   const suspended = inFront && !force && model.background.has(id);
   if (!suspended) terminate(model, id);
-  model.emit({ type: "exit", id, name, text: `${suspended ? "suspended" : "stopped"} "${name}"` });
+  model.emit("exit", `${suspended ? "suspended" : "stopped"} "${name}"`);
   return suspended ? "suspended" : "terminated";
 }
 
@@ -97,7 +97,7 @@ export function terminate(model: Model, id: string): void {
     model.active = null;
     model.playback = null;
   } else if (!wasInBackground) return;
-  if (id === "dev") printExit(model);
+  if (id === "dev") printStep(model, "Exit");
 }
 
 export function cancelLaunch(model: Model): void {

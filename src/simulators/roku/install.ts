@@ -52,33 +52,26 @@ const said = (type: Message["type"], text: string): Message => ({ type, text });
 
 export function installPackage(
   model: Model,
-  archive: { fileName: string; content: Package },
+  { content, fileName }: { fileName: string; content: Package },
   fields: Readonly<Record<string, string>>,
 ): Message[] {
-  const { content, fileName } = archive;
   if (model.sideloaded?.md5 === content.md5 && model.installFault === null) {
     // Nothing is restarted: who wants the app to run launches it.
     return [said("info", "Application Received: Identical to previous version -- not replacing.")];
   }
   const received = said("success", `Application Received: ${content.bytes} bytes stored.`);
   const failure = examine(model, content);
-  if (failure !== null) return fail(model, [received, said("error", failure)]);
-
-  const manifest = content.manifest ?? {};
-  const title = manifest.title ?? "dev";
-  const version = versionOf(manifest);
+  if (failure !== null) {
+    model.emit("install-failed", failure);
+    return [received, said("error", failure)];
+  }
+  const { manifest, md5, bytes } = content;
+  const { title = "dev", major_version = "0", minor_version = "0", build_version = "0" } = manifest ?? {};
+  const version = `${major_version}.${minor_version}.${build_version}`;
   terminate(model, "dev");
-  const instantResume = manifest.sdk_instant_resume === "1";
-  model.sideloaded = {
-    title,
-    version,
-    fileName,
-    instantResume,
-    fileType: "zip",
-    md5: content.md5,
-    bytes: content.bytes,
-  };
-  model.emit({ type: "install", title, version, bytes: content.bytes, text: `installed "${title}" ${version}` });
+  const instantResume = manifest?.["sdk_instant_resume"] === "1";
+  model.sideloaded = { title, version, fileName, instantResume, fileType: "zip", md5, bytes };
+  model.emit("install", `installed "${title}" ${version}`);
   if (fields.dev_autolaunch !== "0") launch(model, "dev", {});
   return [received, said("success", "Install Success.")];
 }
@@ -100,16 +93,6 @@ function examine(model: Model, content: Package): string | null {
   return "Install Failure: Compilation Failed.";
 }
 
-function fail(model: Model, messages: Message[]): Message[] {
-  const texts = messages.map(({ text }) => text);
-  model.emit({ type: "install-failed", messages: texts, text: texts.at(-1) ?? "" });
-  return messages;
-}
-
-function versionOf(manifest: Readonly<Record<string, string>>): string {
-  return [manifest.major_version, manifest.minor_version, manifest.build_version].map((part) => part ?? "0").join(".");
-}
-
 export function convertPackage(model: Model): Message[] {
   if (model.sideloaded === null) return [said("error", "Conversion failed")];
   model.sideloaded.fileType = "squashfs";
@@ -121,7 +104,7 @@ export function deletePackage(model: Model): Message[] {
   if (sideloaded === null) return [said("error", "Delete Failed: No such file or directory.")];
   terminate(model, "dev");
   model.sideloaded = null;
-  model.emit({ type: "delete", title: sideloaded.title, text: `deleted "${sideloaded.title}"` });
+  model.emit("delete", `deleted "${sideloaded.title}"`);
   return [said("success", "Delete Succeeded."), said("success", "Uninstall Success.")];
 }
 

@@ -42,7 +42,7 @@ export class Model {
   readonly held = new Set<string>();
   readonly keys: string[] = [];
   readonly requests: RecordedRequest[] = [];
-  readonly emit: (event: RokuEvent) => void;
+  readonly emit: (type: RokuEvent["type"], text: string) => void;
   name: string;
   access: AccessMode;
   power: Power = "on";
@@ -67,7 +67,7 @@ export class Model {
     this.launchMs = options.launchMs ?? 50;
     this.name = options.name;
     this.access = options.access ?? "enabled";
-    this.emit = (event) => options.onEvent?.(event);
+    this.emit = (type, text) => options.onEvent?.({ type, text });
   }
 
   get isTv(): boolean {

@@ -21,20 +21,23 @@ export interface SimulatedChannel {
   name: string;
 }
 
-export type RokuEvent = { text: string } & (
-  | { type: "key"; key: string; action: "press" | "down" | "up" }
-  | { type: "text"; character: string }
-  | { type: "launch"; id: string; name: string; params: Record<string, string> }
-  | { type: "exit"; id: string; name: string }
-  | { type: "input"; params: Record<string, string> }
-  | { type: "install"; title: string; version: string; bytes: number }
-  | { type: "install-failed"; messages: readonly string[] }
-  | { type: "delete"; title: string }
-  | { type: "power"; power: Power }
-  | { type: "wake" }
-  | { type: "refused"; path: string; status: number }
-  | { type: "discovery"; on: false }
-);
+/** What happens, in words. */
+export interface RokuEvent {
+  readonly type:
+    | "key"
+    | "text"
+    | "launch"
+    | "exit"
+    | "input"
+    | "install"
+    | "install-failed"
+    | "delete"
+    | "power"
+    | "wake"
+    | "refused"
+    | "discovery";
+  readonly text: string;
+}
 
 export type Power = "on" | "standby" | "deep";
 

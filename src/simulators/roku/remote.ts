@@ -1,5 +1,5 @@
 /** The keys of the remote, and what each does. */
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
 import type { Model } from "./model.ts";
 
@@ -46,14 +46,14 @@ export function pressKey(model: Model, key: Key, action: "press" | "down"): void
   if ("character" in key) return typeCharacter(model, key.character);
   keep(model.keys, key.name);
   const text = action === "press" ? `key ${spoken(key.name)}` : `key ${spoken(key.name)} held`;
-  model.emit({ type: "key", key: key.name, action, text });
+  model.emit("key", text);
   act(model, key.name);
 }
 
 /** False for a key that was not held: the set answers 202 then (1.2). */
 export function releaseKey(model: Model, key: Key): boolean {
   if (!model.held.delete(word(key))) return false;
-  if ("name" in key) model.emit({ type: "key", key: key.name, action: "up", text: `key ${spoken(key.name)} released` });
+  if ("name" in key) model.emit("key", `key ${spoken(key.name)} released`);
   return true;
 }
 
@@ -62,7 +62,7 @@ function word(key: Key): string {
 }
 
 function typeCharacter(model: Model, character: string): void {
-  model.emit({ type: "text", character, text: `text "${character}"` });
+  model.emit("text", `text "${character}"`);
   if (model.power === "on") model.text += character;
 }
 
@@ -79,14 +79,14 @@ function act(model: Model, key: string): void {
 export function turnOn(model: Model): void {
   if (model.power === "on") return;
   model.power = "on";
-  model.emit({ type: "power", power: "on", text: "power on" });
+  model.emit("power", "power on");
 }
 
 export function turnOff(model: Model): void {
   if (model.power !== "on") return;
   goHome(model);
   model.power = "standby";
-  model.emit({ type: "power", power: "standby", text: "power standby" });
+  model.emit("power", "power standby");
 }
 
 // A player keeps PowerOn: the key only reaches the TV it feeds (1.3).

@@ -1,9 +1,9 @@
 /** How a set is found: four stacks of UPnP, each with a description. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Discovery } from "../bench/bench.ts";
 import { element, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { Listener } from "../bench/listeners.ts";
+import type { Discovery } from "../bench/set.ts";
 import { createResponder } from "../bench/ssdp.ts";
 import { createWebServer } from "../bench/websocket.ts";
 import type { Model } from "./model.ts";
@@ -69,7 +69,6 @@ export function createDiscovery(model: Model, stacks: readonly Stack[], delayMs:
           `ST: ${target}`,
           `USN: uuid:${uuid}::${target}`,
         ]),
-    taken: () => model.emit({ type: "discovery", on: false, text: "discovery is off: port 1900 is taken" }),
   });
   return {
     get on() {

@@ -80,7 +80,6 @@ export class Feeds {
 export type PlayState = "starting" | "loaded" | "playing" | "paused";
 
 export interface OpenPrompt {
-  readonly shown: ShownPrompt;
   end(answer: "accepted" | "denied" | "gone"): void;
 }
 
@@ -113,7 +112,7 @@ export class Model {
   readonly running: Set<string>;
   /** Where pointer sockets may be opened. */
   readonly pointerPaths = new Set<string>();
-  readonly emit: (event: WebosEvent) => void;
+  readonly emit: (type: WebosEvent["type"], text: string) => void;
   name: string;
   power: Power = "on";
   /** Said while the power changes. */
@@ -147,7 +146,7 @@ export class Model {
     const keys = Object.entries(options.clientKeys ?? {});
     this.clientKeys = new Map(keys.map(([key, granted]) => [key, new Set(granted)]));
     this.name = options.name;
-    this.emit = (event) => options.onEvent?.(event);
+    this.emit = (type, text) => options.onEvent?.({ type, text });
   }
 }
 

@@ -42,22 +42,25 @@ export type Standby = "off" | "quick-start" | "active-standby";
 
 export type Power = "on" | "standby";
 
-export type WebosEvent = { text: string } & (
-  | { type: "prompt"; permissions: readonly string[] }
-  | { type: "prompt-end"; answer: "accepted" | "denied" | "gone" }
-  | { type: "registered"; key: string }
-  | { type: "button"; name: string }
-  | { type: "pointer"; action: "click" | "move" | "scroll"; dx: number; dy: number }
-  | { type: "text"; value: string }
-  | { type: "launch"; id: string; title: string; params: Readonly<Record<string, unknown>>; contentId: string | null }
-  | { type: "close"; id: string; title: string }
-  | { type: "volume"; level: number; muted: boolean }
-  | { type: "toast"; message: string }
-  | { type: "power"; power: Power }
-  | { type: "wake" }
-  | { type: "refused"; uri: string; error: string }
-  | { type: "discovery"; on: false }
-);
+/** What happens, in words. */
+export interface WebosEvent {
+  readonly type:
+    | "prompt"
+    | "prompt-end"
+    | "registered"
+    | "button"
+    | "pointer"
+    | "text"
+    | "launch"
+    | "close"
+    | "volume"
+    | "toast"
+    | "power"
+    | "wake"
+    | "refused"
+    | "discovery";
+  readonly text: string;
+}
 
 export interface WebosSimulatorOptions {
   /** What the owner called it: `friendlyName`. */

@@ -1,5 +1,5 @@
 /** What can be done to a set, whether over the network or with its remote. */
-import { keep } from "../bench/bench.ts";
+import { keep } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
 import { HOME, LIVE_TV } from "./options.ts";
 
@@ -25,15 +25,15 @@ export function setMuted(model: Model, muted: boolean, cause: string): void {
 function tellVolume(model: Model, changed: readonly string[], cause: string): void {
   if (changed.length === 0) return;
   const { volume: level, muted } = model;
-  model.emit({ type: "volume", level, muted, text: muted ? `volume ${level}, muted` : `volume ${level}` });
+  model.emit("volume", muted ? `volume ${level}, muted` : `volume ${level}`);
   model.feeds.changed("volume", { changed, cause });
 }
 
 export function launch(model: Model, launched: Launched): void {
-  const { id, params, contentId, target } = keep(model.received.launches, launched);
+  const { id, params, target } = keep(model.received.launches, launched);
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   const text = `launched "${titleOf(model, id)}"${target === null ? "" : ` ${target}`}${words.join("")}`;
-  model.emit({ type: "launch", id, title: titleOf(model, id), params, contentId, text });
+  model.emit("launch", text);
   bringToFront(model, id);
 }
 
@@ -50,7 +50,7 @@ export function bringToFront(model: Model, id: string): void {
 
 export function closeApp(model: Model, id: string): void {
   if (id !== fallback(model)) model.running.delete(id);
-  model.emit({ type: "close", id, title: titleOf(model, id), text: `closed "${titleOf(model, id)}"` });
+  model.emit("close", `closed "${titleOf(model, id)}"`);
   if (model.active === id) bringToFront(model, fallback(model));
 }
 
@@ -91,7 +91,7 @@ export function changeChannel(model: Model, by: 1 | -1): void {
 /** Text for the field in front; without one it is lost. */
 export function typeText(model: Model, text: string, replace: boolean): void {
   keep(model.received.texts, text);
-  model.emit({ type: "text", value: text, text: `text "${text}"` });
+  model.emit("text", `text "${text}"`);
   if (model.focused) model.text = replace ? text : model.text + text;
 }
 
@@ -135,11 +135,11 @@ const BUTTONS: ReadonlySet<string> = new Set([
 /** No word ever comes back, not for a button that does not exist either (smart-tvs.md 2.4). */
 export function pressButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) {
-    model.emit({ type: "refused", uri: "pointer", error: "unknown button", text: `unknown button "${name}"` });
+    model.emit("refused", `unknown button "${name}"`);
     return;
   }
   keep(model.received.buttons, name);
-  model.emit({ type: "button", name, text: `button ${name.toLowerCase()}` });
+  model.emit("button", `button ${name.toLowerCase()}`);
   feelButton(model, name);
 }
 
@@ -165,5 +165,5 @@ export function takeFrames(model: Model, text: string): void {
 function point(model: Model, action: "click" | "move" | "scroll", dx: number, dy: number): void {
   keep(model.received.pointer, { action, dx, dy });
   endScreensaver(model);
-  model.emit({ type: "pointer", action, dx, dy, text: action === "click" ? "click" : `${action} ${dx} ${dy}` });
+  model.emit("pointer", action === "click" ? "click" : `${action} ${dx} ${dy}`);
 }

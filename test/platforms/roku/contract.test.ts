@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { platformContract, type SimulatedSet } from "../../contract/platform.ts";
-import { packageOf } from "../../simulators/roku-harness.ts";
+import { packageOf } from "../../support/sets.ts";
 import { scratchFolder } from "../../support/zip.ts";
 
 const password = "open sesame";

@@ -4,7 +4,7 @@ import type { Capability, Connection, Facts, Key } from "../../../src/platforms/
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuMemory } from "../../../src/platforms/roku/memory.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
-import { plugIn } from "../../simulators/roku-harness.ts";
+import { plugInRoku as plugIn } from "../../support/sets.ts";
 import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;

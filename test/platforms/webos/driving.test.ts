@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Key } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
-import { calling } from "../../support/surroundings.ts";
+import { turnOn } from "../../support/surroundings.ts";
 import { failure, line, never, press, state, tidy } from "./harness.ts";
 
 tidy();
@@ -85,7 +85,7 @@ describe("power", () => {
     // Nobody asked: nobody is called.
     expect(one.set.received.requests.length).toBe(tries);
     expect((await failure(state(one))).code).toBe("device_unreachable");
-    await one.connection.powerOn?.(never, calling);
+    await turnOn(one.connection, one.target, never);
     expect(one.set.state.power).toBe("on");
     await press(one, "home");
   }, 20_000);
@@ -126,7 +126,7 @@ describe("power", () => {
     await until("it is in standby", async () => (await state(one)).power === "standby");
     const { code, message } = await failure(one.connection.launch?.("netflix", {}, never) ?? expect.unreachable());
     expect([code, message]).toEqual(["device_unreachable", "is in standby"]);
-    await one.connection.powerOn?.(never, { silent: true, withinMs: 10_000 });
+    await turnOn(one.connection, one.target, never, true);
     expect(await one.connection.launch?.("netflix", {}, never)).toBe(true);
   }, 15_000);
 

@@ -1,7 +1,8 @@
 /** Sets of this platform, and connections to them. */
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
-import type { Connection, Sighting, Target } from "../../../src/platforms/platform.ts";
+import { perform } from "../../../src/devices/press.ts";
+import type { Connection, Key, Sighting, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
@@ -10,7 +11,7 @@ import {
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { keptSecret, surroundingsOf, type Told, targetOf } from "../../support/surroundings.ts";
+import { keptSecret, surroundingsOf, type Told, targetOf, turnOn } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -51,6 +52,8 @@ export interface Line {
   readonly ended: Told["ended"];
   connection: Connection;
   kept(): WebosSecret | null;
+  /** Pairs, and keeps what the set gives, as the daemon does; gives up with the signal. */
+  pair(signal?: AbortSignal): Promise<void>;
   /** A new connection to what is known now, as after a pairing. */
   renew(): Connection;
 }
@@ -78,6 +81,14 @@ export async function line(
   const made: Line = {
     ...{ set, sighting, target, learned, states, ended, connection: connect() },
     kept: () => secret.read(),
+    async pair(signal = never) {
+      const pairing = await webos.pair?.(target, surroundings, { fresh: false }, signal);
+      if (pairing?.step !== "confirm") throw new Error("it must be accepted on the screen");
+      signal.addEventListener("abort", () => pairing.cancel());
+      const { secret: given, ...paired } = await pairing.done;
+      if (given) await secret.keep(given);
+      told.emit({ type: "facts", ...paired });
+    },
     renew() {
       made.connection.close();
       made.connection = connect();
@@ -88,8 +99,9 @@ export async function line(
 }
 
 export const state = ({ connection }: Line) => connection.state?.(never) ?? expect.unreachable();
-export const press = ({ connection }: Line, name: Parameters<NonNullable<Connection["keys"]>["press"]>[0]) =>
-  connection.keys?.press(name, never) ?? expect.unreachable();
+/** As the core presses a key, with waking where that is what the key means. */
+export const press = ({ connection, target }: Line, key: Key) =>
+  perform({ turnOn: (_connection, signal) => turnOn(connection, target, signal) }, connection, { key }, never);
 export const failure = async (work: Promise<unknown>): Promise<ZapdError> => {
   const error = await work.then(
     (result) => new Error(`it gave ${JSON.stringify(result)}`),

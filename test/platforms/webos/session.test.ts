@@ -1,5 +1,6 @@
 /** Endpoints, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
 import { describe, expect, test } from "bun:test";
+import { ZapdError } from "../../../src/api/errors.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
@@ -26,7 +27,7 @@ describe("endpoints", () => {
     const place = `${one.set.host}:${one.set.ports.secure}`;
     expect(one.sighting).toMatchObject({ identity: place, provisional: true, pairing: "required" });
     expect((await state(one)).power).toBe("on");
-    await one.connection.pair?.({}, never);
+    await one.pair();
     expect(one.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
   });
 
@@ -56,7 +57,7 @@ describe("pairing", () => {
     expect((await failure(state(one))).code).toBe("pairing_required");
     expect(one.learned.at(-1)?.access).toBe("unpaired");
     expect(one.set.received.prompts).toEqual([]);
-    await one.connection.pair?.({}, never);
+    await one.pair();
     expect(one.set.received.prompts.length).toBe(1);
     expect(one.set.received.prompts[0]?.permissions).toContain("CONTROL_MOUSE_AND_KEYBOARD");
     const certificate = one.set.fingerprint.replaceAll(":", "").toLowerCase();
@@ -70,7 +71,7 @@ describe("pairing", () => {
 
   test.each(["403 User denied access", "403 cancelled"])("denied (%s): says so, and keeps nothing", async (denial) => {
     const one = await line({ clientKeys: {}, prompt: "deny", denial }, null);
-    const { code, message, hint } = await failure(one.connection.pair?.({}, never) ?? expect.unreachable());
+    const { code, message, hint } = await failure(one.pair());
     expect([code, message]).toEqual(["pairing_failed", `was denied: somebody refused the request on it ("${denial}")`]);
     expect(hint).toContain("zapd pair");
     expect(one.kept()).toBeNull();
@@ -79,17 +80,17 @@ describe("pairing", () => {
   test("busy with another's request: says so", async () => {
     const one = await line({ clientKeys: {}, prompt: "wait" }, null);
     const caller = new AbortController();
-    const first = one.connection.pair?.({}, caller.signal).catch((reason: unknown) => reason);
+    const first = one.pair(caller.signal).catch((reason: unknown) => reason);
     await until("it asks", () => one.set.state.prompting);
-    expect((await failure(one.connection.pair?.({}, never) ?? expect.unreachable())).message).toStartWith("is busy");
+    expect((await failure(one.pair())).message).toStartWith("is busy");
     caller.abort("gone");
-    expect(await first).toBe("gone");
+    expect(await first).toBeInstanceOf(ZapdError);
     await until("the request is gone from the screen", () => !one.set.state.prompting);
   });
 
   test("a set that refuses the signed manifest of others pairs at once", async () => {
     const one = await line({ clientKeys: {}, firmware: "2026" }, null);
-    await one.connection.pair?.({}, never);
+    await one.pair();
     expect(one.kept()?.key).toBeDefined();
   });
 
@@ -125,10 +126,10 @@ describe("pairing", () => {
       "stop",
       "text",
     ]);
-    await one.connection.pair?.({}, never);
+    await one.pair();
     one.renew();
     expect(webos.describe(one.target.facts, one.target.memory, true).withheld.size).toBe(0);
-    expect(one.connection.powerOn).toBeDefined();
+    expect(one.connection.power).toBeDefined();
   });
 });
 

@@ -46,10 +46,9 @@ export const addons: Methods = {
     { addonid, params: either(anything, listOf(text), text), wait: truth },
     (model, { addonid, params: given }) => {
       const addon = find(model, addonid);
-      const said = typeof given === "string" ? given : given === undefined ? "" : JSON.stringify(given);
       if (model.dialog !== null) return "OK";
       model.screensaver = false;
-      model.emit({ type: "launch", id: addon.id, params: said, text: `launched "${addon.name}"` });
+      model.emit("launch", `launched "${addon.name}"`);
       model.launched.push({ id: addon.id, params: given ?? null });
       if (addon.content === "executable") return "OK";
       const window = { audio: WINDOWS["music"], image: WINDOWS["pictures"], video: VIDEOS }[addon.content];

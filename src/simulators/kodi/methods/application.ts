@@ -37,7 +37,7 @@ export function changeVolume(model: Model, level: number): void {
 export function tell(model: Model): void {
   const { volume, muted } = model;
   model.notify("Application.OnVolumeChanged", { muted, volume });
-  model.emit({ type: "volume", level: volume, muted, text: `volume ${volume}${muted ? ", muted" : ""}` });
+  model.emit("volume", `volume ${volume}${muted ? ", muted" : ""}`);
 }
 
 export function quit(model: Model): void {

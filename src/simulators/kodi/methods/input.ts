@@ -10,7 +10,7 @@ import { faster } from "./player.ts";
 const key = (name: string, act: (model: Model) => void = () => {}): [string, Method] => [
   `Input.${name}`,
   method({}, (model) => {
-    model.emit({ type: "key", key: name, text: `key ${name.toLowerCase()}` });
+    model.emit("key", `key ${name.toLowerCase()}`);
     // The first key only ends the screensaver.
     if (model.screensaver) endScreensaver(model);
     else act(model);
@@ -86,7 +86,7 @@ export const input: Methods = {
     if (model.dialog?.input === undefined) return "OK";
     model.dialog.text = characters;
     model.typed = characters;
-    model.emit({ type: "text", characters, text: `text "${characters}"` });
+    model.emit("text", `text "${characters}"`);
     if (params["done"] !== false) closeDialog(model);
     return "OK";
   }),
@@ -94,7 +94,7 @@ export const input: Methods = {
 
 /** An action by its name, as a key of a remote or the event server has it; one that there is not does nothing. */
 export function act(model: Model, action: string): void {
-  model.emit({ type: "key", key: action, text: `action ${action}` });
+  model.emit("key", `action ${action}`);
   if (Object.hasOwn(ACTIONS, action)) ACTIONS[action]?.(model);
 }
 

@@ -1,5 +1,5 @@
 /** The steps that the exchanges with a Kodi are made of. */
-import type { DialogKind } from "../../src/simulators/kodi.ts";
+import type { DialogKind } from "../../../src/simulators/kodi.ts";
 
 export type Step =
   /** `exact`: the same values too, not only the same keys and types. */

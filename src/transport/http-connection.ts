@@ -1,8 +1,13 @@
 /**
- * Reads one HTTP/1.1 answer of a device from the bytes as they come. Pure: no sockets. Lenient where sets are careless
- * (bare LF, no reason phrase, no length), strict where it protects us (size of head and body, no compression).
+ * One connection to a device, carrying HTTP/1.1 exchanges one after another. Not `fetch`: here a redirect cannot be
+ * followed, a scheme cannot be swapped, an upload is streamed with its length, and the connection itself is known, so that
+ * an identity read over it holds for the command sent after it. Answers are read leniently where sets are careless (bare
+ * LF, no reason phrase, no length), strictly where it protects us (size of head and body, no compression).
  */
-import { DeviceError, notUnderstood } from "../api/errors.ts";
+import type net from "node:net";
+import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
+import type { Address } from "../platforms/platform.ts";
+import { connectSocket, hostLine, marker, tooLate } from "./socket.ts";
 
 /** What a device answered. Header names are in lower case. */
 export interface Answer {
@@ -13,6 +18,133 @@ export interface Answer {
 
 /** How much of an answer is wanted: an action is decided by its head, and some sets send no length for its empty body. */
 export type Wanted = "head" | "all";
+
+export interface Exchange {
+  readonly method: "GET" | "HEAD" | "POST";
+  /** Path and query, already percent-encoded: one word of printable ASCII. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A chunk is sent before the next is asked for, and may be the same memory. */
+  readonly body?: { readonly bytes: number; chunks(): AsyncIterable<Uint8Array> };
+  readonly wanted: Wanted;
+  readonly maxBytes: number;
+}
+
+export class HttpConnection {
+  /** Whether what answers here has been proven to be the device that is meant. */
+  proven = false;
+  /** What the device wanted with every exchange on this connection before it let us in. */
+  login: Readonly<Record<string, string>> | undefined;
+  /** When that was, on the monotonic clock. */
+  provenAt = Number.NEGATIVE_INFINITY;
+  /** Whether another exchange may be sent. */
+  usable = true;
+  /** Whether an exchange has been carried before. */
+  used = false;
+  /** When the last exchange ended, on the monotonic clock. */
+  idleSince = performance.now();
+
+  readonly #socket: net.Socket;
+  readonly #host: string;
+  #reader: AnswerReader | undefined;
+  #settle: ((error?: Error) => void) | undefined;
+
+  private constructor(socket: net.Socket, address: Address) {
+    this.#socket = socket;
+    this.#host = hostLine(address);
+    socket.on("data", (bytes: Uint8Array) => this.#received(bytes));
+    socket.on("error", (error) => this.#ended(error));
+    socket.on("close", () => this.#ended());
+    socket.on("end", () => this.#ended());
+  }
+
+  /** Connects; fails with `device_unreachable`. */
+  static async open(address: Address, signal: AbortSignal): Promise<HttpConnection> {
+    return new HttpConnection(await connectSocket(address, false, signal), address);
+  }
+
+  /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */
+  exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const head = headOf(exchange, this.#host);
+    const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
+    this.#reader = reader;
+    return new Promise<Answer>((resolve, reject) => {
+      const aborted = () => this.#settle?.(tooLate(signal, "device_timeout"));
+      this.#settle = (error) => {
+        this.#settle = undefined;
+        this.#reader = undefined;
+        signal.removeEventListener("abort", aborted);
+        this.used = true;
+        this.idleSince = performance.now();
+        if (error || !reader.answer || !reader.reusable) this.close();
+        if (error) reject(error);
+        else if (reader.answer) resolve(reader.answer);
+      };
+      if (signal.aborted) return aborted();
+      if (!this.usable) return this.#settle(hungUp("closed the connection without an answer"));
+      signal.addEventListener("abort", aborted, { once: true });
+      this.#socket.write(head);
+      if (exchange.body) this.#send(exchange.body.chunks()).catch((error) => this.#settle?.(error));
+    });
+  }
+
+  close(): void {
+    this.usable = false;
+    this.#socket.destroy();
+  }
+
+  /** Sends a body as fast as the device takes it, one chunk at a time, and stops when the device has answered already. */
+  async #send(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const chunk of chunks) {
+      if (!this.usable || !this.#settle) return;
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          this.#socket.off("close", go);
+          resolve();
+        };
+        this.#socket.on("close", go);
+        this.#socket.write(chunk, go);
+      });
+    }
+  }
+
+  #received(bytes: Uint8Array): void {
+    const reader = this.#reader;
+    // Bytes that nobody asked for: what they belong to cannot be known, so the connection is not used again.
+    if (!reader) return this.close();
+    try {
+      reader.push(bytes);
+      if (reader.answer) this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+
+  #ended(cause?: Error): void {
+    this.usable = false;
+    const reader = this.#reader;
+    if (!reader) return;
+    try {
+      if (cause) throw hungUp("broke the connection off", cause);
+      reader.end();
+      this.#settle?.();
+    } catch (error) {
+      this.#settle?.(error as ZapdError);
+    }
+  }
+}
+
+function headOf(exchange: Exchange, host: string): string {
+  const lines = [`${exchange.method} ${exchange.path} HTTP/1.1`, host, `${marker}: 1`];
+  for (const [name, value] of Object.entries(exchange.headers ?? {})) lines.push(`${name}: ${value}`);
+  if (exchange.body) lines.push(`Content-Length: ${exchange.body.bytes}`);
+  else if (exchange.method === "POST") lines.push("Content-Length: 0");
+  const head = `${lines.join("\r\n")}\r\n\r\n`;
+  if (!/^[\x20-\x7e\r\n]+$/.test(head) || /\s/.test(exchange.path) || lines.some((line) => /[\r\n]/.test(line))) {
+    throw new ZapdError("internal_error", "A request to a device held characters that no request may hold");
+  }
+  return head;
+}
 
 const maxHead = 16 * 1024;
 const maxInterim = 8;
@@ -52,7 +184,7 @@ export class AnswerReader {
 
   push(bytes: Uint8Array): void {
     if (this.answer) return;
-    this.#pending = this.#pending.length === 0 ? bytes : join([this.#pending, bytes]);
+    this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     if (!this.#head && !this.#readHead()) return;
     this.#readBody();
     // An action whose body is not all here yet is answered all the same; its connection is not used again.
@@ -151,7 +283,7 @@ export class AnswerReader {
     const head = this.#head;
     if (!head) return;
     this.reusable = framed && head.persistent && this.#pending.length === 0;
-    this.answer = { status: head.status, headers: head.headers, body: join(this.#parts) };
+    this.answer = { status: head.status, headers: head.headers, body: Buffer.concat(this.#parts) };
   }
 }
 
@@ -200,17 +332,6 @@ function framingOf(head: { status: number; headers: ReadonlyMap<string, string> 
   if (length === undefined) return { by: "close" };
   if (!/^\d{1,15}$/.test(length)) throw garbage("a broken length");
   return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1 && parts[0]) return parts[0];
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** The connection ended before an answer was whole: whether what was asked has been done is not known. */

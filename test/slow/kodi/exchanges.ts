@@ -1,6 +1,6 @@
 /** What both the simulator and a real Kodi are asked, one after the other. */
-import { another, audio, channels, ending, fromPlugin, video } from "./kodi-exchanges-playing.ts";
-import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step, step } from "./kodi-steps.ts";
+import { another, audio, channels, ending, fromPlugin, video } from "./exchanges-playing.ts";
+import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step, step } from "./steps.ts";
 
 const envelope: readonly Step[] = [
   "{",

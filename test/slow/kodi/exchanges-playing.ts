@@ -13,7 +13,7 @@ import {
   type Step,
   speedIs,
   step,
-} from "./kodi-steps.ts";
+} from "./steps.ts";
 
 export const video = ({ video: file }: Place): Step[] => [
   { told: [] },

@@ -1,0 +1,74 @@
+/** What a person types at a terminal: a line that is shown, or one that nobody may see. */
+import { stderr } from "./context.ts";
+
+/** Whether somebody is there to be asked. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY === true;
+}
+
+/**
+ * A value that should stand neither on the screen nor among the words of a command, where every user can see it: a line
+ * typed without echo on a terminal, or what a pipe holds.
+ */
+export async function readUnseen(what: string, signal?: AbortSignal): Promise<string> {
+  const { stdin } = process;
+  if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
+  return typedLine(stdin, () => `${what}: `, { unseen: true, signal });
+}
+
+/** A line typed on a terminal behind a prompt, which is shown anew every second. Rejects when the signal ends. */
+export function readLine(prompt: () => string, signal: AbortSignal): Promise<string> {
+  return typedLine(process.stdin, prompt, { unseen: false, signal });
+}
+
+async function all(stdin: NodeJS.ReadStream): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stdin) parts.push(part as Uint8Array);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;
+const drawEveryMs = 1_000;
+
+interface Typing {
+  readonly unseen: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unseen, signal }: Typing): Promise<string> {
+  let typed: string[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const draw = () => void stderr().write(unseen ? prompt() : `\r${prompt()}${typed.join("")}\x1b[K`);
+  const onData = (bytes: Buffer) => {
+    for (const character of bytes.toString("utf8")) {
+      if (character === keys.cancel) {
+        stdin.setRawMode(false);
+        process.kill(process.pid, "SIGINT");
+      } else if (keys.enter.test(character)) return resolve(typed.join(""));
+      else if (character === keys.eraseAll) typed = [];
+      else if (keys.erase.test(character)) typed.pop();
+      else if (character >= " ") typed.push(character);
+    }
+    if (!unseen) draw();
+  };
+  const onAbort = () => reject(signal?.reason);
+  // Before it is asked for: who types at once must not see it either.
+  stdin.setRawMode(true);
+  stdin.on("data", onData);
+  // One that was paused after the line before does not flow again by itself.
+  stdin.resume();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const timer = unseen ? undefined : setInterval(draw, drawEveryMs);
+  try {
+    if (signal?.aborted) throw signal.reason;
+    draw();
+    return await promise;
+  } finally {
+    clearInterval(timer);
+    signal?.removeEventListener("abort", onAbort);
+    stdin.off("data", onData);
+    stdin.setRawMode(false);
+    stdin.pause();
+    stderr().write("\n");
+  }
+}

@@ -1,0 +1,152 @@
+/** Has a device let zapd in: whoever is at the terminal accepts at the set, or types what it shows or wants. */
+import type { Result } from "../api/client.ts";
+import { printable } from "../system/log.ts";
+import { canAsk, readLine, readUnseen } from "./ask.ts";
+import { type Called, call } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { shellWord } from "./print.ts";
+
+/** What is typed, or was given with the command. */
+interface Typed {
+  readonly pin?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** A pairing that waits for what is typed here. */
+interface Asked {
+  readonly name: string;
+  readonly step: Result<"pairDevice">;
+  /** Ends when the time is over, or with Ctrl-C. */
+  readonly signal: AbortSignal;
+  enter(typed: Typed): Promise<Called<"pairDevice">>;
+}
+
+export async function pair(context: Context): Promise<void> {
+  const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
+  const wantsPassword = checkedPassword(context) || user !== undefined;
+  if (pin !== undefined && wantsPassword) throw new UsageError("give --pin or --user, not both");
+  const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
+  if (context.flag("cancel")) return cancel(context, name);
+  const isAsking = pin === undefined && !wantsPassword;
+  if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
+  const enter = (typed: Typed) =>
+    call(context, "pairDevice", { id: name, body: { host, user, ...typed } }, isAsking ? { quiet: true } : {});
+  // A pipe holds it already. A person is not asked for a password that is not wanted: who wants one says so first.
+  const piped = wantsPassword && process.stdin.isTTY !== true ? (await readUnseen("")) || undefined : undefined;
+  const first = await enter({ pin, password: piped });
+  const done = (called: Called<"pairDevice">) => context.tell(called, `paired with ${name}`);
+  if (first.data.step === undefined) return done(first);
+  if (context.json && isAsking) return context.print(first.text);
+  // This pairing lasts, for the command that the hint tells.
+  if (first.data.step === "code" && !canAsk()) throw untyped(name, first.data);
+  await givingUp(context, name, async (stopped) => {
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
+    const asked: Asked = { name, step: first.data, signal, enter };
+    try {
+      done(await (first.data.step === "code" ? askCode(asked) : askLogin(asked, user, wantsPassword)));
+    } catch (error) {
+      if (error !== signal.reason || stopped.aborted) throw error;
+      throw tooLate(name);
+    }
+  });
+}
+
+/** Whether a password is to be read. It never stands among the words of a command, where every user of the machine can read it. */
+function checkedPassword(context: Context): boolean {
+  const given = context.option("password");
+  if (given !== undefined && given !== "-")
+    throw new UsageError(
+      "a password is never a word of a command, which others can read: --password - reads it unseen",
+    );
+  return given !== undefined;
+}
+
+async function cancel(context: Context, name: string): Promise<void> {
+  const called = await call(context, "cancelPairing", { id: name });
+  context.tell(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
+}
+
+/** Whatever ends this but success also ends the pairing; so does Ctrl-C, and then the command. */
+async function givingUp(context: Context, name: string, work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
+  const stopped = new AbortController();
+  const stop = () => stopped.abort();
+  process.once("SIGINT", stop);
+  try {
+    await work(stopped.signal);
+  } catch (error) {
+    await call(context, "cancelPairing", { id: name }, { quiet: true }).catch(() => {});
+    if (!stopped.signal.aborted) throw error;
+    process.off("SIGINT", stop);
+    process.kill(process.pid, "SIGINT");
+  } finally {
+    process.off("SIGINT", stop);
+  }
+}
+
+function secondsLeft({ expires_at }: Result<"pairDevice">): number {
+  return Math.max(0, Math.ceil((Date.parse(expires_at ?? "") - Date.now()) / 1_000));
+}
+
+/** `Den shows a code of 6 digits`. */
+function showsCode(name: string, { length, form }: Result<"pairDevice">): string {
+  return printable(`${name} shows a code of ${length} ${form === "digits" ? "digits" : "characters"}`);
+}
+
+async function askCode({ name, step, signal, enter }: Asked): Promise<Called<"pairDevice">> {
+  for (let prompt = `${showsCode(name, step)}. Code`; ; prompt = "That was another. Code") {
+    const pin = await readLine(() => `${prompt} (${secondsLeft(step)} s): `, signal);
+    if (pin.trim() === "") continue;
+    try {
+      return await enter({ pin });
+    } catch (error) {
+      if (!(error instanceof CommandError) || error.reason !== "wrong") throw error;
+    }
+  }
+}
+
+async function askLogin(
+  { name, signal, enter }: Asked,
+  given: string | undefined,
+  isGiven: boolean,
+): Promise<Called<"pairDevice">> {
+  if (!canAsk() && isGiven) throw new UsageError("the password is empty");
+  if (!canAsk()) throw withoutLogin(name);
+  for (;;) {
+    const user = given ?? ((await readLine(() => printable(`user of ${name}: `), signal)).trim() || undefined);
+    const password = await readUnseen(printable(`password of ${user ?? name}`), signal);
+    if (password === "") throw new UsageError("the password is empty");
+    try {
+      return await enter({ user, password });
+    } catch (error) {
+      if (!(error instanceof CommandError) || error.reason !== "wrong") throw error;
+      process.stderr.write(`${printable(error.message)}. Once more, or Ctrl-C\n`);
+    }
+  }
+}
+
+function untyped(name: string, step: Result<"pairDevice">): CommandError {
+  return CommandError.of({
+    code: "pairing_required",
+    message: `${showsCode(name, step)}, and there is no terminal to type it`,
+    hint: `Within ${secondsLeft(step)} s: zapd pair ${shellWord(name)} --pin CODE`,
+  });
+}
+
+function withoutLogin(name: string): CommandError {
+  return CommandError.of({
+    code: "pairing_required",
+    message: `${name} asks for a name and a password, and there is no terminal to type them`,
+    hint: `The password comes from a pipe: zapd pair ${shellWord(name)} --user NAME --password -`,
+  });
+}
+
+function tooLate(name: string): CommandError {
+  return CommandError.of({
+    code: "pairing_failed",
+    message: `${name} waits no longer`,
+    hint: `Begin again: zapd pair ${shellWord(name)}`,
+    reason: "late",
+  });
+}

@@ -1,0 +1,136 @@
+// Run by deno.test.ts under the other runtime. It ends by itself: a socket left open would keep it.
+import { connect } from "node:net";
+import WebSocket from "ws";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { magicPacket, search, sendDatagram } from "./datagrams.ts";
+import { openClient, paired } from "./webos-client.ts";
+
+function expect(what: string, holds: boolean): void {
+  if (!holds) throw new Error(`not so: ${what}`);
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let round = 0; !(await holds()); round += 1) {
+    expect(what, round < 200);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+const fails = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => false,
+    () => true,
+  );
+
+async function roku(): Promise<void> {
+  const set = createRokuSimulator({ name: "Other runtime", developer: { password: "x" } });
+  await set.start();
+  const status = async (method: string, path: string) => {
+    const response = await fetch(`http://${set.host}:${set.port}${path}`, { method });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const found = await search("roku:ecp");
+  expect(
+    "the set is found",
+    found.some(({ text }) => text.includes(set.serial)),
+  );
+  expect("it answers", (await status("GET", "/query/apps")) === 200);
+  expect("it takes keys", (await status("POST", "/keypress/Lit_%E2%82%AC")) === 200 && set.text === "€");
+  expect("icons are drawn", (await status("GET", "/query/icon/12")) === 200);
+  const socket = connect(set.ports.installer ?? 0, set.host);
+  let text = "";
+  socket.on("data", (piece: Uint8Array) => {
+    text += Buffer.from(piece).toString("latin1");
+  });
+  socket.on("error", () => {});
+  socket.write("POST /plugin_install HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 67108864\r\n\r\n");
+  socket.write(new Uint8Array(67_108_864));
+  await new Promise<void>((resolve) => socket.on("close", () => resolve()));
+  expect("the installer hangs up", text.startsWith("HTTP/1.1 401 "));
+  await set.sleep("deep");
+  expect("asleep it is silent", await fails(status("GET", "/")));
+  await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
+  await until("it wakes", () => set.state.discoverable);
+  expect("awake it answers", (await status("GET", "/")) === 200);
+  await set.stop();
+}
+
+async function kodi(): Promise<void> {
+  const set = createKodiSimulator({ name: "Other runtime", password: "x", startMs: 0 });
+  await set.start();
+  const ping = { jsonrpc: "2.0", id: 1, method: "JSONRPC.Ping" };
+  const post = (body: unknown) =>
+    fetch(`http://${set.host}:${set.port}/jsonrpc`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Basic ${btoa("kodi:x")}` },
+      body: JSON.stringify(body),
+    });
+  expect("it answers", (await (await post(ping)).text()).includes("pong"));
+  expect("it is announced", set.state.discoverable);
+  expect("a call without an id gets no answer", await fails(post({ ...ping, id: undefined })));
+  const bare = connect(set.ports.tcp ?? 0, set.host);
+  let told = "";
+  bare.on("data", (piece: Uint8Array) => {
+    told += Buffer.from(piece).toString();
+  });
+  bare.on("error", () => {});
+  bare.write(JSON.stringify(ping));
+  await until("bare TCP answers", () => told.includes("pong"));
+  const socket = new WebSocket(`ws://${set.host}:${set.ports.tcp}/jsonrpc`);
+  const heard: string[] = [];
+  socket.on("error", (error) => heard.push(String((error as { code?: string }).code)));
+  socket.on("close", (code) => heard.push(String(code)));
+  await new Promise((resolve) => socket.once("open", resolve));
+  set.play({});
+  await until("playing is told", () => told.includes("Player.OnAVStart"));
+  socket.close();
+  await until("the close is broken", () => heard.join() === "WS_ERR_INVALID_UTF8,1006");
+  await set.sleep();
+  await until("asleep the connections are cut", () => bare.destroyed);
+  await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
+  await until("a magic packet wakes it", () => set.state.discoverable);
+  expect("awake it answers", (await (await post(ping)).text()).includes("pong"));
+  await set.stop();
+}
+
+async function webos(): Promise<void> {
+  const quick = { promptMs: 5, socketsCloseMs: 100, portsCloseMs: 20, bootMs: 20 };
+  const set = createWebosSimulator({ name: "Other runtime", securePort: 0, plainPort: 0, ...quick });
+  await set.start();
+  const { host, ports } = set;
+  const refuses = () => fails(openClient(`wss://${host}:${ports.secure}/`).then(({ socket }) => socket.terminate()));
+  const found = await search("urn:lge-com:service:webos-second-screen:1");
+  expect(
+    "the set is found",
+    found.some(({ text }) => text.includes(`:${ports.description}/`)),
+  );
+  const client = await paired(set);
+  const volume = await client.subscribe("audio/getVolume");
+  set.press("VOLUMEUP");
+  expect("it tells the volume", JSON.stringify(await client.pushed(volume)).includes('"volume":19'));
+  const answer = await client.request("com.webos.service.networkinput/getPointerInputSocket");
+  const pointer = await openClient(String(answer?.["socketPath"]));
+  pointer.socket.send("type:button\nname:HOME\n\n");
+  await until("it takes buttons", () => set.received.buttons.includes("HOME"));
+  let ponged = 0;
+  client.socket.on("pong", () => {
+    ponged += 1;
+  });
+  client.socket.ping();
+  await until("it answers pings", () => ponged === 1);
+  await client.request("system/turnOff");
+  await until("it goes off", () => !set.state.discoverable);
+  client.socket.ping();
+  await until("the silent socket closes", () => client.closed !== null);
+  expect("in silence", ponged === 1);
+  await until("the port refuses", refuses);
+  await sendDatagram(magicPacket(set.mac), ports.wake, host);
+  await until("it wakes", async () => set.state.discoverable && !(await refuses()));
+  await set.stop();
+}
+
+await Promise.all([roku(), kodi(), webos()]);
+process.stdout.write("all of it\n");

@@ -1,0 +1,74 @@
+/** Simulated sets for one test: started with one call, quick in all they do, unseen by searches, and stopped after it. */
+import { afterEach } from "bun:test";
+import { createHash, randomUUID } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { strToU8, zipSync } from "fflate";
+import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
+import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import { createWebosSimulator, type WebosSimulator, type WebosSimulatorOptions } from "../../src/simulators/webos.ts";
+
+const running: { stop(): Promise<void> }[] = [];
+const clients: Socket[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  await Promise.all(running.splice(0).map((set) => set.stop()));
+});
+
+async function started<T extends { start(): Promise<void>; stop(): Promise<void> }>(set: T): Promise<T> {
+  running.push(set);
+  await set.start();
+  return set;
+}
+
+/** Its serial is its own: searches reach the sets of other test runs on this machine too. */
+export function plugInRoku(options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
+  const serial = `X0${randomUUID().replaceAll("-", "").slice(0, 10).toUpperCase()}`;
+  return started(createRokuSimulator({ ...{ name: "Test Room", serial, ssdp: false, launchMs: 0 }, ...options }));
+}
+
+export function plugInKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
+  return started(
+    createKodiSimulator({ ...{ name: "Test Room", uuid: randomUUID(), mdns: false, startMs: 0 }, ...options }),
+  );
+}
+
+export function plugInWebos(options: Partial<WebosSimulatorOptions> = {}): Promise<WebosSimulator> {
+  const quick = { promptMs: 5, socketsCloseMs: 60, portsCloseMs: 60, bootMs: 20, channelMs: 0 };
+  const quiet = { securePort: 0, plainPort: 0, ssdp: false };
+  return started(createWebosSimulator({ name: "Test Room", uuid: randomUUID(), ...quick, ...quiet, ...options }));
+}
+
+/** A connection, and what arrives on it as it arrives. */
+export interface Listening {
+  readonly socket: Socket;
+  text(): string;
+  closed(): boolean;
+}
+
+/** Cut after the test. */
+export function listen(host: string, port: number): Listening {
+  const pieces: Uint8Array[] = [];
+  let closed = false;
+  const socket = connect(port, host);
+  clients.push(socket);
+  socket.on("data", (piece: Uint8Array) => pieces.push(piece));
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    closed = true;
+  });
+  return { socket, text: () => Buffer.concat(pieces).toString("utf8"), closed: () => closed };
+}
+
+/** A package as developers make it; big enough to be taken by a set. */
+export function packageOf(files: Record<string, string> = {}): Uint8Array {
+  const content = {
+    manifest: "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=1\n",
+    "source/main.brs": 'sub Main()\n  print "hello"\nend sub\n',
+    "images/noise.txt": Array.from({ length: 200 }, (_, index) =>
+      createHash("md5").update(`${index}`).digest("hex"),
+    ).join(""),
+    ...files,
+  };
+  const entries = Object.entries(content).map(([path, text]) => [path, strToU8(text)] as const);
+  return zipSync(Object.fromEntries(entries), { mtime: "2024-01-01" });
+}
