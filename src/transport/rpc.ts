@@ -7,7 +7,7 @@ import { DeviceError } from "../api/errors.ts";
 import type { Surroundings } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
-import { isJson, type Json } from "./json.ts";
+import { isJson, type Json, readJson } from "./json.ts";
 import type { Ending, Session } from "./session.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
 
@@ -112,12 +112,7 @@ export abstract class RpcSession<T> implements Session {
   }
 
   #take(message: string): void {
-    let said: unknown;
-    try {
-      said = JSON.parse(message);
-    } catch {
-      return;
-    }
+    const said = readJson(message);
     if (isJson(said)) this.received(said);
   }
 
