@@ -3,13 +3,12 @@
 import { ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
-import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
+import type { Archive, Confirmed, Connection, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
 import {
   atOff,
-  capabilityFor,
   checkPress,
   doing,
   type Press,
@@ -19,7 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
-import type { Task } from "./reach.ts";
+import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -33,71 +32,84 @@ const limits = {
 
 /** The catalog from its cache; a cold cache is filled from the device first. */
 export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
-  return device.catalog.apps(device.id) ?? (await refreshApps(device, false, signal)).apps;
+  const cached = device.catalog.apps(device.first("apps").id);
+  return cached ?? (await refreshApps(device, false, signal)).apps;
 }
 
-export async function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
-  return device.read(clear ? "apps anew" : "apps", listing(device, clear), signal);
+export function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
+  const what = clear ? "apps anew" : "apps";
+  return device.byOne("apps", (at) => device.read(what, listing(device, at, clear), signal));
 }
 
-function listing(device: Device, clear: boolean): Task<Refreshed> {
+function listing(device: Device, at: At, clear = false): Task<Refreshed> {
   return {
     doing: "listing its apps",
-    needs: "apps",
     timeoutMs: limits.list,
-    work: async (connection, within) => {
+    at,
+    work: async (connection, within, { id, record }) => {
       const listed = await requireCapability(connection.apps, "apps")(within);
-      return device.catalog.refresh(device.id, device.record.platform, listed, clear);
+      return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
 }
 
-export async function launchApp(
+export function launchApp(
   device: Device,
   wanted: string,
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  const app = await resolve(device, wanted, signal);
-  const confirmed = await command(device, signal, {
-    doing: `launching ${app.name}`,
-    needs: "launch",
-    timeoutMs: limits.launch,
-    given: [wanted, ...Object.keys(params), ...Object.values(params)],
-    work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
+  return device.byOne("launch", async (at) => {
+    const app = await resolve(device, at, wanted, signal);
+    const confirmed = await command(device, signal, {
+      doing: `launching ${app.name}`,
+      timeoutMs: limits.launch,
+      at,
+      given: [wanted, ...Object.keys(params), ...Object.values(params)],
+      work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
+    });
+    return { app: { ...app, installed: true }, confirmed };
   });
-  return { app: { ...app, installed: true }, confirmed };
 }
 
 export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
-  const app = await command(device, signal, {
+  return command(device, signal, {
     doing: "leaving the app",
-    needs: "stop",
     timeoutMs: limits.stop,
+    needs: "stop",
     whenOff: { wake: false, result: null },
-    work: (connection, within) => requireCapability(connection.stop, "stop")(within),
+    work: async (connection, within, reach) => {
+      const app = await requireCapability(connection.stop, "stop")(within);
+      return app && describeApp(app, device.catalog.apps(reach.id));
+    },
   });
-  return app && describeApp(app, device.catalog.apps(device.id));
 }
 
 export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
   const press = readPress(wanted);
-  const { connection } = device;
   checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
+  const power = powerAfter(press);
   await command(device, signal, {
     doing: doing(press),
-    needs: capabilityFor(press),
-    timeoutMs: patience(press, connection, device.timeoutMs),
+    timeoutMs: patience(press, device),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
+    ...takenBy(press),
+    makes: power === undefined ? undefined : { power },
     work: async (current, within, reach) => {
       checkTyped(device, press);
       await perform(reach, current, press, within);
     },
   });
-  const power = powerAfter(press);
-  if (power !== undefined) device.observe({ power }, "command");
+}
+
+/** Which of a device's protocols a press is for. */
+function takenBy(press: Press): Pick<Task<unknown>, "needs" | "fits" | "confidential"> {
+  if ("text" in press) return { needs: "text", confidential: true };
+  const { key } = press;
+  if (key === "power-on") return { needs: "power_on" };
+  return { needs: "keys", fits: ({ description }) => description.keys.has(key) };
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -115,20 +127,31 @@ export async function pressKeys(
     );
   }
   const presses = wanted.map(readPress);
-  const { connection } = device;
   for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
-  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, connection, device.timeoutMs), 0);
+  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, device), 0);
+  const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
     doing: "running a sequence",
-    needs: presses.some((press) => "key" in press) ? "keys" : "text",
     timeoutMs,
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
+    ...(presses[0] && takenBy(presses[0])),
+    makes: power === undefined ? undefined : { power },
     work: (current, deadline, reach) => {
-      const checked = (press: Press) => checkTyped(device, press);
-      return runSequence(reach, current, presses, delayMs, { progress, checked }, deadline);
+      const send = (press: Press) => {
+        checkTyped(device, press);
+        const task = {
+          doing: doing(press),
+          timeoutMs: patience(press, device),
+          work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
+        };
+        // A key that this protocol lacks goes to one that has it.
+        const by = device.taker(takenBy(press), reach);
+        return by === reach ? perform(reach, current, press, deadline) : by.attempt(task, deadline);
+      };
+      return runSequence(presses, delayMs, { progress, send }, deadline);
     },
   };
   const ran = await device.command(task, {
@@ -137,8 +160,6 @@ export async function pressKeys(
     patient: true,
     signal,
   });
-  const power = presses.map(powerAfter).findLast((one) => one !== undefined);
-  if (power !== undefined) device.observe({ power }, "command");
   return ran;
 }
 
@@ -157,8 +178,8 @@ export async function installPackage(
 ): Promise<InstallResult> {
   const result = await command(device, signal, {
     doing: "installing the package",
-    needs: "dev",
     timeoutMs: limits.install,
+    needs: "dev",
     work: async (connection, within) => {
       device.checkTrusted("installing the package");
       return requireCapability(connection.dev, "dev").install(archive, password, within);
@@ -170,13 +191,15 @@ export async function installPackage(
 }
 
 export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
-  const app = await command(device, signal, {
+  return command(device, signal, {
     doing: "reloading the package",
-    needs: "dev",
     timeoutMs: limits.reload,
-    work: (connection, within) => requireCapability(connection.dev, "dev").reload(within),
+    needs: "dev",
+    work: async (connection, within, reach) => {
+      const app = await requireCapability(connection.dev, "dev").reload(within);
+      return describeApp(app, device.catalog.apps(reach.id));
+    },
   });
-  return describeApp(app, device.catalog.apps(device.id));
 }
 
 /** Lines of the developer console. A read: it does not wait behind commands. */
@@ -185,8 +208,8 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
     `logs ${cursor ?? ""}`,
     {
       doing: "reading its console",
-      needs: "dev",
       timeoutMs: limits.logs,
+      needs: "dev",
       given: cursor === null ? [] : [cursor],
       work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
     },
@@ -204,14 +227,14 @@ function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, wanted: string, signal: AbortSignal): Promise<App> {
+async function resolve(device: Device, at: At, wanted: string, signal: AbortSignal): Promise<App> {
+  const { id, platform } = at.reach;
   device.require("launch", "launching an app");
-  const platform = device.platform;
-  const cached = device.catalog.apps(device.id);
+  const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, signal, listing(device, false)).catch((error: unknown) => {
+  const list = await command(device, signal, listing(device, at)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

@@ -6,6 +6,7 @@
 import { failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
+import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Credentials, typed } from "./credentials.ts";
@@ -64,6 +65,8 @@ interface Opened {
   readonly pairing: Pairing;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
+  /** Milliseconds until then, whatever becomes of the time of day. */
+  leftMs(): number;
   /** The end of one that is accepted at the device. */
   readonly accepted: Promise<void> | undefined;
 }
@@ -173,6 +176,8 @@ export class DevicePairing {
     try {
       const pairing = await this.#attempt(current, openTimeoutMs, [], work);
       const expiresAt = Date.now() + pairing.expiresMs;
+      const elapsed = stopwatch();
+      const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
       over.signal.addEventListener("abort", () => {
         clearTimeout(timer);
@@ -183,7 +188,7 @@ export class DevicePairing {
           ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
           : undefined;
       end?.catch(() => {});
-      return { pairing, expiresAt, accepted: end };
+      return { pairing, expiresAt, leftMs, accepted: end };
     } catch (error) {
       this.#end(current, error);
       throw error;
@@ -192,14 +197,14 @@ export class DevicePairing {
 
   async #enter(
     current: Underway,
-    { expiresAt }: Opened,
+    { leftMs }: Opened,
     enter: () => Promise<Paired>,
     request: PairingRequest,
   ): Promise<void> {
     const secrets = [request.pin, request.password].filter((word) => word !== undefined);
     current.entering = true;
     try {
-      await this.#finish(current, Math.max(0, expiresAt - Date.now()) + answerTimeoutMs, wordsIn(request), () =>
+      await this.#finish(current, leftMs() + answerTimeoutMs, wordsIn(request), () =>
         enter().catch((error: unknown) => {
           throw without(secrets, error);
         }),
@@ -237,7 +242,6 @@ export class DevicePairing {
   ): Promise<T> {
     const task = {
       doing: "pairing",
-      needs: "pair" as const,
       timeoutMs,
       given,
       apart: anew,

@@ -5,6 +5,7 @@ import { type Connection, type Description, type Key, keys, type Power } from ".
 import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
+import type { Device } from "./device.ts";
 import { requireCapability } from "./failures.ts";
 import type { Reach, Task } from "./reach.ts";
 
@@ -36,7 +37,7 @@ export function readPress(wanted: string): Press {
 
 /** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
 export function checkPress(name: string, { has, keys: its }: Description, press: Press): void {
-  const needed = capabilityFor(press);
+  const needed = "text" in press ? "text" : "keys";
   if (!has.has(needed)) throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { named: true });
   if ("text" in press || its.has(press.key)) return;
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
@@ -45,21 +46,16 @@ export function checkPress(name: string, { has, keys: its }: Description, press:
   });
 }
 
-/** What a device must have for a press. */
-export function capabilityFor(press: Press): "text" | "keys" {
-  return "text" in press ? "text" : "keys";
-}
-
 /** What a press attempts, for its failure. */
 export function doing(press: Press): string {
   return "key" in press ? `pressing ${press.key}` : "typing text";
 }
 
 /** The longest that one press may take, in milliseconds. */
-export function patience(press: Press, connection: Connection, timeout: number): number {
+export function patience(press: Press, device: Pick<Device, "first" | "timeoutMs">): number {
   // A press may prove first who is there, and look at the player: three answers at most.
-  const answers = 3 * timeout + 500;
-  if ("text" in press) return answers + (connection.text?.longestMs(press.text) ?? 0);
+  const answers = 3 * device.timeoutMs + 500;
+  if ("text" in press) return answers + (device.first("text").connection.text?.longestMs(press.text) ?? 0);
   return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
@@ -98,15 +94,13 @@ export async function perform(
 }
 
 /**
- * Counts in `progress` what was sent; `checked` judges each press once more before it is sent. Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
- * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
+ * Sends presses, and counts in `progress` what was sent. On an absolute schedule, so that the time that a key takes does not
+ * add to the delays; none after the last. A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
-  reach: Pick<Reach, "turnOn">,
-  connection: Connection,
   presses: readonly Press[],
   delayMs: number,
-  { progress, checked }: { progress: { sent: number }; checked(press: Press): void },
+  { progress, send }: { progress: { sent: number }; send(press: Press): Promise<void> },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
@@ -121,8 +115,7 @@ export async function runSequence(
       }
       signal.throwIfAborted();
       if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
-      checked(press);
-      await perform(reach, connection, press, signal);
+      await send(press);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
     }

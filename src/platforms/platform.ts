@@ -344,3 +344,13 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   ): Promise<Pairing<Memory, Secret>>;
   connect(target: Target<Memory, Secret>, surroundings: Surroundings, emit: Emit<Memory>): Connection;
 }
+
+/** How several platforms that reach one device go together: kept in index.ts, where alone platforms are named. */
+export interface Composition {
+  /** Two platforms that one box often speaks: at one host and of one name or model, they are one device. */
+  readonly pairs: readonly (readonly [string, string])[];
+  /** Who leads a device, the first first: what it says of the device is shown, and it is asked before the others. */
+  readonly leading: readonly string[];
+  /** Who comes first for a capability, where that is another order. */
+  readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
+}

@@ -68,7 +68,15 @@ export function examined(given: MadeUp = {}): Examination {
 
 export function device(name: string, facts: Partial<Device> = {}): Device {
   return {
-    ...{ id: `id-${name.replaceAll(" ", "-")}`, name, platform: "roku", kind: "tv", manufacturer: null, model: null },
+    ...{
+      id: `id-${name.replaceAll(" ", "-")}`,
+      name,
+      platform: "roku",
+      platforms: ["roku"],
+      kind: "tv",
+      manufacturer: null,
+      model: null,
+    },
     ...{ serial: null, mac: null, software_version: null, host: "192.168.1.40", port: 8060, ports: {} },
     ...{ status: "online", access: "full", capabilities: ["state", "keys"], is_default: false, power: "on" },
     used: true,
