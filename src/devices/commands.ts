@@ -18,6 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
+import type { Turn } from "./queue.ts";
 import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
@@ -57,11 +58,11 @@ export function launchApp(
   device: Device,
   wanted: string,
   params: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
   return device.byOne("launch", async (at) => {
-    const app = await resolve(device, at, wanted, signal);
-    const confirmed = await command(device, signal, {
+    const app = await resolve(device, at, wanted, turn);
+    const confirmed = await command(device, turn, {
       doing: `launching ${app.name}`,
       timeoutMs: limits.launch,
       at,
@@ -72,8 +73,8 @@ export function launchApp(
   });
 }
 
-export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
-  return command(device, signal, {
+export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
+  return command(device, turn, {
     doing: "leaving the app",
     timeoutMs: limits.stop,
     needs: "stop",
@@ -85,12 +86,12 @@ export async function stopApp(device: Device, signal: AbortSignal): Promise<App 
   });
 }
 
-export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
+export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
   const press = readPress(wanted);
   checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
   const power = powerAfter(press);
-  await command(device, signal, {
+  await command(device, turn, {
     doing: doing(press),
     timeoutMs: patience(press, device),
     given: [wanted, ...("text" in press ? [press.text] : [])],
@@ -117,7 +118,7 @@ export async function pressKeys(
   device: Device,
   wanted: readonly string[],
   delayMs: number,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ sent: number; duration_ms: number }> {
   const total = delayMs * (wanted.length - 1);
   if (total > sequenceLimits.totalMs) {
@@ -158,7 +159,7 @@ export async function pressKeys(
     takes: total + presses.length * 50,
     atLeast: total,
     patient: true,
-    signal,
+    ...turn,
   });
   return ran;
 }
@@ -174,9 +175,9 @@ export async function installPackage(
   device: Device,
   archive: Archive,
   password: string,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<InstallResult> {
-  const result = await command(device, signal, {
+  const result = await command(device, turn, {
     doing: "installing the package",
     timeoutMs: limits.install,
     needs: "dev",
@@ -186,12 +187,12 @@ export async function installPackage(
     },
   });
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
-  await refreshApps(device, false, signal).catch(() => {});
+  await refreshApps(device, false, turn.signal).catch(() => {});
   return result;
 }
 
-export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
-  return command(device, signal, {
+export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
+  return command(device, turn, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
@@ -222,19 +223,19 @@ function checkTyped(device: Device, press: Press): void {
   if ("text" in press) device.checkTrusted(doing(press));
 }
 
-function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise<T> {
-  return device.command(task, { signal });
+function command<T>(device: Device, turn: Turn, task: Task<T>): Promise<T> {
+  return device.command(task, turn);
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, at: At, wanted: string, signal: AbortSignal): Promise<App> {
+async function resolve(device: Device, at: At, wanted: string, turn: Turn): Promise<App> {
   const { id, platform } = at.reach;
   device.require("launch", "launching an app");
   const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, signal, listing(device, at)).catch((error: unknown) => {
+  const list = await command(device, turn, listing(device, at)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

@@ -41,6 +41,8 @@ export interface ReachDependencies {
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
   lost(entry: Entry): void;
+  /** Told when a device is shown otherwise than before. */
+  changed(id: string): void;
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.
@@ -184,14 +186,20 @@ export class Reach {
 
   /** Notes that it answered; `said` is what is known anew of its power, `null` where it may be either by now. */
   answered(said?: Power | null): void {
-    const power = said === undefined ? this.contact.power : said;
-    this.#contact = { status: "online", last_seen: new Date().toISOString(), power };
+    const { power: before } = this.contact;
+    this.#note({ status: "online", last_seen: new Date().toISOString(), power: said === undefined ? before : said });
   }
 
   /** Notes that it does not answer, or is about to; `off`, where it said so. */
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
-    this.#contact = { status: "offline", last_seen, power: said ?? power };
+    this.#note({ status: "offline", last_seen, power: said ?? power });
+  }
+
+  #note(contact: Contact): void {
+    const { status, power } = this.contact;
+    this.#contact = contact;
+    if (status !== contact.status || power !== contact.power) this.#deps.changed(this.id);
   }
 
   /** What was last seen of its state, and which parts of it it tells by itself. */

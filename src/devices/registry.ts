@@ -80,9 +80,16 @@ export class Registry {
   /** Devices whose use is being written down. */
   readonly #using = new Set<string>();
 
+  readonly #listeners = new Set<() => void>();
+
   private constructor(store: Store<Content>, composition: Composition) {
     this.#store = store;
     this.composition = composition;
+  }
+
+  /** Tells of every change, once it is on disk. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
   }
 
   /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
@@ -357,13 +364,15 @@ export class Registry {
    * A change, after which it is judged which entries are one device now, and the name of the default device is looked up where
    * that has not been done.
    */
-  #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
-    return this.#store.update((content) => {
+  async #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
+    const result = await this.#store.update((content) => {
       const before = withDefault(content, this.#wanted);
       const { next, result } = change(before);
       const judged = next.devices === before.devices ? next : composed(next, this.composition);
       return { next: withDefault(judged, this.#wanted), result };
     });
+    for (const listener of this.#listeners) listener();
+    return result;
   }
 }
 

@@ -118,6 +118,8 @@ export interface Playback {
   readonly duration_ms: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
+  /** How fast it plays; 1 while it plays and 0 while it does not, where the device says no more. */
+  readonly rate?: number;
 }
 
 /** What a device is doing. A part that it refuses or lacks is `null`. */
@@ -131,6 +133,9 @@ export interface PlatformState {
   /** The input that is shown, in the word of its key without `input-`: `hdmi1` … `av`, `tuner`. */
   readonly input: string | null;
 }
+
+/** A part of what a device is doing, which may be asked for, or pushed, by itself. */
+export type StatePart = keyof PlatformState;
 
 /** A package on disk, waiting to be sideloaded. */
 export interface Archive {
@@ -252,6 +257,8 @@ export interface Connection {
   /** What the core wakes it with (devices/wake.ts). */
   power?: PowerControl;
   dev?: Developer;
+  /** What it tells by itself while it is connected, so that it need not be asked for it. */
+  readonly pushes?: ReadonlySet<StatePart>;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
 }

@@ -19,7 +19,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 const thrown = (work: () => unknown) => {
   try {
     work();
@@ -52,15 +52,19 @@ describe("capabilities", () => {
         devices.of(entry).state(never),
         actions.apps(entry, never),
         actions.refresh(entry, true, never),
-        actions.stop(entry, never),
+        actions.stop(entry, { signal: never }),
       ],
       ...[
-        actions.launch(entry, "12", {}, never),
-        actions.key(entry, "home", never),
-        actions.key(entry, "literal:x", never),
+        actions.launch(entry, "12", {}, { signal: never }),
+        actions.key(entry, "home", { signal: never }),
+        actions.key(entry, "literal:x", { signal: never }),
       ],
-      ...[actions.sequence(entry, ["home"], 0, never), actions.reload(entry, never), actions.logs(entry, null, never)],
-      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", never),
+      ...[
+        actions.sequence(entry, ["home"], 0, { signal: never }),
+        actions.reload(entry, { signal: never }),
+        actions.logs(entry, null, never),
+      ],
+      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", { signal: never }),
     ];
     for (const work of asked)
       expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
@@ -102,7 +106,7 @@ describe("a connection", () => {
   test("is closed when its device is forgotten, and all are when zapd ends", async () => {
     const other = await house.add("2");
     await press("home");
-    await house.actions.key(other, "home", never);
+    await house.actions.key(other, "home", { signal: never });
     house.devices.forget([tv]);
     expect(house.set.closed.length).toBe(1);
     house.devices.close();

@@ -18,7 +18,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 describe("the state", () => {
   test("is read once for all who ask at the same time, and again for who asks later", async () => {
     house.set.takes = 20;
@@ -96,7 +96,10 @@ describe("commands", () => {
   test("run one at a time and in order; those to another device do not wait", async () => {
     const other = await house.add("2");
     house.set.takes = 10;
-    await Promise.all([...["home", "up", "down"].map((key) => press(key)), house.actions.key(other, "play", never)]);
+    await Promise.all([
+      ...["home", "up", "down"].map((key) => press(key)),
+      house.actions.key(other, "play", { signal: never }),
+    ]);
     expect(house.set.done.filter((one) => one !== "play")).toEqual(["home", "up", "down"]);
     expect(house.set.mostRunning).toBe(2);
   });

@@ -189,7 +189,7 @@ describe("a pairing that is accepted at the set", () => {
 
   test("does not wait behind commands, nor they behind it", async () => {
     const waiting = pair();
-    await house.actions.key(tv, "home", never);
+    await house.actions.key(tv, "home", { signal: never });
     last().end.resolve(given);
     await waiting;
   });
