@@ -6,7 +6,7 @@ import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
-import { AsksLogin, HttpRpc } from "./rpc.ts";
+import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const askAgainAfter = 250;
@@ -71,7 +71,7 @@ async function byWeb(
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
     return { ...identified(lead, await asking, facts), access: "full", power: "on" };
   } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
+    if (!isLoginWanted(error)) throw error;
     // It tells nothing without its password, but its name, to all the network.
     const announced = await asking;
     const facts = { name: announced.name, mac: null, softwareVersion: null };
