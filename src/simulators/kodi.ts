@@ -107,14 +107,20 @@ export class KodiSimulator extends SimulatedSet {
   get state() {
     const { power, volume, muted, dialog, folder, screensaver, playing, launched } = this.#model;
     return {
-      ...{ power, volume, muted, screensaver },
+      power,
+      volume,
+      muted,
+      screensaver,
       /** What is on top: a window or a dialog. */
       window: inFront(this.#model).window,
       dialog: dialog?.kind ?? null,
       /** The folder of the plug-in in front; empty when there is none. */
       folder,
       playback: playing && {
-        ...{ player: playing.player, kind: playing.kind, path: playing.path, title: playing.title },
+        player: playing.player,
+        kind: playing.kind,
+        path: playing.path,
+        title: playing.title,
         speed: playing.speed,
         positionMs: position(playing),
         durationMs: playing.durationMs,

@@ -81,7 +81,10 @@ export class RokuSimulator extends SimulatedSet {
   get state() {
     const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
     return {
-      ...{ power, volume, muted, screensaver },
+      power,
+      volume,
+      muted,
+      screensaver,
       /** The id of the app in front; null is home. */
       activeApp: active,
       /** The television input in front, if one is. */

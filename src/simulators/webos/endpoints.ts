@@ -68,7 +68,8 @@ const DONE: Payload = {};
 const MAX = 100;
 
 const act = (permission: string | null, answer: Action["answer"], exists?: Common["exists"]): Action => ({
-  ...{ permission, answer },
+  permission,
+  answer,
   ...(exists && { exists }),
 });
 
