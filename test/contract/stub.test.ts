@@ -9,7 +9,7 @@ import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import type { Composition } from "../../src/platforms/platform.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import type { Answered } from "../support/daemon.ts";
-import { type House, openHouseOf } from "../support/house-of.ts";
+import { type House, openHouseWith } from "../support/house-of.ts";
 import { stubPlatform } from "./stub.ts";
 import { type StubSet, startStub } from "./stub-set.ts";
 
@@ -35,7 +35,7 @@ async function room(): Promise<Room> {
   cleanups.push(() => box.stop());
   const stub = await startStub({ name: "Den", mac: box.mac });
   cleanups.push(() => stub.stop());
-  const house = await openHouseOf({ platforms: [stubPlatform(stub.service), kodi], composition });
+  const house = await openHouseWith({ platforms: [stubPlatform(stub.service), kodi], composition });
   cleanups.push(() => house.dispose());
   return {
     house,
@@ -109,10 +109,10 @@ test("beside a second platform of the same hardware it is one device, and each d
 });
 
 test("its user splits it and joins it again, under names and ids that stay", async () => {
-  const { ask } = await composedRoom();
+  const { stub, box, ask } = await composedRoom();
   const [{ id }] = await ask("GET", "/devices");
   expect(await ask("POST", "/devices/Den/split", { platform: "kodi" })).toMatchObject({ id, platforms: ["stub"] });
-  await ask("POST", "/devices/discover");
+  for (const { host, port } of [stub, box]) await ask("POST", "/devices", { host, port });
   const split = await ask("GET", "/devices");
   expect(split.map((one: { name: string; platforms: string[] }) => [one.name, one.platforms])).toEqual([
     ["Den", ["stub"]],

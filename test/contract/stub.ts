@@ -18,7 +18,7 @@ const secret = z.object({ key: z.string() });
 type Secret = z.infer<typeof secret>;
 
 /** What a device says of itself to everybody. */
-async function who(read: Read): Promise<Sighting> {
+async function who(read: Read): Promise<Sighting<object>> {
   const said = asJson(readJson(bodyText(await read("/who"))));
   const [identity, name, mac] = [text(said["id"]), text(said["name"]), text(said["mac"])];
   if (identity === null) throw new ZapdError("device_error", "is none of these");
@@ -68,7 +68,7 @@ export function stubPlatform(service: string): Platform<object, Secret> {
   };
 }
 
-function isIt({ identity }: Target<object, Secret>, found: Sighting): void {
+function isIt({ identity }: Target<object, Secret>, found: Sighting<object>): void {
   if (found.identity === identity) return;
   throw new DeviceError("device_unreachable", "is another device", { phase: "connect", reason: "wrong_device" });
 }
