@@ -40,7 +40,7 @@ export interface DaemonSetup {
    * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
    * It is 1 for the binary and under Deno.
    */
-  readonly speed?: 1 | 4;
+  readonly speed?: 1 | 2 | 4;
 }
 
 /** What the API answered. */
