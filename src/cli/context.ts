@@ -42,6 +42,8 @@ export interface Context {
   readonly colour: boolean;
   /** Columns of the terminal; unlimited when stdout is none. */
   readonly width: number;
+  /** The time of `--timeout`, in milliseconds; none without that option. */
+  readonly timeoutMs: number | undefined;
   /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
   deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined;
   /** The control socket to call. */
@@ -86,6 +88,7 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
     },
+    timeoutMs,
     deadline() {
       if (timeoutMs !== undefined) deadline ??= { signal: AbortSignal.timeout(timeoutMs), ms: timeoutMs };
       return deadline;
