@@ -4,7 +4,7 @@ import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { password, type Stage, setStage } from "./stage.ts";
-import { inTerminal, type TerminalOptions } from "./terminal.ts";
+import { InTerminal } from "./terminal.ts";
 
 let stage: Stage;
 let folder = "";
@@ -21,13 +21,18 @@ beforeAll(async () => {
 }, 20_000);
 afterAll(() => stage.dispose());
 
-const run = (words: readonly string[], options?: TerminalOptions) =>
-  inTerminal(stage, ["zapd", ...words], folder, options);
+interface Options {
+  readonly columns?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
 
-async function shown(words: readonly string[], options?: TerminalOptions): Promise<string[]> {
+const run = (words: readonly string[], { env, ...options }: Options = {}) =>
+  new InTerminal(["zapd", ...words], { ...options, cwd: folder, env: { ...stage.environment(folder), ...env } });
+
+async function shown(words: readonly string[], options?: Options): Promise<string[]> {
   const screen = run(words, options);
   await screen.ended;
-  return screen.lines().filter((line) => line !== "");
+  return screen.lines();
 }
 
 describe("width", () => {
@@ -200,9 +205,7 @@ describe("a wait of more than a second", () => {
     const screen = run(["on", "-d", "Attic"]);
     await screen.shows(/waking Attic … [12] s/);
     expect(await screen.ended).toBe(0);
-    expect(screen.lines().filter((line) => line !== "")).toEqual([
-      expect.stringMatching(/^waking Attic … on after \d+ s$/),
-    ]);
+    expect(screen.lines()).toEqual([expect.stringMatching(/^waking Attic … on after \d+ s$/)]);
   }, 20_000);
 
   test("is silent where nobody watches, and leaves nothing when it was in vain", async () => {
@@ -215,7 +218,7 @@ describe("a wait of more than a second", () => {
     const screen = run(["on", "-d", "Cellar", "--timeout", "2500ms"]);
     await screen.shows("waking Cellar … 1 s");
     expect(await screen.ended).toBe(4);
-    expect(screen.lines().filter((line) => line !== "")[0]).toStartWith("zapd: there was no answer within 2.5 s");
+    expect(screen.lines()[0]).toStartWith("zapd: there was no answer within 2.5 s");
   }, 20_000);
 });
 
