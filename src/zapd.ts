@@ -12,8 +12,8 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { platforms } from "./platforms/index.ts";
-import type { Surroundings } from "./platforms/platform.ts";
+import { platforms as every } from "./platforms/index.ts";
+import type { Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
@@ -59,6 +59,8 @@ export interface ZapdOptions {
    * hand on requests without one; those that have one are judged by it as ever.
    */
   readonly trusted?: boolean;
+  /** What it drives, where that is not every platform there is. */
+  readonly platforms?: readonly Platform[];
 }
 
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
@@ -85,7 +87,7 @@ const laterMs = 10;
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false, platforms = every } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;

@@ -55,6 +55,8 @@ async function typedLine(stdin: NodeJS.ReadStream, prompt: () => string, { unsee
   // Before it is asked for: who types at once must not see it either.
   stdin.setRawMode(true);
   stdin.on("data", onData);
+  // One that was paused after the line before does not flow again by itself.
+  stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
   const timer = unseen ? undefined : setInterval(draw, drawEveryMs);
   try {

@@ -64,14 +64,15 @@ async function receive(request: Request, type: string, path: string): Promise<nu
   });
   for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
     form.on(limit, () => fail(badForm("it holds too many parts")));
-  form.on("error", (error: unknown) => fail(badForm(textOf(error))));
+  // The pipeline tells of it; what comes after its end is of no account.
+  form.on("error", () => {});
   try {
     const chunks = chunksOf(request, archiveBytes + formBytes, archiveMs, pace);
     await pipeline(chunks, form, { signal: given.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
     return await saving;
   } catch (error) {
-    if (!given.signal.aborted) given.abort(error);
+    if (!given.signal.aborted) fail(error instanceof ZapdError ? error : badForm(textOf(error)));
     // Its file is closed, whole or not, before it is removed.
     await saving?.catch(() => {});
     throw given.signal.reason;

@@ -1,8 +1,9 @@
+import type { UdpPort } from "./bench/datagrams.ts";
 import { createHttpServer } from "./bench/http.ts";
 import type { Listener } from "./bench/listeners.ts";
 import { type Announced, createAnnouncer } from "./bench/mdns.ts";
 import { SimulatedSet } from "./bench/set.ts";
-import { createEventServer, type EventServer } from "./kodi/events.ts";
+import { createEventServer } from "./kodi/events.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
 import type { KodiSimulatorOptions, Power } from "./kodi/options.ts";
@@ -51,7 +52,7 @@ export class KodiSimulator extends SimulatedSet {
   readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
   readonly #wire: Wire;
-  readonly #events: EventServer | null;
+  readonly #events: UdpPort | null;
   readonly #tcp: Listener | null;
   readonly #http: Listener;
 

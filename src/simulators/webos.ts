@@ -6,7 +6,7 @@ import { picture } from "./bench/documents.ts";
 import type { Build, Listener } from "./bench/listeners.ts";
 import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
-import { Connection, type Door, PointerConnection } from "./webos/connection.ts";
+import { Connection, type Door, type Link, PointerConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
 import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
 import type { Prompting, SimulatedApp, WebosSimulatorOptions } from "./webos/options.ts";
@@ -61,7 +61,7 @@ export class WebosSimulator extends SimulatedSet {
   readonly #secure: Listener | null = null;
   readonly #plain: Listener | null = null;
   readonly #stacks: readonly Stack[];
-  readonly #links = new Set<Connection | PointerConnection>();
+  readonly #links = new Set<Link>();
   #closing: ReturnType<typeof setTimeout> | undefined;
   #endBoot = () => {};
   #leaving = 0;

@@ -5,6 +5,15 @@ export type Json = Readonly<Record<string, unknown>>;
 
 export const isJson: (value: unknown) => value is Json = isObject;
 
+/** What a text holds in JSON; `undefined` where it is none. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The value, where it is an object; an empty one for anything else. */
 export function asJson(value: unknown): Json {
   return isJson(value) ? value : {};

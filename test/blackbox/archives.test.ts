@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { add, at, refused } from "./checked.ts";
 import { FakeRoku } from "./fake-roku.ts";
 import { install, manifest, sound, withEntry, withoutManifest, zip } from "./packages.ts";
@@ -69,7 +68,6 @@ test("T21 each bad package is refused with its reason, and the set hears nothing
   }
   expect(set.installer.wire.connections).toBe(0);
   expect(set.installer.uploads).toEqual([]);
-  measured("T21", "bad packages", `${reasons.size} refused, ${set.installer.wire.connections} connections to the set`);
   const told = (what: string): string => reasons.get(what) ?? "";
   expect(told("no manifest")).toMatch(/manifest/i);
   expect(told("a symlink")).toMatch(/link/i);
@@ -116,7 +114,6 @@ test("T22 forms that are none: no file, another field, two files, no form, a bro
   }
   refused(await install(daemon, "no-such-device", whole), "device_not_found");
   expect(set.installer.wire.connections).toBe(0);
-  measured("T22", "broken forms", `${bodies.length} refused, ${set.installer.wire.connections} connections to the set`);
 });
 
 test("one byte too many is told before it is read, and nothing is left on the disk", async () => {

@@ -12,7 +12,7 @@ let tv: FakeRoku;
 let stick: FakeRoku;
 let tvSsdp: FakeSsdp;
 let stickSsdp: FakeSsdp;
-const timeoutMs = 800;
+const timeoutMs = 500;
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
@@ -33,17 +33,16 @@ const scan = async (on = daemon): Promise<Data<"listDevices">> => (await succeed
 const of = (serial: string, devices: Data<"listDevices">) => devices.filter((device) => device.serial === serial);
 
 test("finds sets by their own words, reports each the moment it answers, and asks more than once", async () => {
-  const started = performance.now();
-  const scanning = scan().then((devices) => ({ devices, tookMs: performance.now() - started }));
+  let isOver = false;
+  const scanning = scan().finally(() => {
+    isOver = true;
+  });
   await until(
     "the set in the list before the scan is over",
     async () => of(tv.serial, await succeed(daemon, "listDevices")).length === 1,
-    600,
   );
-  expect(performance.now() - started).toBeLessThan(timeoutMs);
-  const { devices, tookMs } = await scanning;
-  expect(tookMs).toBeGreaterThan(timeoutMs - 300);
-  expect(tookMs).toBeLessThan(timeoutMs + 2_500);
+  expect(isOver).toBe(false);
+  const devices = await scanning;
   // The names the user gave on the sets, made fit for a path; an empty one gives way to the next best.
   expect(of(tv.serial, devices)).toMatchObject([
     { name: "Zirbelstube Ost 100", host: tv.host, port: tv.port, kind: "tv" },
@@ -61,9 +60,7 @@ test("scans asked for at the same time are one scan, and change nothing the seco
   await scan();
   const one = stick.wire.requests.length;
   stick.forget();
-  const started = performance.now();
   const all = await Promise.all(Array.from({ length: 8 }, () => scan()));
-  expect(performance.now() - started).toBeLessThan(timeoutMs * 2);
   // One more where an answer was lost and asked for again; not one for each that asked.
   expect(stick.wire.requests.length).toBeLessThanOrEqual(one + 1);
   for (const devices of all) {
@@ -76,10 +73,10 @@ test("scans asked for at the same time are one scan, and change nothing the seco
 test("who asks while the last answers of a scan are still awaited gets a search of his own", async () => {
   const slow = await FakeRoku.start();
   const slowSsdp = await FakeSsdp.start(slow, { delayMs: timeoutMs - 150 });
-  slow.answerMs = 900;
+  slow.answerMs = 350;
   const first = scan();
   await until("the slow one asked who it is", () => slow.wire.requests.length > 0 || slow.wire.connections > 0, 2_000);
-  await Bun.sleep(400);
+  await Bun.sleep(200);
   const late = await FakeRoku.start();
   const lateSsdp = await FakeSsdp.start(late);
   expect(of(late.serial, await scan())).toHaveLength(1);
@@ -203,7 +200,6 @@ test("T6 an answer that points anywhere but at its own sender is followed nowher
 
 test("an address named in the config is asked directly, and hosts nobody may name are refused", async () => {
   const quiet = await FakeRoku.start();
-  await succeed(daemon, "patchConfig", { body: { "discovery.timeout_ms": 300 } });
   const text = (await Bun.file(daemon.configFile).text()).replace(/^hosts = .*$/m, "");
   await Bun.write(
     daemon.configFile,

@@ -27,7 +27,7 @@ beforeAll(async () => {
     config: {
       devices: { request_timeout_ms: 1_000 },
       dev: { vendor_password: "secret-of-the-set" },
-      discovery: { timeout_ms: 500 },
+      discovery: { timeout_ms: 250 },
     },
   });
 });
@@ -58,7 +58,7 @@ for (const style of [{}, { close: "said" }, { old: true }] as const) {
     await succeed(daemon, "pressKey", { id, body: { key: "up" } });
     const stranger = await swap(mine, { style });
     // Where no connection is kept there is nothing to tell a swap by within a breath: no address changes hands so fast.
-    if ("close" in style || "old" in style) await Bun.sleep(600);
+    if ("close" in style || "old" in style) await daemon.sleep(600);
     // The first one meets the warm connection, the others what came of it; all at once, too.
     for (const [name, body] of drives) await refuse(daemon, name, { id, body }, "device_unreachable", "device_error");
     await Promise.all(

@@ -27,7 +27,7 @@ async function start(config: DaemonSetup["config"] = {}): Promise<TestDaemon> {
   const daemon = await startTestDaemon({
     config: {
       ...config,
-      discovery: { interfaces: ["lo"], timeout_ms: 1_500, ...config["discovery"] },
+      discovery: { interfaces: ["lo"], timeout_ms: 500, ...config["discovery"] },
       devices: { request_timeout_ms: 2_000 },
     },
   });

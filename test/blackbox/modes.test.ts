@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { accepted, add, ask, refuse, refused, succeed, until } from "./checked.ts";
 import { FakeRoku } from "./fake-roku.ts";
 import { install, sound } from "./packages.ts";
@@ -219,6 +218,5 @@ test("T12 what a set calls itself is made fit: controls, direction marks, lines,
     expect(() => JSON.parse(line)).not.toThrow();
     expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
   }
-  measured("T12", "hostile names", `${names.length} sets, each made fit; ${lines.length} lines of log, each whole`);
   await Promise.all(sets.map((set) => set.stop()));
 });

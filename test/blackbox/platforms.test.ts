@@ -91,7 +91,7 @@ describe("an LG set", () => {
     await set.powerOff();
     await until("it is off", async () => (await state(id)).power === "off");
     const asked = set.received.requests.length;
-    await Bun.sleep(3_000);
+    await daemon.sleep(3_000);
     expect(set.received.requests.length).toBe(asked);
     // Many who ask at once are one attempt.
     await Promise.all(Array.from({ length: 30 }, () => state(id)));
@@ -133,8 +133,9 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }, 20_000);
 
-test("fifty sets of three platforms, half of them asleep: the list and the awake ones are as fast as ever", async () => {
-  const house = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+test("fifty sets of three platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
+  const requestMs = 3_000;
+  const house = await startTestDaemon({ config: { devices: { request_timeout_ms: requestMs } } });
   cleanups.push(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
   const one = async (number: number) => {
@@ -177,13 +178,13 @@ test("fifty sets of three platforms, half of them asleep: the list and the awake
   const drive = () =>
     Promise.all(awake.slice(0, 5).map(({ id }) => succeed(house, "pressKey", { id, body: { key: "down" } })));
   await drive();
-  const before = { list: await timed(() => succeed(house, "listDevices"), 15), keys: await timed(drive, 15) };
   await Promise.all(sets.filter((_set, at) => at % 2 === 1).map((set) => set.sleep()));
   // Some are asked about while they sleep, as a dashboard does.
   const asking = Promise.all(sets.map(({ id }) => house.api("GET", `/devices/${id}/state`)));
-  const after = { list: await timed(() => succeed(house, "listDevices"), 15), keys: await timed(drive, 15) };
+  const after = { list: await timed(() => succeed(house, "listDevices"), 9), keys: await timed(drive, 9) };
   for (const { status } of await asking) expect([200, 500]).toContain(status);
-  expect(after.list).toBeLessThan(before.list * 3 + 10);
-  expect(after.keys).toBeLessThan(before.keys * 3 + 60);
+  // Whoever waited for one that sleeps would wait as long as that may take to answer.
+  expect(after.list).toBeLessThan(requestMs / 2);
+  expect(after.keys).toBeLessThan(requestMs / 2);
   expect((await succeed(house, "listDevices")).length).toBe(50);
 }, 90_000);

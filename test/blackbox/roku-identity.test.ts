@@ -89,7 +89,7 @@ test.concurrent("a set that says no serial anywhere is known by its udn, and one
     set.facts.set("udn", "0000-other");
     set.facts.set("device-id", "S-other");
     set.broken.delete("/");
-    await Bun.sleep(2_100);
+    await daemon.sleep(2_100);
     set.forget();
     await refuse(daemon, "pressKey", { id: device.id, body: { key: "home" } }, "device_unreachable");
     expect(set.commands).toEqual([]);

@@ -63,7 +63,7 @@ test.concurrent("an installation and a reload turn it on first", async () => {
   expect(set.commands[0]).toBe("/keypress/PowerOn");
   set.facts.set("power-mode", "Ready");
   set.active = null;
-  await Bun.sleep(2_100);
+  await daemon.sleep(2_100);
   set.forget();
   await succeed(daemon, "reloadPackage", { id });
   expect(set.commands[0]).toBe("/keypress/PowerOn");

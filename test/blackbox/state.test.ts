@@ -1,7 +1,6 @@
 /** State: put together from what a set is willing to say, in every shape sets say it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { add, refuse, succeed } from "./checked.ts";
 import { app, homes } from "./fake-documents.ts";
 import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
@@ -220,7 +219,6 @@ test.concurrent("T4 fifty who ask at once are one reading, and none from before 
   await Promise.all(Array.from({ length: 50 }, () => read(id)));
   const readings = set.wire.requests.filter((request) => request.path === "/query/active-app").length;
   expect(readings).toBeLessThanOrEqual(2);
-  measured("T4", "fifty readers at once", `${readings} ${readings === 1 ? "reading" : "readings"} of the set`);
   const early = read(id);
   await succeed(daemon, "launchApp", { id, body: { app: "12" } });
   expect((await read(id)).app?.id).toBe("netflix");

@@ -16,7 +16,7 @@ const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 let daemon: TestDaemon;
 const sets: FakeSet[] = [];
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 750 } } });
 });
 afterAll(() => daemon.dispose());
 
@@ -78,7 +78,7 @@ describe("an LG set", () => {
       );
       expect((await state(id)).volume?.level).toBe(20);
       silent = true;
-      await Bun.sleep(120);
+      await daemon.sleep(120);
       for (let round = 0; round < 2; round++)
         await refuse(daemon, "getState", { id }, "device_timeout", "device_unreachable");
       silent = false;
@@ -93,7 +93,7 @@ describe("an LG set", () => {
     set.power = "Active Standby";
     expect((await state(id)).power).toBe("standby");
     silent = true;
-    await Bun.sleep(120);
+    await daemon.sleep(120);
     expect(await state(id)).toMatchObject({ power: "off", volume: null, app: null });
   });
 
@@ -164,7 +164,7 @@ describe("an LG set", () => {
       line.say({ id: asked, type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
       setTimeout(
         () => line.say({ id: asked, type: "registered", payload: { "client-key": payload["client-key"] } }),
-        800,
+        150,
       );
       return "silence";
     });
@@ -235,12 +235,12 @@ describe("an LG set", () => {
       await state(id);
       set.app = "com.webos.app.hdmi1";
       set.volume = 63;
-      await Bun.sleep(120);
+      await daemon.sleep(120);
       expect(await state(id)).toMatchObject({ input: "hdmi1", volume: { level: 63, muted: false } });
       expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
       expect((await state(id)).app?.id).toBe("netflix");
       set.muted = true;
-      await Bun.sleep(120);
+      await daemon.sleep(120);
       await press(id, "mute");
       expect(set.muted).toBe(false);
       stuck = true;
@@ -262,7 +262,7 @@ describe("an LG set", () => {
     const { id, set } = await paired();
     await press(id, "volume-up").catch(() => {});
     set.power = "Active Standby";
-    await Bun.sleep(2_100);
+    await daemon.sleep(2_100);
     const asked = set.asked.length;
     const waking = daemon.api("POST", `/devices/${id}/remote/key`, { key: "play" });
     await until("its power is asked for", () => set.times(powerUri) > 1);
@@ -292,12 +292,12 @@ describe("an LG set", () => {
     const unsupported = await refuse(daemon, "pressKey", { id, body: { key: "power-on" } }, "unsupported_key");
     expect(unsupported.hint?.split(/[ ,:]+/)).not.toContain("power-on");
     set.power = "Active Standby";
-    await Bun.sleep(120);
+    await daemon.sleep(120);
     await state(id);
     const standby = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_refused");
     expect(standby.hint).toContain("its own remote");
     set.power = "Active";
-    await Bun.sleep(120);
+    await daemon.sleep(120);
     await state(id);
     await set.stop();
     const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable");
@@ -322,7 +322,7 @@ describe.concurrent("an LG set that cannot be woken is asked seldom", () => {
     const { id, set } = await paired(answer);
     await state(id);
     prepare(set);
-    await Bun.sleep(2_100);
+    await daemon.sleep(2_100);
     const asked = set.asked.length;
     const { error } = (await daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" })).body;
     const messages: Asked[] = set.asked.slice(asked);
@@ -378,7 +378,7 @@ describe.concurrent("an LG set that cannot be woken is asked seldom", () => {
       await set.start();
       const asked = set.asked.length;
       await daemon.api("GET", `/devices/${id}/state`);
-      await Bun.sleep(15_000);
+      await daemon.sleep(15_000);
       // After one second, two, four and eight; each a conversation of a dozen messages.
       expect(set.asked.length - asked).toBeLessThan(90);
     },

@@ -14,7 +14,7 @@ export const noJobs = Bun.which("setsid") && Bun.which("bash") ? null : "there i
  * A shell with one job in front, continued after it was stopped. What it sees of the job and of the terminal it writes as
  * `<<stopped 4242 cooked>>`, `<<ended 0 cooked>>`.
  */
-const shell = `set -m
+const shell = `set -m; trap : INT
 look() { case $(stty -a) in *" -icanon"*|*" -echo "*) echo raw;; *) echo cooked;; esac; }
 "$@"; status=$?
 while job=$(jobs -sp) && [ -n "$job" ]; do echo "<<stopped $job $(look)>>"; fg >/dev/null; status=$?; done

@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
 import { type Config, settingOf, settings } from "../../src/config/schema.ts";
-import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-config-"));
@@ -119,7 +118,6 @@ test(
       { numRuns, seed },
     );
     expect(refused).toBeGreaterThan(500);
-    measured("T23", "damaged files", `${numRuns}, ${refused} refused by their place, none quoted`);
   },
   within(20_000),
 );

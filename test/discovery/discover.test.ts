@@ -1,37 +1,88 @@
-import { describe, expect, test } from "bun:test";
+/** Discovery over platforms of a test: devices say in LOCATION where they are, and are who they are by that port. */
+import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
+import type { Config } from "../../src/config/config.ts";
+import { Discovery } from "../../src/discovery/discover.ts";
+import type { Finding } from "../../src/discovery/probe-queue.ts";
+import type { Address, Facts, Finder, Platform, SsdpAnswer } from "../../src/platforms/platform.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
-import { found, whyNoSearches } from "../support/ssdp-responder.ts";
-import { at, look, platformFor, respond } from "./harness.ts";
+import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** A platform whose devices say in LOCATION on which port they are, and are who they are by that port. */
+function platformFor(
+  target: string,
+  identify?: (address: Address, signal: AbortSignal) => Promise<Facts>,
+  name = "fake",
+): Platform {
+  const read = ({ headers, source }: SsdpAnswer): Address | null => {
+    const port = /^http:\/\/127\.0\.0\.1:(\d+)\//.exec(headers.get("location") ?? "")?.[1];
+    return headers.get("st") === target && port ? { host: source, port: Number(port) } : null;
+  };
+  const finders: Finder[] = target === "" ? [] : [{ over: "ssdp", target, read }];
+  const usual = async (address: Address) => factsOf(`id-${address.port}`);
+  return fakePlatform({ name, finders, defaultPort: 4_321, identify: identify ?? usual });
+}
+
+interface Looking {
+  readonly discovery: Discovery<string>;
+  readonly findings: (Finding & { readonly at: number })[];
+  readonly warnings: string[];
+}
+
+function look(
+  platforms: readonly Platform[],
+  config: Partial<Config["discovery"]> = {},
+  isOwnListener = (_address: Address) => false,
+): Looking {
+  const findings: Looking["findings"] = [];
+  const warnings: string[] = [];
+  const start = performance.now();
+  const discovery = new Discovery<string>({
+    platforms,
+    surroundings: { ...surroundingsOf(), isOwnListener },
+    config: () => ({
+      on_start: false,
+      interval_s: 0,
+      timeout_ms: 400,
+      interfaces: ["127.0.0.1"],
+      hosts: [],
+      ...config,
+    }),
+    found: async (finding) => {
+      findings.push({ ...finding, at: performance.now() - start });
+      return finding.facts.identity;
+    },
+    debug: () => {},
+    warn: (message) => warnings.push(message),
+  });
+  cleanups.push(() => discovery.stop());
+  return { discovery, findings, warnings };
+}
+
+async function respond(reply: Parameters<typeof startResponder>[0]): Promise<Responder> {
+  const responder = await startResponder(reply);
+  cleanups.push(() => responder.stop());
+  return responder;
+}
+
+const at =
+  (...ports: number[]) =>
+  (_number: number, target: string) =>
+    ports.map((port) => found(target, `http://127.0.0.1:${port}/`));
 
 const noSearches = await whyNoSearches();
 if (noSearches !== null) process.stderr.write(`skipped: discovery over SSDP: ${noSearches}\n`);
 
 describe.skipIf(noSearches !== null).concurrent("a scan", () => {
-  test("finds each device once, the moment it answers, and answers with all when the time is over", async () => {
-    const { target } = await respond(at(1, 2, 2, 3));
-    const { discovery, findings } = look([platformFor(target)], { timeout_ms: 700 });
-    expect((await discovery.scan()).sort()).toEqual(["id-1", "id-2", "id-3"]);
-    expect(findings.map(({ facts }) => facts.identity).sort()).toEqual(["id-1", "id-2", "id-3"]);
-    for (const finding of findings) expect(finding.at).toBeLessThan(350);
-  });
-
-  test("is shared by all who ask at the same time, and the next one is another", async () => {
-    const { target } = await respond(at(1));
-    let asked = 0;
-    const platform = platformFor(target, async () => {
-      asked++;
-      return factsOf("1");
-    });
-    const { discovery } = look([platform]);
-    const results = await Promise.all(Array.from({ length: 10 }, () => discovery.scan()));
-    expect(new Set(results).size).toBe(1);
-    expect(asked).toBe(1);
-    await discovery.scan();
-    expect(asked).toBe(2);
-  });
-
   test("that is joined late still hears of a device that was off before", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
@@ -41,15 +92,6 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     on = true;
     expect(await discovery.scan()).toEqual(["id-1"]);
     expect(await first).toEqual(["id-1"]);
-  });
-
-  test("passes over who is nobody", async () => {
-    const { target } = await respond(at(1, 2));
-    const platform = platformFor(target, async (address) => {
-      if (address.port === 1) throw new ZapdError("device_error", "is nobody");
-      return factsOf("2");
-    });
-    expect(await look([platform]).discovery.scan()).toEqual(["2"]);
   });
 
   test("asks every platform's own search, and merges one device that answers twice", async () => {
@@ -62,17 +104,6 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
     ]);
     expect(await discovery.scan()).toEqual(["same", "same"]);
     expect(new Set(findings.map(({ platform }) => platform))).toEqual(new Set(["one", "other"]));
-  });
-
-  test("never looks at zapd's own door, nor at a port that is none", async () => {
-    const { target } = await respond(at(0, 7_272, 65_536, 99_999, 5));
-    const asked: number[] = [];
-    const platform = platformFor(target, async (address) => {
-      asked.push(address.port);
-      return factsOf(String(address.port));
-    });
-    await look([platform], {}, (address) => address.port === 7_272).discovery.scan();
-    expect(asked).toEqual([5]);
   });
 });
 
@@ -95,4 +126,112 @@ test("a service that is announced over mDNS is found through the finder of its p
   } finally {
     await service.stop();
   }
+});
+
+describe("configured hosts", () => {
+  test("are asked directly: whose their own port is, or every platform at its usual one, beside any search", async () => {
+    const asked: string[] = [];
+    const who = (name: string) => async (address: Address) => {
+      asked.push(`${name} ${address.host}:${address.port}`);
+      return factsOf(`${name}-${address.port}`);
+    };
+    const platforms = [platformFor("", who("one"), "one"), platformFor("", who("other"), "other")];
+    const { discovery, warnings } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81", "127.0.0.2"] });
+    expect((await discovery.scan()).sort()).toEqual(["one-4321", "one-81", "other-4321"]);
+    expect(asked.sort()).toEqual([...["one 127.0.0.1:81", "one 127.0.0.2:4321", "other 127.0.0.2:4321"]]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
+    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => factsOf("late")), "slow");
+    const platforms = [slow, platformFor("", undefined, "other")];
+    const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
+    expect(await discovery.scan()).toEqual(["id-81"]);
+  });
+
+  test("that cannot be are warned of, and the others are asked all the same", async () => {
+    const hosts = ["0.0.0.0", "255.255.255.255", "[]", "127.0.0.1:81"];
+    const { discovery, warnings } = look([platformFor("")], { interfaces: ["none"], hosts });
+    expect(await discovery.scan()).toEqual(["id-81"]);
+    expect(warnings.length).toBe(3);
+    for (const warning of warnings) expect(warning).toStartWith("discovery.hosts: ");
+  });
+});
+
+describe("one address", () => {
+  const failure = (work: Promise<unknown>) =>
+    work.then(
+      () => "none",
+      (error: ZapdError) => error.code,
+    );
+
+  test("is asked on the port given or the usual one, of the platform named or of all", async () => {
+    const { discovery } = look([
+      platformFor("", () => Promise.reject(new ZapdError("device_error", "is nobody")), "one"),
+      platformFor("", undefined, "other"),
+    ]);
+    expect(await discovery.probe("127.0.0.1", 81, null)).toMatchObject({
+      platform: "other",
+      address: { host: "127.0.0.1", port: 81 },
+    });
+    expect((await discovery.probe("127.0.0.1", null, "other")).address.port).toBe(4_321);
+    expect(await failure(discovery.probe("127.0.0.1", null, "one"))).toBe("device_error");
+    expect(await failure(discovery.probe("127.0.0.1", null, "third"))).toBe("invalid_payload");
+    expect(await failure(discovery.probe("224.0.0.1", null, null))).toBe("invalid_host");
+  });
+});
+
+describe.concurrent("the course of things", () => {
+  test("a scan at the start, if it is wanted, and one each interval", async () => {
+    let scans = 0;
+    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const { discovery } = look([platform], {
+      on_start: true,
+      interval_s: 1,
+      timeout_ms: 100,
+      interfaces: ["none"],
+      hosts: ["127.0.0.1"],
+    });
+    await discovery.start();
+    expect(scans).toBe(1);
+    await until("the interval has come round", () => scans >= 2);
+    await discovery.stop();
+    const quiet = look([platform], { timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] });
+    scans = 0;
+    await quiet.discovery.start();
+    expect(scans).toBe(0);
+  });
+
+  test("a device that is missed starts a scan, and a second one soon after does not", async () => {
+    let scans = 0;
+    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const { discovery } = look([platform], { timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] });
+    for (let round = 0; round < 3; round++) {
+      discovery.lookAgain();
+      await Bun.sleep(150);
+    }
+    expect(scans).toBe(1);
+  });
+
+  test("stopping ends a scan at once, and what it was asking", async () => {
+    let ended = false;
+    const platform = fakePlatform({
+      defaultPort: 1,
+      identify: (_address, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            ended = true;
+            reject(new ZapdError("device_timeout", "gone"));
+          });
+        }),
+    });
+    const { discovery } = look([platform], { timeout_ms: 10_000, interfaces: ["127.0.0.1"], hosts: ["127.0.0.1"] });
+    const scanning = discovery.scan();
+    await Bun.sleep(50);
+    const start = performance.now();
+    await discovery.stop();
+    await scanning;
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(ended).toBe(true);
+  });
 });

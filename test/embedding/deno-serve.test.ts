@@ -1,15 +1,13 @@
-/** zapd under `deno serve`, with what deno.json allows it: the guard and the handler's limits hold, the connections are Deno's. */
+/** zapd under `deno serve`, with what deno.json allows it. Its server is the one of `deno task start`, of which much more is tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure } from "../../src/api/operations.ts";
 import { denoFlags, freePort } from "../support/daemon.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
-import { slowTest } from "../support/whole.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-serve-"));
 let server: ChildProcess;
@@ -60,29 +58,3 @@ test("the guard stands before it", async () => {
   const foreign = await call("PATCH", "/v1/config", [own(), "Origin: null"], '{"discovery.interval_s":78}');
   expect([foreign.status, codeOf(foreign)]).toEqual([403, "forbidden_origin"]);
 });
-
-slowTest(
-  "a body is bounded in size and in time; a connection is not, and stays as long as its caller",
-  async () => {
-    const large = await call("PATCH", "/v1/config", [own(), "Content-Length: 1048577"], "{");
-    expect(codeOf(large)).toBe("payload_too_large");
-    const silent = net.connect(port, "127.0.0.1");
-    const half = net.connect(port, "127.0.0.1", () => half.write(`GET /v1/health HTTP/1.1\r\n${own()}\r\n`));
-    let ended = 0;
-    for (const socket of [silent, half]) socket.on("error", () => {}).on("close", () => ended++);
-    const stalled = send(requestOf("PATCH", "/v1/config", [own(), "Content-Length: 100"], "{"), {
-      to: port,
-      patienceMs: 14_000,
-    });
-    expect(codeOf(await stalled)).toBe("invalid_payload");
-    await Bun.sleep(2_500);
-    // src/runtime/README.md says so: the day this fails, it has one thing less to say.
-    expect(ended).toBe(0);
-    half.write("\r\n");
-    const answer = await new Promise<string>((resolve) => half.once("data", (bytes: Buffer) => resolve(String(bytes))));
-    expect(answer).toStartWith("HTTP/1.1 200");
-    silent.destroy();
-    half.destroy();
-  },
-  30_000,
-);

@@ -36,14 +36,7 @@ test("test/openapi/openapi.json is current", () => {
   expect(current ? "current" : "test/openapi/openapi.json is not what the code says: npm run openapi").toBe("current");
 });
 
-describe("served", async () => {
-  const zapd = await createZapd({ config: join(folder, "config.toml"), state: join(folder, "state") });
-  const call = (method: string, path = "/openapi.json", headers: Record<string, string> = {}) =>
-    zapd.fetch(
-      new Request(`http://127.0.0.1:7272${path}`, { method, headers: { host: "127.0.0.1:7272", ...headers } }),
-    );
-  afterAll(() => zapd.stop());
-
+describe("served", () => {
   test("as it is frozen, to the byte, without an envelope", async () => {
     for (const _again of ["first", "cached"]) {
       const response = await call("GET");

@@ -1,6 +1,5 @@
 /** A sample of the sweep that kill.slow.ts makes whole. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import { measured } from "../support/evidence.ts";
 import { noStrace, tracedTest } from "../support/strace.ts";
 import { KillSweep, newSweep } from "./kill-sweep.ts";
 import { type Sets, startSets, writers } from "./writers.ts";
@@ -31,7 +30,6 @@ for (const [at, writer] of writers.entries()) {
       for (let again = 0; again < 6 && found.kills < 4; again++)
         await sweep.over(writer, { changes: 2, only: sampled(at + again) }, found);
       expect(found.kills).toBeGreaterThanOrEqual(4);
-      measured("R6", `sample, ${writer.file}`, `${found.kills} kills, ${found.acknowledged} answered, 0 lost`);
     },
     60_000,
   );

@@ -3,7 +3,6 @@
  * and the folder before the caller is answered.
  */
 import { expect } from "bun:test";
-import { measured } from "../support/evidence.ts";
 import { attach, callsIn, fileCalls, tracedTest } from "../support/strace.ts";
 import { expectTaken, homeForAll, writers } from "./writers.ts";
 
@@ -52,7 +51,6 @@ for (const writer of writers) {
       // Nothing of ours is ever written in its place.
       const inPlace = calls.filter(({ name, words }) => name === "write" && words.includes(`<${path}>`));
       expect(inPlace).toEqual([]);
-      measured("R7", writer.file, `${changes} writes, each synced, renamed, synced, answered`);
     },
   );
 }

@@ -4,7 +4,6 @@
  */
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { measured } from "../support/evidence.ts";
 import { isWhole, runs, seed, within } from "../support/whole.ts";
 import { newModel, stories } from "./changes.ts";
 import { House, type Sets, startHouseSets } from "./house.ts";
@@ -49,11 +48,6 @@ test(
     expect(told).toBeGreaterThanOrEqual(isWhole ? lanes * perLane : lanes);
     // What few stories hold is chance.
     if (isWhole) expect([taken > told, kills > told / 2]).toEqual([true, true]);
-    measured(
-      "R6",
-      isWhole ? "stories by a model, whole" : "stories by a model",
-      `${told} of ${steps} steps at most, ${taken} changes answered, ${kills} kills, 0 lost`,
-    );
   },
   within(60_000),
 );

@@ -6,7 +6,6 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 
@@ -37,7 +36,7 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
     for (const to of [daemon.port, socket])
       for (const name of ["den", "loft"]) expect((await press(to, name)).status).toBe(200);
     // One is under way at the loft for as long as the sleep, and one waits behind it.
-    loft.answerMs = 2_500;
+    loft.answerMs = 700;
     loft.forget();
     const under = press(daemon.port, "loft");
     await until("the first key is sent", () => loft.commands.length === 1);
@@ -70,7 +69,7 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
       }),
     );
     give();
-    await Bun.sleep(sleepMs);
+    await daemon.sleep(sleepMs);
     daemon.process.kill("SIGCONT");
 
     const told = [...(await Promise.all(waiting)), await halves, await queued];
@@ -86,12 +85,11 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
     expect(loft.commands).toHaveLength(1);
 
     // Half a second later all is as ever.
-    await Bun.sleep(600);
+    await daemon.sleep(600);
     loft.answerMs = 0;
     for (const to of [daemon.port, socket])
       for (const name of ["den", "loft"]) expect((await press(to, name)).status).toBe(200);
     expect(den.commands).toHaveLength(2);
-    measured("R14", "keys that waited in the kernel", "60 of them, 0 pressed, each answered device_busy");
   } finally {
     daemon.process.kill("SIGCONT");
     await daemon.dispose();
@@ -107,7 +105,7 @@ test.concurrent("R14 stopped for four seconds, it presses what came meanwhile", 
     set.forget();
     daemon.process.kill("SIGSTOP");
     const pressed = daemon.api("POST", "/devices/den/remote/key", { key: "info" });
-    await Bun.sleep(4_000);
+    await daemon.sleep(4_000);
     daemon.process.kill("SIGCONT");
     expect((await pressed).status).toBe(200);
     expect(set.commands).toHaveLength(1);

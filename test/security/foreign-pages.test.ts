@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
@@ -158,7 +157,6 @@ test(
       );
       expect(served).toEqual([]);
       expect(fresh.wire.requests).toEqual([]);
-      measured("T31", "spellings of an address", `${count}, 0 requests at the set`);
     } finally {
       await daemon.api("DELETE", `/devices/${added.id}`);
       await fresh.stop();

@@ -7,7 +7,6 @@ import dgram from "node:dgram";
 import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
-import { measured } from "../support/evidence.ts";
 import { announce } from "../support/mdns-service.ts";
 import { isWhole, runs, seed, within } from "../support/whole.ts";
 import { dice } from "./dice.ts";
@@ -66,7 +65,6 @@ test(
       expect(addresses.length).toBeLessThanOrEqual(16);
       expect(Object.keys(txt).length).toBeLessThanOrEqual(64);
     }
-    measured("T6", "mangled mDNS datagrams", `${count}, ${told.length} told, 0 uncaught`);
   },
   within(30_000),
 );

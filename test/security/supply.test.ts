@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { measured } from "../support/evidence.ts";
 import { root } from "../support/sources.ts";
 
 interface Locked {
@@ -36,7 +35,6 @@ describe("T25 dependencies", () => {
     expect(lock.lockfileVersion).toBe(3);
     for (const [path, { integrity }] of packages)
       expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-[A-Za-z0-9+/]{86}==$/)]);
-    measured("T25", "packages", `${Object.keys(own.dependencies).length} named, ${running.length} in all`);
   });
 
   test("T25 run nothing when they are installed, but for the runtimes", () => {
@@ -66,7 +64,6 @@ describe("T25 dependencies", () => {
       expect([path, free]).toEqual([path, expect.arrayContaining([license])]);
       licences.set(license, (licences.get(license) ?? 0) + 1);
     }
-    measured("T25", "licences", [...licences].map(([name, count]) => `${count} ${name}`).join(", "));
   });
 
   test("T25 are no older than the last known holes of their kind", () => {
@@ -110,7 +107,6 @@ describe("T26 the runtimes", () => {
     expect(Bun.version).toBe(own.devDependencies["bun"] ?? "");
     const deno = execFileSync(join(root, "node_modules/.bin/deno"), ["--version"], { encoding: "utf8" });
     expect(deno).toStartWith(`deno ${own.devDependencies["deno"]} `);
-    measured("T26", "runtimes", `Bun ${Bun.version}, Deno ${own.devDependencies["deno"]}`);
   });
 
   test("T26 are each held to the doors: guard, framing, sizes, slow callers, faults", () => {

@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { FrameReader } from "../../src/transport/websocket-frames.ts";
-import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
 const stops: (() => void)[] = [];
@@ -121,7 +120,7 @@ const floods: readonly { what: string; say(socket: net.Socket): void; reason: Re
 ];
 
 describe("T10 a device that floods", () => {
-  test.each(floods)("T10 $what ends the line", async ({ what, say, reason }) => {
+  test.each(floods)("T10 $what ends the line", async ({ say, reason }) => {
     const before = process.memoryUsage.rss();
     const ended = await drive(await device(say));
     const took = (process.memoryUsage.rss() - before) / 2 ** 20;
@@ -129,7 +128,6 @@ describe("T10 a device that floods", () => {
     expect([ended.texts, ended.ms < 5_000]).toEqual([0, true]);
     // The device is of this process too: what it pours is among the figure.
     expect(took).toBeLessThan(96);
-    measured("T10", what, `ended after ${Math.ceil(ended.ms)} ms`);
   });
 
   test("T10 an endless line of pings is answered, and keeps nothing", async () => {

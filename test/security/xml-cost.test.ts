@@ -4,7 +4,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { add, ask, refuse, succeed } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { sampleOf, slowTest } from "../support/whole.ts";
 
 const mebibyte = 1024 * 1024;
@@ -104,7 +103,6 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
     worst.ms = Math.max(worst.ms, ...costs.ms);
     worst.mebibytes = Math.max(worst.mebibytes, Math.min(...costs.mebibytes));
   }
-  measured("T34", "a document of 1 MiB", `${worst.ms} ms of processor time, ${worst.mebibytes.toFixed(1)} MiB at most`);
 }, 120_000);
 
 slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, others are answered at once", async () => {
@@ -137,7 +135,6 @@ slowTest("T34 while sixteen sets answer a scan with a mebibyte of elements, othe
   await scans;
   took.sort((one, other) => one - other);
   const median = took[Math.floor(took.length / 2)] ?? 0;
-  measured("T34", "health while 16 sets flood", `p50 ${median.toFixed(1)} ms, most ${took.at(-1)?.toFixed(0)} ms`);
   expect(took.length).toBeGreaterThan(5);
   expect(median).toBeLessThan(20);
   // One set after the other may be read between two answers, never all of them.

@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { Failure, operations, success } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
-import { measured } from "../support/evidence.ts";
 import { runs, seed, within } from "../support/whole.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-bodies-"));
@@ -125,9 +124,6 @@ const taken: Readonly<Record<string, readonly string[]>> = {
 const atOnce: Readonly<Record<string, number>> = { changeDevice: 100, refresh: 100, launch: 30 };
 
 const all = { bodies: 0, ours: 0 };
-afterAll(() =>
-  measured("T20", "generated bodies", `${all.bodies} to ${readers.length} routes, ${all.ours} failures of ours`),
-);
 
 const readers = Object.entries(operations).filter(([, operation]) => "body" in operation);
 test.each(readers.map(([name, operation]) => ({ name, operation })))(

@@ -72,7 +72,7 @@ const acts = {
   "config, patch": {
     ...{ method: "PATCH", path: "/v1/config", headers: [json], body: '{"discovery.timeout_ms":800}' },
     done: async (room: Room) =>
-      (await room.daemon.api("GET", "/config")).body.data.discovery.timeout_ms === 700 ? 0 : 1,
+      (await room.daemon.api("GET", "/config")).body.data.discovery.timeout_ms === 800 ? 1 : 0,
     again: (room: Room) => room.daemon.api("PATCH", "/config", { "discovery.timeout_ms": 700 }),
   },
   "config, reload": { method: "POST", path: "/v1/config/reload" },
@@ -197,16 +197,6 @@ for (const cors of ["off", "on"] as const) {
       // From a page, a body that needs no preflight is refused even so; scripts may send what they like.
       const plain = await call(acts["key, text/plain"], caller);
       expect(plain.status).toBe(caller.headers.length === 0 ? 200 : 400);
-    });
-
-    test.each([...callers])("$who: reads, and sees the answer only when listed", async (caller) => {
-      const answer = await call({ method: "GET", path: "/v1/devices" }, caller);
-      expect(answer.status).toBe(200);
-      const may =
-        cors === "on" &&
-        caller.headers.some((line) => line.endsWith(listed) || line.includes("chrome-")) &&
-        caller[cors] !== "none";
-      expect(answer.headers.has("access-control-allow-origin")).toBe(may);
     });
   });
 }

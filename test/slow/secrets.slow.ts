@@ -14,7 +14,6 @@ import { filesBelow, ProcessWatch } from "../security/canaries.ts";
 import { type EchoDevice, startEcho } from "../security/echo.ts";
 import { bodies, canaries, repeatable, secret } from "../security/planted.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { requestOf, send } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
 import { root } from "../support/sources.ts";
@@ -208,11 +207,6 @@ test("T13 no answer, no log line, no command line holds one, and no file but the
     [`${configFile}: vendor password by the CLI`, `${keeps}: Kodi password`, `${keeps}: client key ${last}`].toSorted(),
   );
   expect(readdirSync(stateFolder)).toContain("devices.json");
-  measured(
-    "T13",
-    "secrets",
-    `${canaries.names.length} planted, ${said.length} answers, ${lines.length} log lines, ${files.length} files: 0 found`,
-  );
 });
 
 test("T13 T31 a device that its user calls like a secret is called so in answers, and in no log line, before a start and after", async () => {

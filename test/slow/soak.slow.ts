@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
@@ -145,7 +144,6 @@ test.skipIf(!linux)(
       `health p99 ${late.toFixed(1)} ms`,
     ].join("; ");
     process.stderr.write(`${figure}; ${JSON.stringify([...statuses])}\n`);
-    measured("R5", "soak", figure);
     expect(late).toBeLessThan(50);
     // A slope over a short time is the garbage collector's.
     if (minutes < 15) return;

@@ -20,13 +20,21 @@ export function freePort(host = "127.0.0.1"): Promise<number> {
 }
 
 export interface DaemonSetup {
-  /** Sections of the config over the quiet defaults of a test: no scan at the start, none at an interval. */
+  /**
+   * Sections of the config over the quiet defaults of a test: no scan at the start, none at an interval. How long sets have
+   * to answer, and a search, is in milliseconds of the test.
+   */
   readonly config?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** A state folder to use again; without one, a new one. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
+  /**
+   * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
+   * It is 1 for the binary and under Deno.
+   */
+  readonly speed?: 1 | 4;
 }
 
 /** What the API answered. */
@@ -49,6 +57,8 @@ export interface TestDaemon {
   log(): string;
   /** One call; `body` is sent as JSON, and a path is below `/v1`. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  /** Waits for so many milliseconds of its clock. */
+  sleep(ms: number): Promise<void>;
   /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** Ends it and removes its folder. Fails when an error went uncaught in it (R18), or when it has ended of itself. */
@@ -58,7 +68,11 @@ export interface TestDaemon {
 const quiet = {
   daemon: { log_level: "debug" },
   discovery: { on_start: false, interval_s: 0, timeout_ms: 700, interfaces: ["lo"] },
+  devices: { request_timeout_ms: 5_000 },
 } as const;
+
+/** The longest that the settings allow. */
+const longestMs = 30_000;
 
 /** Starts a daemon and waits for its first answer. */
 export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaemon> {
@@ -66,12 +80,14 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const configFile = join(folder, "config.toml");
   const stateFolder = join(folder, "state");
   const port = await freePort();
-  if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port), { mode: 0o600 });
+  const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
+  const speed = runtime === "bun" ? (setup.speed ?? 4) : 1;
+  if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port, speed), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const own = programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun");
+  const own = programOf(runtime, speed !== 1);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
   const child = spawn(program, [...words, "serve", "--config", configFile], {
-    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ...setup.env },
+    env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";
@@ -88,6 +104,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       const text = await response.text();
       return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
     },
+    sleep: (ms) => Bun.sleep(ms / speed),
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       return exited;
@@ -126,10 +143,11 @@ export function straysIn(log: string): string[] {
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
-function programOf(runtime: string): string[] {
+function programOf(runtime: string, isFast: boolean): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
-  if (runtime === "bun") return [process.execPath, main];
+  const preload = isFast ? ["--preload", join(import.meta.dir, "fast-clock.ts")] : [];
+  if (runtime === "bun") return [process.execPath, ...preload, main];
   return [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start"), main];
 }
 
@@ -145,7 +163,7 @@ export function denoFlags(task: "start" | "serve"): string[] {
   );
 }
 
-function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string {
+function toml(config: NonNullable<DaemonSetup["config"]>, port: number, speed: number): string {
   const sections = new Set([...Object.keys(quiet), ...Object.keys(config)]);
   return [...sections]
     .map((section) => {
@@ -154,7 +172,10 @@ function toml(config: NonNullable<DaemonSetup["config"]>, port: number): string 
         ...(quiet as Record<string, object>)[section],
         ...config[section],
       };
-      const lines = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+      const lines = Object.entries(values).map(([key, value]) => {
+        const isTime = typeof value === "number" && key.endsWith("timeout_ms");
+        return `${key} = ${JSON.stringify(isTime ? Math.min(value * speed, longestMs) : value)}`;
+      });
       return `[${section}]\n${lines.join("\n")}\n`;
     })
     .join("\n");

@@ -1,9 +1,49 @@
-import { describe, expect, test } from "bun:test";
+/** Calls to a device over kept connections: reads are tried twice, commands sent once, and only to who has proven to be it. */
+import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { sleep } from "../../src/system/sleep.ts";
-import { bodyText, deadline } from "../../src/transport/http.ts";
-import { answer, type Heard, type Saying, until } from "../support/http-device.ts";
-import { client, device, failure, me, never, said } from "./http-harness.ts";
+import { bodyText, DeviceHttp, deadline, type Read } from "../../src/transport/http.ts";
+import { answer, type Heard, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
+
+const devices: HttpDevice[] = [];
+const clients: DeviceHttp[] = [];
+afterAll(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await Promise.all(devices.splice(0).map((device) => device.stop()));
+});
+
+const never = new AbortController().signal;
+
+async function device(say: (heard: Heard) => Saying): Promise<HttpDevice> {
+  const started = await startHttpDevice(say);
+  devices.push(started);
+  return started;
+}
+
+function client(
+  of: HttpDevice,
+  prove?: (read: Read) => Promise<void>,
+  timeout = 1_000,
+  isOwnListener = false,
+): DeviceHttp {
+  const surroundings = { requestTimeout: () => timeout, isOwnListener: () => isOwnListener };
+  const made = new DeviceHttp({ address: of.address, surroundings, ...(prove && { prove }) });
+  clients.push(made);
+  return made;
+}
+
+/** Proves by reading `/who`, which must say `me`. */
+async function me(read: Read): Promise<void> {
+  if (bodyText(await read("/who")) !== "me")
+    throw new ZapdError("device_unreachable", "is not at its address any more");
+}
+
+const said = (heard: readonly Heard[]) => heard.map((one) => `${one.connection} ${one.method} ${one.target}`);
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => `${error.code}: ${error.message}`,
+  );
 
 describe.concurrent("a read", () => {
   test("keeps its connection for the next", async () => {
@@ -166,5 +206,70 @@ describe.concurrent("waiting", () => {
     caller.abort("gone");
     expect(await resting).toBe("gone");
     expect(await sleep(10_000, AbortSignal.abort("already")).catch((reason: unknown) => reason)).toBe("already");
+  });
+});
+
+describe.concurrent("proof of who is there", () => {
+  const sure = (heard: Heard) => (heard.target === "/who" ? answer(200, "me") : answer(200));
+
+  test("comes before a command on a new connection, and holds on that connection", async () => {
+    const tv = await device(sure);
+    const http = client(tv, me);
+    await http.command("/1", never);
+    await http.command("/2", never);
+    expect(said(tv.heard)).toEqual(["1 GET /who", "1 POST /1", "1 POST /2"]);
+    tv.hangUp();
+    await until("the hang-up has arrived", () => tv.open === 0);
+    await Bun.sleep(20);
+    await http.command("/3", never);
+    expect(said(tv.heard).slice(3)).toEqual(["2 GET /who", "2 POST /3"]);
+  });
+
+  test("comes again once the connection has rested", async () => {
+    const tv = await device(sure);
+    const http = client(tv, me);
+    await http.command("/1", never);
+    await Bun.sleep(2_100);
+    await http.command("/2", never);
+    expect(said(tv.heard)).toEqual(["1 GET /who", "1 POST /1", "1 GET /who", "1 POST /2"]);
+  });
+
+  test("is not taken from a read", async () => {
+    const tv = await device(sure);
+    const http = client(tv, me);
+    await http.read("/state", never);
+    await http.command("/1", never);
+    expect(said(tv.heard)).toEqual(["1 GET /state", "1 GET /who", "1 POST /1"]);
+  });
+
+  test("is asked of a device that closes after each answer before each command, which follows it at once", async () => {
+    const close = (heard: Heard): Saying => ({
+      thenClose: sure(heard).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
+    });
+    const tv = await device(close);
+    const http = client(tv, me);
+    await http.command("/1", never);
+    await http.command("/2", never);
+    expect(said(tv.heard)).toEqual(["1 GET /who", "2 POST /1", "3 GET /who", "4 POST /2"]);
+  });
+
+  test("over a kept connection that is dead is asked for again on a new one", async () => {
+    let whos = 0;
+    const tv = await device((heard) => (heard.target === "/who" && ++whos === 1 ? "close" : sure(heard)));
+    const http = client(tv, me);
+    await http.read("/state", never);
+    await http.command("/1", never);
+    expect(said(tv.heard)).toEqual(["1 GET /state", "1 GET /who", "2 GET /who", "2 POST /1"]);
+  });
+
+  test("that fails lets nothing be sent, and closes its connection", async () => {
+    for (const who of [answer(200, "another"), answer(500), "close", "hang", "SSH\r\n"] as const) {
+      const tv = await device((heard) => (heard.target === "/who" ? who : answer(200)));
+      const http = client(tv, me, 300);
+      expect(await failure(http.command("/press", never))).not.toBe("none");
+      expect(tv.heard.filter((one) => one.method === "POST")).toEqual([]);
+      http.close();
+      await until(`nothing is left open after ${JSON.stringify(who)}`, () => tv.open === 0);
+    }
   });
 });

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import fc from "fast-check";
-import type { ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, failedBy, wrongDevice, ZapdError } from "../../src/api/errors.ts";
+import { createLog, redacted } from "../../src/system/log.ts";
 import { type Exchange, HttpConnection } from "../../src/transport/http-connection.ts";
 import { marker } from "../../src/transport/socket.ts";
 import { freePort } from "../support/daemon.ts";
-import { measured } from "../support/evidence.ts";
-import { answer, type HttpDevice, startHttpDevice, until } from "../support/http-device.ts";
+import { answer, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
 import { runs, within } from "../support/whole.ts";
 
 const devices: HttpDevice[] = [];
@@ -125,11 +125,6 @@ describe("a request", () => {
         }),
         { numRuns },
       );
-      measured(
-        "T11",
-        "generated paths and headers",
-        `${numRuns - refused} sent as one clean request, ${refused} not at all`,
-      );
       connection.close();
       expect(refused).toBeGreaterThan(500);
     },
@@ -191,14 +186,41 @@ describe("a request", () => {
   });
 });
 
-describe("a connection", () => {
-  test("that is refused is device_unreachable, with where and why", async () => {
-    const port = await freePort();
-    expect(await failure(HttpConnection.open({ host: "127.0.0.1", port }, never))).toBe(
-      `device_unreachable: did not answer at 127.0.0.1:${port} (the connection was refused)`,
-    );
+describe("a failure", () => {
+  const half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal";
+  test.each<[what: string, saying: Saying, told: object]>([
+    ["closed", "close", { code: "device_error", phase: "sent", reason: "closed" }],
+    ["silent", half, { code: "device_timeout", phase: "sent", reason: "timeout" }],
+    ["cut short", { thenClose: half }, { code: "device_error", phase: "sent", reason: "closed" }],
+    ["no HTTP", "hello\r\n", { code: "device_error", phase: "answered", reason: "protocol" }],
+  ])("of a call that is %s says as data how far it had come, and what happened", async (_what, saying, told) => {
+    const device = await startHttpDevice(() => saying);
+    devices.push(device);
+    const connection = await HttpConnection.open(device.address, never);
+    const signal = AbortSignal.timeout(100);
+    expect(await connection.exchange(get("/"), signal).catch((error: unknown) => error)).toMatchObject(told);
   });
 
+  test("to connect says where and why", async () => {
+    const port = await freePort();
+    const error = await HttpConnection.open({ host: "127.0.0.1", port }, never).catch((thrown: unknown) => thrown);
+    const message = `did not answer at 127.0.0.1:${port} (the connection was refused)`;
+    expect(error).toMatchObject({ code: "device_unreachable", phase: "connect", reason: "refused", message });
+  });
+
+  test("other words and hidden secrets leave it as it is", () => {
+    const error = wrongDevice("192.0.2.1");
+    const log = createLog({ level: "error", format: "text", colour: false, write() {} });
+    log.hide("192.0.2.1");
+    const told = redacted(error, log).reworded("Kitchen is elsewhere", { named: true });
+    expect(told).toBeInstanceOf(DeviceError);
+    expect([told.code, told.named, failedBy(told, "wrong_device")]).toEqual(["device_unreachable", true, true]);
+    expect(redacted(error, log).message).toContain("[redacted]");
+    expect(failedBy(new ZapdError("device_unreachable", "did not answer"), "wrong_device", "closed")).toBe(false);
+  });
+});
+
+describe("a connection", () => {
   test("ends with its caller, before and while it is opened", async () => {
     const device = await echo();
     const gone = AbortSignal.abort(new Error("gone"));

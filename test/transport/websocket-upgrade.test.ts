@@ -56,7 +56,8 @@ describe.each([
   test("hung up on fails as a device that is not there", async () => {
     for (const end of ["end", "destroy"] as const) {
       const one = await device((socket) => socket[end]());
-      expect((await failure(openLine(secure, one.port))).code).toBe("device_unreachable");
+      const told = { code: "device_unreachable", phase: "connect", reason: "closed" };
+      expect(await failure(openLine(secure, one.port))).toMatchObject(told);
     }
   });
 

@@ -1,8 +1,7 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
 import { child, childrenOf, childText, readXml } from "../../src/transport/xml.ts";
-import { measured } from "../support/evidence.ts";
 import { runs, within } from "../support/whole.ts";
 
 /** The code of the failure, or what was read. */
@@ -15,16 +14,11 @@ function outcome(text: string): unknown {
   }
 }
 
-const hostile = { count: 0, slowest: 0 };
-
 /** Runs within a time that no bomb would leave it, and gives what came of it. */
 function quickly(text: string, ms = 1_000): unknown {
   const start = performance.now();
   const result = outcome(text);
-  const took = performance.now() - start;
-  expect(took).toBeLessThan(ms);
-  hostile.count++;
-  hostile.slowest = Math.max(hostile.slowest, took);
+  expect(performance.now() - start).toBeLessThan(ms);
   return result;
 }
 
@@ -91,11 +85,6 @@ describe("a document", () => {
 });
 
 describe("T8 a hostile document", () => {
-  afterAll(() => {
-    const slowest = `the slowest read or refused within ${Math.ceil(hostile.slowest)} ms`;
-    measured("T8", "hostile documents", `${hostile.count}, ${slowest}`);
-  });
-
   test("with a document type or an entity of its own is refused unread, in any case and place", () => {
     const laughs = `<!DOCTYPE lolz [<!ENTITY lol "lol">${Array.from({ length: 9 }, (_, at) => `<!ENTITY lol${at + 1} "${`&lol${at || ""};`.repeat(10)}">`).join("")}]><lolz>&lol9;</lolz>`;
     for (const text of [
@@ -175,17 +164,14 @@ describe("T8 a hostile document", () => {
         "é",
       );
       const numRuns = runs(10_000, 100_000);
-      let refused = 0;
       fc.assert(
         fc.property(fc.array(part, { maxLength: 20 }), (parts) => {
           const result = outcome(parts.join(""));
           if (typeof result !== "string") return;
           expect(result).toBe("device_error");
-          refused++;
         }),
         { numRuns },
       );
-      measured("T8", "generated documents", `${numRuns}, ${refused} refused, the others read`);
     },
     within(5_000),
   );

@@ -84,11 +84,13 @@ export class KodiDevice {
         emit({ type: "disconnected", why: "hung_up" });
       },
       open: async (signal, _unasked, ended) => {
-        const session = await KodiSession.open({ host, port: this.#socket ?? usualSocket }, surroundings, signal);
+        const address = { host, port: this.#socket ?? usualSocket };
+        const session = await new KodiSession(address, surroundings).open(signal);
         try {
           const ask: Ask = async (method, params) => asJson(await session.call(method, params, signal));
           if (overHttp) await this.#refuseNeighbour(ask, signal);
-          session.follow((method, data) => this.#told(session, method, data), ended);
+          session.follow((method, data) => this.#told(session, method, data));
+          session.onEnd(ended);
           await this.#prove(ask);
           // Whoever was there before, and said nothing, is not there any more.
           this.#unvouched();

@@ -84,7 +84,7 @@ async function byWeb(
 async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
   const asking = announcedAt(lead, socketType, surroundings, signal);
   const within = deadline(surroundings.requestTimeout(), signal);
-  const session = await KodiSession.open(lead, surroundings, within);
+  const session = await new KodiSession(lead, surroundings).open(within);
   try {
     const ask: Ask = async (method, params) => asJson(await session.call(method, params, within));
     const facts = await factsBy(ask);

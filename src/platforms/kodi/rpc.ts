@@ -1,7 +1,7 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
-import { asJson, isJson, type Json } from "../../transport/json.ts";
+import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, Surroundings } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;
@@ -209,7 +209,7 @@ function resultOf(answer: Answer): unknown {
   if (answer.status >= 300 && answer.status < 400)
     throw new NotKodi("it answered with a redirect, and none is ever followed");
   if (answer.status !== 200) throw new NotKodi("it answers no JSON-RPC");
-  return resultIn(parsed(bodyText(answer)));
+  return resultIn(readJson(bodyText(answer)));
 }
 
 /** The result in an answer, or the failure that it tells of (7.1). */
@@ -229,12 +229,4 @@ export function resultIn(answer: unknown): unknown {
 export function codeOf(error: unknown): number | null {
   const cause = error instanceof ZapdError ? error.cause : null;
   return isJson(cause) && typeof cause["code"] === "number" ? cause["code"] : null;
-}
-
-export function parsed(message: string): unknown {
-  try {
-    return JSON.parse(message);
-  } catch (error) {
-    throw new ZapdError("device_error", "answered something that is no JSON", { cause: error });
-  }
 }

@@ -1,10 +1,11 @@
-/** The digest answer of RFC 7616 (and 2069, without `qop`), for device installers. */
+/** The digest answer of RFC 7616, for device installers. What is asked for without `qop`, as in RFC 2069, is never given. */
 import { createHash, randomBytes } from "node:crypto";
 
 export interface Challenge {
   readonly realm: string;
   readonly nonce: string;
-  readonly qop: string | null;
+  /** Whether it asks for `qop=auth`. */
+  readonly qop: boolean;
   readonly opaque: string | null;
   readonly algorithm: string | null;
 }
@@ -23,12 +24,7 @@ export function readChallenge(header: string): Challenge | null {
   return {
     realm: values.get("realm") ?? "",
     nonce,
-    qop: values.has("qop")
-      ? ((values.get("qop") ?? "")
-          .split(",")
-          .map((word) => word.trim())
-          .find((word) => word === "auth") ?? null)
-      : null,
+    qop: (values.get("qop") ?? "").split(",").some((word) => word.trim() === "auth"),
     opaque: values.get("opaque") ?? null,
     algorithm: values.get("algorithm") ?? null,
   };
@@ -44,7 +40,7 @@ export interface DigestRequest {
 
 /** The `Authorization` header that answers a challenge. */
 export function answerChallenge(challenge: Challenge, request: DigestRequest): string {
-  const { realm, nonce, qop, opaque, algorithm } = challenge;
+  const { realm, nonce, opaque, algorithm } = challenge;
   const hash = (text: string) =>
     createHash(/^sha-?256/i.test(algorithm ?? "") ? "sha256" : "md5")
       .update(text)
@@ -54,18 +50,17 @@ export function answerChallenge(challenge: Challenge, request: DigestRequest): s
   const userHash = hash(`${request.user}:${realm}:${request.password}`);
   const first = /-sess$/i.test(algorithm ?? "") ? hash(`${userHash}:${nonce}:${cnonce}`) : userHash;
   const second = hash(`${request.method}:${request.uri}`);
-  const response = hash(
-    qop ? `${first}:${nonce}:${counter}:${cnonce}:${qop}:${second}` : `${first}:${nonce}:${second}`,
-  );
   const fields = [
     `username="${request.user}"`,
     `realm="${realm}"`,
     `nonce="${nonce}"`,
     `uri="${request.uri}"`,
-    `response="${response}"`,
+    `response="${hash(`${first}:${nonce}:${counter}:${cnonce}:auth:${second}`)}"`,
+    "qop=auth",
+    `nc=${counter}`,
+    `cnonce="${cnonce}"`,
   ];
   if (algorithm) fields.push(`algorithm=${algorithm}`);
-  if (qop) fields.push(`qop=${qop}`, `nc=${counter}`, `cnonce="${cnonce}"`);
   if (opaque !== null) fields.push(`opaque="${opaque}"`);
   return `Digest ${fields.join(", ")}`;
 }

@@ -3,6 +3,8 @@
  * places (protocols/roku.md 2.1), or in plain sight where a page has none of them. Pure.
  */
 
+import { asJson, listOf, readJson } from "../../transport/json.ts";
+
 export type Outcome = "installed" | "identical" | "rejected" | "update-required" | "unknown";
 
 export interface InstallPage {
@@ -44,13 +46,8 @@ function isFailure(message: Message): boolean {
 function fromParams(html: string): Message[] {
   const found: Message[] = [];
   for (const [, literal = ""] of html.matchAll(/JSON\.parse\(\s*'((?:[^'\\]|\\.)*)'\s*\)/gs)) {
-    const params = parse(unquote(literal));
-    if (typeof params !== "object" || params === null || !("messages" in params) || !Array.isArray(params.messages))
-      continue;
-    for (const message of params.messages as unknown[]) {
-      if (typeof message !== "object" || message === null || !("text" in message)) continue;
-      found.push({ text: clean(String(message.text)), type: "type" in message ? String(message.type) : "" });
-    }
+    for (const { text, type } of listOf(asJson(readJson(unquote(literal))), "messages"))
+      found.push({ text: clean(wordOf(text)), type: wordOf(type) });
   }
   return found;
 }
@@ -107,12 +104,8 @@ function unquote(literal: string): string {
   });
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+function wordOf(value: unknown): string {
+  return typeof value === "object" ? "" : String(value ?? "");
 }
 
 function clean(text: string): string {

@@ -1,7 +1,7 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import { bodyText, type DeviceHttp } from "../../transport/http.ts";
+import { type Answer, bodyText, type DeviceHttp } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
 import type { Archive } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
@@ -33,8 +33,7 @@ export async function upload(
   options: UploadOptions,
   signal: AbortSignal,
 ): Promise<InstallPage> {
-  const challenge = await askChallenge(http, signal);
-  if (challenge) checkRealm(challenge, options.realm);
+  const challenge = await askChallenge(http, options.realm, signal);
   const body = formOf(archive, options.replace ? "Replace" : "Install");
   const authorization = challenge && authorize(challenge, "POST", options.password);
   const exchange: Exchange = {
@@ -62,14 +61,21 @@ export async function upload(
   return page;
 }
 
-/** The challenge, or `null` when this set lets anyone in. */
-async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Challenge | null> {
-  const answer = await http
-    .alone({ method: "GET", path, wanted: "head", maxBytes: pageBytes }, http.within(signal))
-    .catch((error: unknown) => {
-      if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
-      throw error.reworded("does not answer on its developer installer", { hint: developerHint });
-    });
+/** Asks for the installer's page. */
+function look(http: DeviceHttp, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
+  return http.alone({ method: "GET", path, headers, wanted: "head", maxBytes: pageBytes }, http.within(signal));
+}
+
+/** The challenge, fit to be answered, or `null` when this set lets anyone in. */
+async function askChallenge(
+  http: DeviceHttp,
+  realm: string | undefined,
+  signal: AbortSignal,
+): Promise<Challenge | null> {
+  const answer = await look(http, {}, signal).catch((error: unknown) => {
+    if (!(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
+    throw error.reworded("does not answer on its developer installer", { hint: developerHint });
+  });
   if (answer.status >= 200 && answer.status <= 299) return null;
   const asked = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
   const challenge = readChallenge(asked);
@@ -77,6 +83,7 @@ async function askChallenge(http: DeviceHttp, signal: AbortSignal): Promise<Chal
     throw notGiven("in another way than sets do, which would show it to whoever listens", strangerHint);
   if (!challenge)
     throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
+  checkRealm(challenge, realm);
   return challenge;
 }
 
@@ -91,14 +98,9 @@ async function explainBreak(
   signal: AbortSignal,
 ): Promise<never> {
   if (signal.aborted || !failedBy(error, "closed") || error.phase === "connect") throw error;
-  const challenge = await askChallenge(http, signal);
+  const challenge = await askChallenge(http, realm, signal);
   if (!challenge) throw error;
-  checkRealm(challenge, realm);
-  const headers = { Authorization: authorize(challenge, "GET", password) };
-  const answer = await http.alone(
-    { method: "GET", path, headers, wanted: "head", maxBytes: pageBytes },
-    http.within(signal),
-  );
+  const answer = await look(http, { Authorization: authorize(challenge, "GET", password) }, signal);
   throw answer.status === 401 ? wrongPassword() : updateRequired(error);
 }
 
@@ -125,7 +127,7 @@ function checkRealm({ realm, qop }: Challenge, known: string | undefined): void 
       `${strangerHint}. If it was really set up anew, begin anew with it: zapd forget {device}, then zapd add {address}`,
     );
   }
-  if (qop !== "auth") throw notGiven("in the old way, without qop", oldWayHint);
+  if (!qop) throw notGiven("in the old way, without qop", oldWayHint);
 }
 
 const emulatorHint = `${strangerHint}. An emulator asks for a realm of its own: zapd cannot be given a password for one set alone yet, so give the emulator the realm "${usualRealm}", or install with its own tools`;

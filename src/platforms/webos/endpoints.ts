@@ -117,7 +117,7 @@ async function greet(
   const within = AbortSignal.any([signal, late]);
   let session: WebosSession | undefined;
   try {
-    session = await WebosSession.open(endpoint, surroundings, within);
+    session = await new WebosSession(endpoint, surroundings).open(within);
     const timeoutMs = known ? Math.max(helloWithin, surroundings.requestTimeout() / 2) : helloWithin;
     const greeted = { session, hello: await helloOf(session, timeoutMs, within) };
     prove?.(greeted);

@@ -52,7 +52,6 @@ const KEPT_REQUESTS = 1_000;
 const HEAD_LIMIT = 16 * 1024;
 /** A client that asks and never reads is cut off. */
 const UNREAD_LIMIT = 8 * 1024 * 1024;
-const LONGEST_SIZE_LINE = 256;
 
 export function createHttpServer(options: HttpOptions, track: (socket: Socket) => void): Server {
   return createServer((socket) => {
@@ -98,14 +97,6 @@ class Connection {
     this.#busy = false;
   }
 
-  /** What is left to read, and how much of it there has to be. */
-  #goOn(rest: Buffer, wanted = 1): true {
-    this.#pieces = [rest];
-    this.#bytes = rest.length;
-    this.#wanted = wanted;
-    return true;
-  }
-
   /** False when more has to arrive first. */
   #readHead(bytes: Buffer): boolean {
     const end = bytes.indexOf("\r\n\r\n");
@@ -114,38 +105,36 @@ class Connection {
       return false;
     }
     const request = parseHead(bytes.subarray(0, end).toString("latin1"));
-    if (request === null) this.#close(null, { status: 400 });
-    else {
-      const refusal = this.#options.refuse?.(request) ?? this.#unreadable(request);
-      if (refusal !== null) this.#close(request, refusal);
-      else {
-        if (request.headers["expect"]?.toLowerCase() === "100-continue")
-          this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
-        this.#request = request;
-      }
+    const refusal = request === null ? { status: 400 } : this.#refusal(request);
+    if (request === null || refusal !== null) {
+      this.#close(request, refusal ?? { status: 400 });
+      return false;
     }
-    return this.#goOn(bytes.subarray(end + 4), isChunked(request) ? 1 : lengthOf(request));
+    if (request.headers["expect"]?.toLowerCase() === "100-continue")
+      this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+    this.#request = request;
+    return this.#goOn(bytes.subarray(end + 4), lengthOf(request));
   }
 
-  #unreadable(request: Request): Answer | null {
+  #refusal(request: Request): Answer | null {
     const length = lengthOf(request);
     if (Number.isNaN(length)) return { status: 400 };
-    return length > this.#options.limit ? { status: 413 } : null;
+    return this.#options.refuse?.(request) ?? (length > this.#options.limit ? { status: 413 } : null);
   }
 
   async #readBody(request: Request, bytes: Buffer): Promise<boolean> {
     const length = lengthOf(request);
-    const { limit } = this.#options;
-    const found = isChunked(request)
-      ? readChunks(bytes, limit)
-      : { body: bytes.subarray(0, length), rest: bytes.subarray(length) };
-    if (found === null) return false;
-    if (typeof found === "number") this.#close(request, { status: found });
-    else {
-      this.#request = null;
-      this.#goOn(found.rest);
-      this.#finish(request, await this.#options.answer(request, found.body), found.body.length);
-    }
+    this.#request = null;
+    this.#goOn(bytes.subarray(length), 1);
+    this.#finish(request, await this.#options.answer(request, bytes.subarray(0, length)), length);
+    return true;
+  }
+
+  /** What is left to read, and how much of it there has to be. */
+  #goOn(rest: Buffer, wanted: number): true {
+    this.#pieces = [rest];
+    this.#bytes = rest.length;
+    this.#wanted = wanted;
     return true;
   }
 
@@ -192,34 +181,10 @@ function parseHead(head: string): Request | null {
   return { method: method.toUpperCase(), target, headers };
 }
 
-const isChunked = (request: Request | null) => request?.headers["transfer-encoding"]?.toLowerCase() === "chunked";
-
-/** NaN when the head states no length that can be followed. */
-function lengthOf(request: Request | null): number {
-  const length = request?.headers["content-length"] ?? "0";
+/** NaN when the head states no length that can be followed: a body in chunks is refused with 400. */
+function lengthOf({ headers }: Request): number {
+  const length = headers["transfer-encoding"] ?? headers["content-length"] ?? "0";
   return /^\d{1,15}$/.test(length) ? Number(length) : Number.NaN;
-}
-
-/** A body in chunks and what follows it; null when more has to come, a status when it is refused. */
-function readChunks(bytes: Buffer, limit: number): { body: Buffer; rest: Buffer } | null | 400 | 413 {
-  const pieces: Buffer[] = [];
-  let received = 0;
-  for (let at = 0; ; ) {
-    const end = bytes.indexOf("\r\n", at);
-    if (end < 0) return bytes.length - at > LONGEST_SIZE_LINE ? 400 : null;
-    const line = bytes.subarray(at, end).toString("latin1");
-    if (!/^[0-9a-f]{1,8}\s*(;.*)?$/i.test(line)) return 400;
-    const size = Number.parseInt(line, 16);
-    received += size;
-    if (received > limit) return 413;
-    if (size === 0) {
-      const last = bytes.indexOf("\r\n\r\n", end);
-      return last < 0 ? null : { body: Buffer.concat(pieces), rest: bytes.subarray(last + 4) };
-    }
-    if (bytes.length < end + 2 + size + 2) return null;
-    pieces.push(bytes.subarray(end + 2, end + 2 + size));
-    at = end + 2 + size + 2;
-  }
 }
 
 const REASONS: Readonly<Record<number, string>> = {

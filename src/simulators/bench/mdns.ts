@@ -1,6 +1,6 @@
 /** What announces itself over mDNS (RFC 6762). */
-import { createSocket, type Socket } from "node:dgram";
-import { bind, closeQuietly, interfaceOf, join } from "./datagrams.ts";
+import type { Socket } from "node:dgram";
+import { closeQuietly, joinGroup, type Sender } from "./datagrams.ts";
 import type { Discovery } from "./set.ts";
 
 const GROUP = "224.0.0.251";
@@ -36,29 +36,19 @@ export function createAnnouncer({ host, hostName, services }: Announcer): Discov
       if (socket === null) resolve();
       else socket.send(response(host, hostName, chosen, ttl), to.port, to.address, () => resolve());
     });
+  const hear = (datagram: Buffer, asker: Sender) => {
+    const asked = questions(datagram);
+    const chosen = services().filter((service) => asked.some((question) => isAbout(question, service, hostName)));
+    // Who asks from another port cannot hear the group (RFC 6762, 6.7).
+    if (chosen.length > 0) void say(chosen, 120, asker.port === PORT ? undefined : asker);
+  };
   return {
     get on() {
       return socket !== null;
     },
     async open() {
       if (socket !== null) return;
-      const opening = createSocket({ type: "udp4", reuseAddr: true });
-      opening.on("message", (datagram: Uint8Array, asker: { address: string; port: number }) => {
-        const asked = questions(Buffer.from(datagram));
-        const chosen = services().filter((service) => asked.some((question) => isAbout(question, service, hostName)));
-        // Who asks from another port cannot hear the group (RFC 6762, 6.7).
-        if (chosen.length > 0) void say(chosen, 120, asker.port === PORT ? undefined : asker);
-      });
-      try {
-        await bind(opening, PORT, "0.0.0.0");
-        join(opening, GROUP, host);
-        opening.setMulticastInterface(interfaceOf(host));
-        opening.setMulticastLoopback(true);
-      } catch {
-        // Port 5353 is taken: nobody finds the set then.
-        return closeQuietly(opening);
-      }
-      socket = opening;
+      [socket = null] = (await joinGroup(GROUP, PORT, host, hear, [])) ?? [];
       await say(services(), 120);
     },
     async close() {

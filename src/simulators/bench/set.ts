@@ -1,6 +1,5 @@
 /** What every simulated set stands on: its ports, how it is found, and its life from plug to plug. */
-import { createSocket } from "node:dgram";
-import { bind } from "./datagrams.ts";
+import { UdpPort } from "./datagrams.ts";
 import { type Build, type Fault, Listener } from "./listeners.ts";
 
 /** What is opened and closed, and does nothing when it is so already. */
@@ -35,14 +34,20 @@ export abstract class SimulatedSet {
   readonly #listeners: Listener[] = [];
   readonly #parts: Part[] = [];
   #discovery: Discovery | null = null;
-  #wakePort: number;
-  #waker: Part | null = null;
+  readonly #waker: UdpPort;
+  #pluggedIn = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(place: Place) {
     this.host = place.host;
     this.#place = place;
-    this.#wakePort = place.wakePort ?? 0;
+    // A magic packet is six bytes of 0xff and the address sixteen times, anywhere in the datagram.
+    const magic = Buffer.from("ff".repeat(6) + place.wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
+    this.#waker = new UdpPort(place.host, place.wakePort ?? 0, (datagram) => {
+      if (!this.isAsleep || !datagram.includes(magic)) return;
+      place.emit("wake", "woken by a magic packet");
+      this.later(() => this.comeOn());
+    });
   }
 
   /** Whether its ports are open when it is plugged in. */
@@ -56,8 +61,9 @@ export abstract class SimulatedSet {
 
   start(): Promise<void> {
     return this.inTurn(async () => {
-      if (this.#waker !== null) return;
-      this.#waker = await this.#listenForWake();
+      if (this.#pluggedIn) return;
+      await this.#waker.open();
+      this.#pluggedIn = true;
       try {
         if (this.isReachable) await this.appear();
       } catch (error) {
@@ -83,11 +89,11 @@ export abstract class SimulatedSet {
   }
 
   protected get wakePort(): number {
-    return this.#wakePort;
+    return this.#waker.port;
   }
 
   protected get isPluggedIn(): boolean {
-    return this.#waker !== null;
+    return this.#pluggedIn;
   }
 
   /** Whether it can be found now. */
@@ -143,26 +149,10 @@ export abstract class SimulatedSet {
   }
 
   async #stop(): Promise<void> {
-    const waker = this.#waker;
-    this.#waker = null;
+    this.#pluggedIn = false;
     this.unplug();
     await this.vanish();
-    await waker?.close();
-  }
-
-  /** Hears magic packets: six bytes of 0xff and the address sixteen times, anywhere in the datagram. */
-  async #listenForWake(): Promise<Part> {
-    const { wakeMac, emit } = this.#place;
-    const magic = Buffer.from("ff".repeat(6) + wakeMac.replaceAll(/[^0-9a-f]/gi, "").repeat(16), "hex");
-    const socket = createSocket("udp4");
-    socket.on("message", (datagram: Uint8Array) => {
-      if (!this.isAsleep || !Buffer.from(datagram).includes(magic)) return;
-      emit("wake", "woken by a magic packet");
-      this.later(() => this.comeOn());
-    });
-    await bind(socket, this.#wakePort, this.host);
-    this.#wakePort = socket.address().port;
-    return { open: async () => {}, close: () => new Promise<void>((closed) => socket.close(() => closed())) };
+    await this.#waker.close();
   }
 }
 

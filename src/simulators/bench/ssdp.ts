@@ -1,6 +1,6 @@
 /** What answers searches by SSDP (UPnP Device Architecture 1.0). */
-import { createSocket } from "node:dgram";
-import { bind, closeQuietly, join } from "./datagrams.ts";
+import type { Socket } from "node:dgram";
+import { closeQuietly, joinGroup, type Sender } from "./datagrams.ts";
 import type { Discovery } from "./set.ts";
 
 const GROUP = "239.255.255.250";
@@ -13,49 +13,32 @@ export interface Responder {
   replies(target: string): readonly (readonly string[])[];
 }
 
-/**
- * One socket hears the group; another, bound to the set's own address, answers, so that the datagram and LOCATION name the
- * same host.
- */
+/** One socket hears the group; another, bound to the set's own address, answers, so that datagram and LOCATION agree. */
 export function createResponder({ host, delayMs, replies }: Responder): Discovery {
-  let stop: (() => void) | null = null;
+  const timers = new Set<ReturnType<typeof setTimeout>>();
+  let sockets: readonly Socket[] | null = null;
+  const hear = (datagram: Buffer, asker: Sender) => {
+    const target = targetOf(datagram.toString("latin1"));
+    const found = target === null ? [] : replies(target);
+    if (found.length === 0) return;
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      for (const lines of found)
+        sockets?.[1]?.send([...lines, "", ""].join("\r\n"), asker.port, asker.address, () => {});
+    }, delayMs);
+    timers.add(timer);
+  };
   return {
     get on() {
-      return stop !== null;
+      return sockets !== null;
     },
     async open() {
-      if (stop !== null) return;
-      const ears = createSocket({ type: "udp4", reuseAddr: true });
-      const mouth = createSocket({ type: "udp4", reuseAddr: true });
-      const timers = new Set<ReturnType<typeof setTimeout>>();
-      const hear = (datagram: Uint8Array, asker: { address: string; port: number }) => {
-        const target = targetOf(Buffer.from(datagram).toString("latin1"));
-        const found = target === null ? [] : replies(target);
-        if (found.length === 0) return;
-        const timer = setTimeout(() => {
-          timers.delete(timer);
-          for (const lines of found) mouth.send([...lines, "", ""].join("\r\n"), asker.port, asker.address, () => {});
-        }, delayMs);
-        timers.add(timer);
-      };
-      const end = () => {
-        for (const timer of timers) clearTimeout(timer);
-        for (const socket of [ears, mouth]) closeQuietly(socket);
-      };
-      for (const socket of [ears, mouth]) socket.on("message", hear);
-      try {
-        await bind(ears, PORT, "0.0.0.0");
-        join(ears, GROUP, host);
-        await bind(mouth, PORT, host);
-      } catch {
-        // Port 1900 is taken: nobody finds the set then.
-        return end();
-      }
-      stop = end;
+      sockets ??= await joinGroup(GROUP, PORT, host, hear, [host]);
     },
     async close() {
-      stop?.();
-      stop = null;
+      for (const timer of timers) clearTimeout(timer);
+      for (const socket of sockets ?? []) closeQuietly(socket);
+      sockets = null;
     },
   };
 }

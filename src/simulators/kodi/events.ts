@@ -2,9 +2,7 @@
  * The event server on UDP: datagrams of a head of 32 bytes and a payload, of which nothing is answered. Form of the packets:
  * Kodi's own clients (Debian's kodi-eventclients, ran against this and against Kodi 20.1).
  */
-import { createSocket, type Socket } from "node:dgram";
-import { bind } from "../bench/datagrams.ts";
-import type { Part } from "../bench/set.ts";
+import { UdpPort } from "../bench/datagrams.ts";
 import { changeVolume, quit } from "./methods/application.ts";
 import { act } from "./methods/input.ts";
 import type { Model } from "./model.ts";
@@ -28,17 +26,11 @@ const BY_NAME = 0x01;
 const RELEASED = 0x04;
 const BUILTIN = 1;
 
-export interface EventServer extends Part {
-  /** 0 before the first start when a free port was asked for; kept from then on. */
-  readonly port: number;
-}
-
-export function createEventServer(model: Model, wanted: number): EventServer {
-  let port = wanted;
-  let socket: Socket | null = null;
+export function createEventServer(model: Model, wanted: number): UdpPort {
   /** The pieces of a message that came in several packets, by their sender. */
   const pieces = new Map<string, { type: number; parts: Buffer[] }>();
-  const received = (packet: Buffer, from: string) => {
+  return new UdpPort(model.identity.host, wanted, (packet, { address, port }) => {
+    const from = `${address}:${port}`;
     const head = headOf(packet);
     if (head === null || model.power !== "on") return;
     const payload = packet.subarray(HEAD, HEAD + head.size);
@@ -50,28 +42,7 @@ export function createEventServer(model: Model, wanted: number): EventServer {
     if (begun.parts.length < head.of) return;
     pieces.delete(from);
     take(model, begun.type, Buffer.concat(begun.parts));
-  };
-  return {
-    get port() {
-      return port;
-    },
-    async open() {
-      if (socket !== null) return;
-      const opened = createSocket("udp4");
-      opened.on("message", (packet: Uint8Array, { address, port: at }: { address: string; port: number }) =>
-        received(Buffer.from(packet), `${address}:${at}`),
-      );
-      await bind(opened, port, model.identity.host);
-      socket = opened;
-      port = opened.address().port;
-    },
-    async close() {
-      const closing = socket;
-      socket = null;
-      pieces.clear();
-      if (closing !== null) await new Promise<void>((resolve) => closing.close(() => resolve()));
-    },
-  };
+  });
 }
 
 function headOf(packet: Buffer) {

@@ -4,41 +4,29 @@ import type { Parameter, Schema } from "./schema.ts";
 
 type Described = Record<string, unknown>;
 
-/** What is told without being asked, and what it is about. */
-const NOTIFICATIONS: Readonly<Record<string, string>> = {
-  "Application.OnVolumeChanged": "The volume has changed.",
-  "GUI.OnScreensaverActivated": "The screensaver has begun.",
-  "GUI.OnScreensaverDeactivated": "The screensaver has ended.",
-  "Input.OnInputFinished": "What was asked for has been given, or not.",
-  "Input.OnInputRequested": "Somebody is asked for a text or a number.",
-  "Player.OnAVChange": "The streams that play have changed.",
-  "Player.OnAVStart": "The first picture or sound is there.",
-  "Player.OnPause": "It pauses.",
-  "Player.OnPlay": "It plays.",
-  "Player.OnPropertyChanged": "A property of what plays has changed.",
-  "Player.OnResume": "It plays on.",
-  "Player.OnSeek": "It plays at another place.",
-  "Player.OnSpeedChanged": "It plays at another speed.",
-  "Player.OnStop": "It has stopped.",
-  "Playlist.OnAdd": "A list is longer.",
-  "Playlist.OnClear": "A list is empty.",
-  "Playlist.OnRemove": "A list is shorter.",
-  "System.OnQuit": "Kodi ends.",
-  "System.OnRestart": "The machine starts anew.",
-  "System.OnSleep": "The machine goes to sleep.",
-  "System.OnWake": "The machine is awake again.",
-};
+/** What is told without being asked. */
+const NOTIFICATIONS = Object.entries({
+  Application: ["OnVolumeChanged"],
+  GUI: ["OnScreensaverActivated", "OnScreensaverDeactivated"],
+  Input: ["OnInputFinished", "OnInputRequested"],
+  Player: [
+    ...["OnAVChange", "OnAVStart", "OnPause", "OnPlay", "OnPropertyChanged", "OnResume", "OnSeek"],
+    ...["OnSpeedChanged", "OnStop"],
+  ],
+  Playlist: ["OnAdd", "OnClear", "OnRemove"],
+  System: ["OnQuit", "OnRestart", "OnSleep", "OnWake"],
+}).flatMap(([namespace, events]) => events.map((event) => `${namespace}.${event}`));
 
 const PERMISSIONS = [
   ...["ControlGUI", "ControlNotify", "ControlPVR", "ControlPlayback", "ControlPower", "ControlSystem"],
   ...["ExecuteAddon", "ManageAddon", "Navigate", "ReadData", "RemoveData", "UpdateData", "WriteFile"],
-] as const;
-type Permission = (typeof PERMISSIONS)[number];
+];
 
 /** What who asks may do: everything, on every way that leads here (Kodi 20.1, ran). */
 export const permissions = (): Record<string, boolean> => Object.fromEntries(PERMISSIONS.map((name) => [name, true]));
 
-const BY_NAMESPACE: Readonly<Record<string, Permission>> = {
+/** What it takes to do more than to read. */
+const BY_NAMESPACE: Readonly<Record<string, string>> = {
   Addons: "ExecuteAddon",
   Application: "ControlPlayback",
   GUI: "ControlGUI",
@@ -50,15 +38,9 @@ const BY_NAMESPACE: Readonly<Record<string, Permission>> = {
   Textures: "RemoveData",
 };
 
-function permissionOf(name: string): Permission {
+function permissionOf(name: string): string {
   const [namespace = "", method = ""] = name.split(".");
   return method.startsWith("Get") ? "ReadData" : (BY_NAMESPACE[namespace] ?? "ReadData");
-}
-
-interface Wanted {
-  readonly descriptions: boolean;
-  readonly metadata: boolean;
-  readonly filter?: Filter;
 }
 
 export interface Filter {
@@ -67,47 +49,47 @@ export interface Filter {
   readonly getreferences?: boolean;
 }
 
-export function introspect(methods: Methods, { descriptions, metadata, filter }: Wanted): Described {
-  const types: Record<string, Described> = {};
-  const all = Object.fromEntries(
-    Object.entries(methods)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, method]) => [
-        name,
-        {
-          ...(descriptions && { description: wordsOf(name) }),
-          params: method.params.map((parameter) => parameterOf(parameter, types)),
-          ...(metadata && { permission: permissionOf(name) }),
-          ...{ returns: { type: name.includes(".Get") ? "object" : "any" }, type: "method" },
-        },
-      ]),
-  );
-  const head = { description: "JSON-RPC API of XBMC", id: "http://xbmc.org/jsonrpc/ServiceDescription.json" };
-  const version = "13.0.0";
-  if (filter === undefined)
-    return { ...head, methods: all, notifications: notificationsOf(Object.keys(NOTIFICATIONS)), types, version };
-  return { ...head, ...filtered(all, types, filter), version };
+interface Wanted {
+  readonly descriptions: boolean;
+  readonly metadata: boolean;
+  readonly filter?: Filter;
 }
 
-function filtered(
-  all: Readonly<Record<string, Described>>,
-  types: Readonly<Record<string, Described>>,
-  { id, type, getreferences = true }: Filter,
-): Described {
-  const inSpace = (name: string) => (type === "namespace" ? name.split(".")[0] === id : name === id);
-  const isOf = (kind: string) => type === kind || type === "namespace";
-  const methods = Object.fromEntries(Object.entries(all).filter(([name]) => isOf("method") && inSpace(name)));
-  const told = Object.keys(NOTIFICATIONS).filter((name) => isOf("notification") && inSpace(name));
-  const named = type === "type" ? Object.entries(types).filter(([name]) => name === id) : [];
-  const references = getreferences ? Object.entries(types).filter(([name]) => refersTo(methods, name)) : [];
+export function introspect(methods: Methods, { descriptions, metadata, filter }: Wanted): Described {
+  const types: Record<string, Described> = {};
+  const all = Object.keys(methods)
+    .toSorted()
+    .map((name) => [
+      name,
+      {
+        ...(descriptions && { description: wordsOf(name) }),
+        params: methods[name]?.params.map((parameter) => parameterOf(parameter, types)),
+        ...(metadata && { permission: permissionOf(name) }),
+        ...{ returns: { type: name.includes(".Get") ? "object" : "any" }, type: "method" },
+      },
+    ]);
+  const head = { description: "JSON-RPC API of XBMC", id: "http://xbmc.org/jsonrpc/ServiceDescription.json" };
+  const version = "13.0.0";
+  const told = { methods: Object.fromEntries(all), notifications: notificationsOf(NOTIFICATIONS), types };
+  return { ...head, ...(filter === undefined ? told : filtered(told, filter)), version };
+}
+
+type Told = Readonly<Record<"methods" | "notifications" | "types", Readonly<Record<string, Described>>>>;
+
+function filtered(told: Told, { id, type, getreferences = true }: Filter): Described {
+  const isMeant = (name: string) => (type === "namespace" ? name.split(".")[0] === id : name === id);
+  const part = (kind: string, entries: Readonly<Record<string, Described>>) =>
+    type === kind || type === "namespace" ? Object.entries(entries).filter(([name]) => isMeant(name)) : [];
+  const methods = part("method", told.methods);
+  const named = Object.entries(told.types).filter(
+    ([name]) => (type === "type" && name === id) || (getreferences && refersTo(methods, name)),
+  );
   // What there is none of is left out; a name that there is not is refused (Kodi 20.1, ran).
-  const parts = {
-    ...(Object.keys(methods).length > 0 && { methods }),
-    ...(told.length > 0 && { notifications: notificationsOf(told) }),
-    ...(named.length + references.length > 0 && { types: Object.fromEntries([...named, ...references]) }),
-  };
-  if (Object.keys(parts).length === 0) throw invalidParams();
-  return parts;
+  const found = Object.entries({ methods, notifications: part("notification", told.notifications), types: named })
+    .filter(([, entries]) => entries.length > 0)
+    .map(([kind, entries]) => [kind, Object.fromEntries(entries)]);
+  if (found.length === 0) throw invalidParams();
+  return Object.fromEntries(found);
 }
 
 const refersTo = (described: unknown, type: string) => JSON.stringify(described).includes(`"$ref":"${type}"`);
@@ -115,7 +97,7 @@ const refersTo = (described: unknown, type: string) => JSON.stringify(described)
 function notificationsOf(names: readonly string[]): Record<string, Described> {
   const sender = { name: "sender", required: true, type: "string" };
   const described = (name: string) => ({
-    ...{ description: NOTIFICATIONS[name], params: [sender, { name: "data", required: true, type: contentOf(name) }] },
+    ...{ description: wordsOf(name), params: [sender, { name: "data", required: true, type: contentOf(name) }] },
     ...{ returns: null, type: "notification" },
   });
   return Object.fromEntries(names.map((name) => [name, described(name)]));

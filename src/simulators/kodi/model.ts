@@ -52,7 +52,7 @@ export class Model {
   volume = 80;
   muted = false;
   playing: Playing | null = null;
-  opening: ReturnType<typeof setTimeout> | null = null;
+  opening?: ReturnType<typeof setTimeout>;
   window: Window = HOME;
   /** The windows below it, which Back goes to. */
   below: Window[] = [];

@@ -16,7 +16,7 @@ export interface Playing {
   /** The position at the moment `at`. */
   positionMs: number;
   at: number;
-  end: ReturnType<typeof setTimeout> | null;
+  end?: ReturnType<typeof setTimeout>;
 }
 
 const USUAL_MS = 120_000;
@@ -79,11 +79,8 @@ export function itemNotified(title: string, playlistid: number): Readonly<Record
 }
 
 function soon(model: Model, step: () => void): void {
-  if (model.opening !== null) clearTimeout(model.opening);
-  model.opening = setTimeout(() => {
-    model.opening = null;
-    step();
-  }, model.startMs);
+  clearTimeout(model.opening);
+  model.opening = setTimeout(step, model.startMs);
 }
 
 export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" | "at" | "end">, fromMs = 0): void {
@@ -92,7 +89,7 @@ export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" 
     model.notify("Player.OnResume", { ...about(model.playing), player: { playerid: facts.player, speed: 1 } });
     stop(model, false);
   }
-  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now(), end: null };
+  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now() };
   model.playing = playing;
   storm(model, playing);
   if (facts.kind === "video" && model.window !== FULLSCREEN) go(model, FULLSCREEN);
@@ -122,11 +119,10 @@ export function about(playing: Playing, more: Readonly<Record<string, unknown>> 
 }
 
 export function stop(model: Model, end: boolean): void {
-  if (model.opening !== null) clearTimeout(model.opening);
-  model.opening = null;
+  clearTimeout(model.opening);
   const { playing } = model;
   if (playing === null) return;
-  if (playing.end !== null) clearTimeout(playing.end);
+  clearTimeout(playing.end);
   model.playing = null;
   if (model.window === FULLSCREEN) goBack(model);
   model.notify("Player.OnStop", { end, item: itemOf(playing) });
@@ -158,8 +154,7 @@ function hold(playing: Playing): void {
 }
 
 function watchEnd(model: Model, playing: Playing): void {
-  if (playing.end !== null) clearTimeout(playing.end);
-  playing.end = null;
+  clearTimeout(playing.end);
   if (playing.durationMs === null || playing.speed <= 0) return;
   const left = (playing.durationMs - position(playing)) / playing.speed;
   playing.end = setTimeout(() => stop(model, true), left);

@@ -1,5 +1,5 @@
 /** Apps that come to the front and go, and what plays in them. */
-import { printExit, printResume, printRun, printSuspend } from "./console.ts";
+import { printRun, printStep } from "./console.ts";
 import { appName, appType, findApp, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 
@@ -39,7 +39,7 @@ function bringToFront(model: Model, app: SimulatedApp, params: Record<string, st
   model.active = app.id;
   if (app.id === "tvinput.dtv") tune(model, params);
   if (app.id !== "dev") return;
-  if (resumed) printResume(model);
+  if (resumed) printStep(model, "Resume");
   else printRun(model, app.name);
 }
 
@@ -59,7 +59,7 @@ function leave(model: Model, next: string | null): void {
   const app = findApp(model, active);
   const stays = app !== undefined && appType(app) === "appl" && (app.instantResume ?? true);
   if (stays) model.background.add(active);
-  if (active === "dev") (stays ? printSuspend : printExit)(model);
+  if (active === "dev") printStep(model, stays ? "Suspend" : "Exit");
 }
 
 export function goHome(model: Model): void {
@@ -97,7 +97,7 @@ export function terminate(model: Model, id: string): void {
     model.active = null;
     model.playback = null;
   } else if (!wasInBackground) return;
-  if (id === "dev") printExit(model);
+  if (id === "dev") printStep(model, "Exit");
 }
 
 export function cancelLaunch(model: Model): void {

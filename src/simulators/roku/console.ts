@@ -68,19 +68,10 @@ export function printRun(model: Model, title: string): void {
   console.beacon("AppSplashComplete", "Duration(21 ms)");
 }
 
-export function printResume(model: Model): void {
-  model.console.beacon("AppResumeInitiate", "TimeBase(0 ms)");
-  model.console.beacon("AppResumeComplete", "Duration(8 ms)");
-}
-
-export function printSuspend(model: Model): void {
-  model.console.beacon("AppSuspendInitiate", "TimeBase(0 ms)");
-  model.console.beacon("AppSuspendComplete", "Duration(5 ms)");
-}
-
-export function printExit(model: Model): void {
-  model.console.beacon("AppExitInitiate", "TimeBase(0 ms)");
-  model.console.beacon("AppExitComplete", "Duration(9 ms)", "report");
+/** The app comes back, stays in the background, or ends. */
+export function printStep(model: Model, step: "Resume" | "Suspend" | "Exit"): void {
+  model.console.beacon(`App${step}Initiate`, "TimeBase(0 ms)");
+  model.console.beacon(`App${step}Complete`, "Duration(8 ms)", step === "Exit" ? "report" : "signal");
 }
 
 const CTRL_C = 0x03;

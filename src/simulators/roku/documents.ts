@@ -40,7 +40,7 @@ export const SERVICE_DESCRIPTION = xmlDocument(
   ]),
 );
 
-/** `/query/device-info`. The fields and their order are those of 1.3. */
+/** `/query/device-info`: in the order of 1.3, without some fields that no client reads. */
 export function deviceInfo(model: Model): string {
   const { name, identity, access, bootedAt } = model;
   const { kind, vendor, modelNumber, serial, seed, legacy, mac, softwareVersion } = identity;
@@ -69,41 +69,29 @@ export function deviceInfo(model: Model): string {
         "supports-ethernet": String(kind === "box"),
         ...(kind === "box" && { "ethernet-mac": mac }),
         "wifi-mac": mac,
-        "wifi-driver": "simulated",
-        "has-wifi-5G-support": yes,
         "network-name": "Simulated “Wi-Fi”",
         "build-number": "ZAP.52E04242A",
         "software-version": softwareVersion,
         "software-build": "4242",
-        "lightning-base-build-number": "",
         // Firmware up to 11 has no ecp-setting-mode and no ui-software-version (1.3).
         ...(!legacy && {
           "ui-build-number": "ZAP.52E04242A",
           "ui-software-version": softwareVersion,
           "ui-software-build": "4242",
         }),
-        "secure-device": yes,
         ...(!legacy && { "ecp-setting-mode": access }),
         language: "en",
         country: "US",
         locale: "en_US",
-        "time-zone-auto": yes,
         "time-zone": "Etc/UTC",
-        "time-zone-offset": "0",
-        "clock-format": "24-hour",
         uptime: String(Math.floor((Date.now() - bootedAt) / 1000)),
         "power-mode": model.power === "on" ? "PowerOn" : "Ready",
         "supports-suspend": yes,
         "supports-find-remote": String(kind === "box"),
-        "supports-audio-guide": yes,
-        "headphones-connected": "false",
-        "supports-audio-settings": "false",
         "supports-ecs-textedit": yes,
-        "supports-ecs-microphone": yes,
         "supports-wake-on-wlan": yes,
         "supports-airplay": yes,
         "search-enabled": yes,
-        "voice-search-enabled": yes,
         "supports-private-listening": yes,
         // Not a boolean for all its name (1.3).
         "av-sync-calibration-enabled": "3.0",
@@ -123,14 +111,11 @@ const PLAYER_FIELDS: Fields = { "supports-cec-power-control": "true", "supports-
 const KIND_FIELDS: Readonly<Record<RokuKind, (identity: Identity) => Fields>> = {
   tv: ({ screenSize }) => ({
     "screen-size": screenSize,
-    "panel-id": "7",
     "mobile-has-live-tv": "true",
     "ui-resolution": "1080p",
     "tuner-type": "ATSC",
     "supports-warm-standby": "true",
     "supports-private-listening-dtv": "true",
-    "trc-version": "3.0",
-    "trc-channel-version": "9.8.7",
   }),
   stick: () => ({ "ui-resolution": "1080p", "is-powered-by-tv": "false", ...PLAYER_FIELDS }),
   box: () => ({ "ui-resolution": "1080p", "find-remote-is-possible": "true", ...PLAYER_FIELDS }),
@@ -254,7 +239,10 @@ export function registry({ identity }: Model): string {
 /** What `/exit-app` answers for an app that was running (1.8). */
 export const EXITED = xmlDocument(element("exit-app", {}, { status: "OK" }));
 
-export function appState(model: Model, app: SimulatedApp): string {
+/** `/query/app-state`; 404 for an app that is not there. */
+export function appState(model: Model, [id = ""]: readonly string[]): string | 404 {
+  const app = findApp(model, id);
+  if (app === undefined) return 404;
   const content = {
     "app-id": app.id,
     "app-title": app.name,

@@ -10,19 +10,20 @@ import { parseKey, pressKey, releaseKey, spoken } from "./remote.ts";
 
 const BODY_LIMIT = 64 * 1024;
 
+const LIMITED: Answer = {
+  status: 403,
+  headers: [["Content-Type", "text/plain"]],
+  body: "ECP command not allowed in Limited mode.",
+};
+
 /** What each mode answers instead of acting (1.2); null lets the request through. */
 const REFUSALS: Readonly<Record<Rule, Readonly<Record<"limited" | "disabled", Answer | null>>>> = {
   open: { limited: null, disabled: null },
   basic: { limited: null, disabled: { status: 401 } },
-  query: { limited: limitedText(), disabled: { status: 401 } },
+  query: { limited: LIMITED, disabled: { status: 401 } },
   action: { limited: { status: 403 }, disabled: { status: 401 } },
   launch: { limited: { status: 403 }, disabled: { status: 401 } },
 };
-
-function limitedText(): Answer {
-  const body = "ECP command not allowed in Limited mode.";
-  return { status: 403, headers: [["Content-Type", "text/plain"]], body };
-}
 
 export function ecp(model: Model): HttpOptions {
   const { softwareVersion } = model.identity;
@@ -44,10 +45,10 @@ function respond(model: Model, request: Request): Answer {
   if (found === null) return { status: 404 };
   const { route, rest } = found;
   const refusal = refused(model, route);
-  if (refusal === null) return route.act(model, rest, Object.fromEntries(new URLSearchParams(query)));
+  if (refusal === null) return answerOf(route.act(model, rest, Object.fromEntries(new URLSearchParams(query))));
   // A key that does not exist, an app that is not there: limited mode judges that before itself (1.2).
   const fault = model.access === "limited" ? route.fault?.(model, rest) : null;
-  if (fault) return fault;
+  if (fault) return { status: fault };
   model.emit("refused", describe(model.access, path, words ?? []));
   return refusal;
 }
@@ -75,10 +76,10 @@ function decodeWords(path: string): string[] | null {
 
 function findRoute(method: string, words: string[]): { route: Route; rest: string[] } | null {
   for (const length of [2, 1]) {
-    const route = words.length < length ? undefined : ROUTES[words.slice(0, length).join("/")];
+    const name = `${method === "HEAD" ? "GET" : method} ${words.slice(0, length).join("/")}`;
+    const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined;
     const rest = words.slice(length);
-    if (route === undefined || rest.length > route.words) continue;
-    if (route.method === (method === "HEAD" ? "GET" : method)) return { route, rest };
+    if (route !== undefined && words.length >= length && rest.length <= (route.words ?? 0)) return { route, rest };
   }
   return null;
 }
@@ -88,35 +89,28 @@ function isAddress(host: string): boolean {
   return isIP(bracketed ?? plain ?? "") !== 0;
 }
 
-const EMPTY = (status: number): Answer => ({ status });
-type Params = Record<string, string>;
-/** Given the words after the route's own, and the query; what comes back is said once the mode allows it. */
-type Act = (model: Model, words: string[], params: Params) => Answer;
+type Rule = "open" | "basic" | "query" | "action" | "launch";
+/** Given the words after the route's own, and the query: an XML document, a status with nothing, or something else. */
+type Act = (model: Model, words: string[], params: Record<string, string>) => string | number | Answer;
 
 interface Route {
-  method: "GET" | "POST";
   /** Which column of the table in 1.2 rules it. */
-  rule: Rule;
-  act: Act;
-  /** How many words may follow. */
-  words: number;
-  /** What is wrong with the words themselves, whatever the mode. */
-  fault?: (model: Model, words: string[]) => Answer | null;
+  readonly rule: Rule;
+  readonly act: Act;
+  /** How many words may follow. Default none. */
+  readonly words?: number;
+  /** The status that says what is wrong with the words themselves, whatever the mode. */
+  fault?(model: Model, words: string[]): number | null;
 }
 
-type Rule = "open" | "basic" | "query" | "action" | "launch";
-
-const document =
-  (write: (model: Model) => string): Act =>
-  (model) =>
-    xml(write(model));
-
-function xml(body: string): Answer {
+function answerOf(result: string | number | Answer): Answer {
+  if (typeof result === "number") return { status: result };
+  if (typeof result !== "string") return result;
   const headers = [
     ["Content-Type", 'text/xml; charset="utf-8"'],
     ["Cache-Control", "no-cache"],
   ] as const;
-  return { status: 200, headers, body };
+  return { status: 200, headers, body: result };
 }
 
 const image = (word: string): Answer => ({
@@ -125,99 +119,86 @@ const image = (word: string): Answer => ({
   body: picture(word),
 });
 
-const get = (rule: Rule, act: Act, words = 0): Route => ({ method: "GET", rule, act, words });
-const post = (rule: Rule, act: Act, words = 1): Route => ({ method: "POST", rule, act, words });
-const onKey = (act: Act): Route => ({ ...post("action", act), fault: unknownKey });
-const onlyOn =
-  (has: (model: Model) => boolean, act: Act): Act =>
-  (model, words, params) =>
-    has(model) ? act(model, words, params) : EMPTY(404);
-
-const isTv = (model: Model) => model.isTv;
-const isModern = (model: Model) => !model.identity.legacy;
+const onTv =
+  (act: Act): Act =>
+  (model, ...given) =>
+    model.isTv ? act(model, ...given) : 404;
+const onModern =
+  (act: Act): Act =>
+  (model, ...given) =>
+    model.identity.legacy ? 404 : act(model, ...given);
+/** Every developer query needs developer mode (1.2). */
+const forDevelopers =
+  (act: Act): Act =>
+  (model, ...given) =>
+    model.identity.developer === null ? 403 : act(model, ...given);
 
 const DEVELOPER_QUERIES = [
   ...["app-ui", "chanperf", "registry", "sgnodes", "r2d2-bitmaps", "fwbeacons", "sgrendezvous"],
   "graphics-frame-rate",
 ];
 
-const scpd = document(() => documents.SERVICE_DESCRIPTION);
-
-const ROUTES: Readonly<Record<string, Route>> = {
-  "": get("open", document(documents.deviceDescription)),
-  "ecp_SCPD.xml": get("open", scpd),
-  "dial_SCPD.xml": get("open", scpd),
-  "device-image.png": get("open", (model) => image(model.identity.modelNumber)),
-  "query/device-info": get("basic", document(documents.deviceInfo)),
-  "query/active-app": get("basic", document(documents.activeApp)),
-  "query/apps": get("query", document(documents.apps)),
-  "query/media-player": get("query", document(documents.mediaPlayer)),
-  "query/audio-device": get("query", onlyOn(isModern, document(documents.audioDevice))),
-  "query/tv-channels": get("query", onlyOn(isTv, document(documents.tvChannels))),
-  "query/tv-active-channel": get("query", onlyOn(isTv, document(documents.tvActiveChannel))),
-  "query/icon": get("query", icon, 1),
-  "query/app-state": get("query", developerOnly(state), 1),
-  ...Object.fromEntries(DEVELOPER_QUERIES.map((word) => [`query/${word}`, get("query", developerQuery(word), 2)])),
-  keypress: onKey((model, words) => key(model, words, "press")),
-  keydown: onKey((model, words) => key(model, words, "down")),
-  keyup: onKey((model, words) => key(model, words, "up")),
-  launch: { ...post("launch", launchApp), fault: notInstalled },
-  install: post("action", () => EMPTY(200)),
-  input: post("action", input),
-  "exit-app": post("action", onlyOn(isModern, developerOnly(exit)), 2),
-  "search/browse": post("action", () => EMPTY(200), 0),
-};
-
-// Every developer query needs developer mode (1.2).
-function developerOnly(act: Act): Act {
-  return (model, words, params) => (model.identity.developer === null ? EMPTY(403) : act(model, words, params));
-}
-
-function developerQuery(word: string): Act {
-  return developerOnly((model) => {
-    if (model.active === null) return EMPTY(202);
-    return xml(word === "registry" ? documents.registry(model) : documents.developerDocument(model, word));
+function developerQuery(word: string): Route {
+  const act = forDevelopers((model) => {
+    if (model.active === null) return 202;
+    return word === "registry" ? documents.registry(model) : documents.developerDocument(model, word);
   });
+  return { rule: "query", act, words: 2 };
 }
 
-function unknownKey(_model: Model, [word = ""]: string[]): Answer | null {
-  return parseKey(word) === null ? EMPTY(400) : null;
-}
-
-function notInstalled(model: Model, [id = ""]: string[]): Answer | null {
-  return findApp(model, id) === undefined ? EMPTY(404) : null;
-}
-
-function icon(model: Model, [id = ""]: string[]): Answer {
-  return findApp(model, id) === undefined ? EMPTY(404) : image(id);
-}
-
-function state(model: Model, [id = ""]: string[]): Answer {
-  const app = findApp(model, id);
-  return app === undefined ? EMPTY(404) : xml(documents.appState(model, app));
-}
-
-function key(model: Model, [word = ""]: string[], action: "press" | "down" | "up"): Answer {
-  const key = parseKey(word);
-  if (key === null) return EMPTY(400);
-  if (action === "up") return EMPTY(releaseKey(model, key) ? 200 : 202);
-  pressKey(model, key, action);
-  return EMPTY(200);
+function keyRoute(action: "press" | "down" | "up"): Route {
+  const act: Act = (model, [word = ""]) => {
+    const key = parseKey(word);
+    if (key === null) return 400;
+    if (action === "up") return releaseKey(model, key) ? 200 : 202;
+    pressKey(model, key, action);
+    return 200;
+  };
+  return { rule: "action", act, words: 1, fault: (_model, [word = ""]) => (parseKey(word) === null ? 400 : null) };
 }
 
 const LAUNCHED = { launched: 200, running: 202, "not-installed": 404 } as const;
 
-function launchApp(model: Model, [id = ""]: string[], params: Params): Answer {
-  return EMPTY(LAUNCHED[launch(model, id, params)]);
-}
-
-function input(model: Model, _words: string[], params: Params): Answer {
-  const words = Object.entries(params).map(([name, value]) => `${name}=${value}`);
-  model.emit("input", ["input", ...words].join(" "));
-  return EMPTY(200);
-}
-
-// Roku's documentation has a status, clients read a document beside it (1.8).
-function exit(model: Model, [id = "", force]: string[]): Answer {
-  return exitApp(model, id, force === "true") === "not-running" ? EMPTY(404) : xml(documents.EXITED);
-}
+const ROUTES: Readonly<Record<string, Route>> = {
+  "GET ": { rule: "open", act: documents.deviceDescription },
+  "GET ecp_SCPD.xml": { rule: "open", act: () => documents.SERVICE_DESCRIPTION },
+  "GET dial_SCPD.xml": { rule: "open", act: () => documents.SERVICE_DESCRIPTION },
+  "GET device-image.png": { rule: "open", act: (model) => image(model.identity.modelNumber) },
+  "GET query/device-info": { rule: "basic", act: documents.deviceInfo },
+  "GET query/active-app": { rule: "basic", act: documents.activeApp },
+  "GET query/apps": { rule: "query", act: documents.apps },
+  "GET query/media-player": { rule: "query", act: documents.mediaPlayer },
+  "GET query/audio-device": { rule: "query", act: onModern(documents.audioDevice) },
+  "GET query/tv-channels": { rule: "query", act: onTv(documents.tvChannels) },
+  "GET query/tv-active-channel": { rule: "query", act: onTv(documents.tvActiveChannel) },
+  "GET query/icon": { rule: "query", words: 1, act: (model, [id = ""]) => (findApp(model, id) ? image(id) : 404) },
+  "GET query/app-state": { rule: "query", words: 1, act: forDevelopers(documents.appState) },
+  ...Object.fromEntries(DEVELOPER_QUERIES.map((word) => [`GET query/${word}`, developerQuery(word)])),
+  "POST keypress": keyRoute("press"),
+  "POST keydown": keyRoute("down"),
+  "POST keyup": keyRoute("up"),
+  "POST launch": {
+    ...{ rule: "launch", words: 1 },
+    act: (model, [id = ""], params) => LAUNCHED[launch(model, id, params)],
+    fault: (model, [id = ""]) => (findApp(model, id) ? null : 404),
+  },
+  "POST install": { rule: "action", words: 1, act: () => 200 },
+  "POST input": {
+    ...{ rule: "action", words: 1 },
+    act(model, _words, params) {
+      const words = Object.entries(params).map(([name, value]) => `${name}=${value}`);
+      model.emit("input", ["input", ...words].join(" "));
+      return 200;
+    },
+  },
+  // Roku's documentation has a status, clients read a document beside it (1.8).
+  "POST exit-app": {
+    ...{ rule: "action", words: 2 },
+    act: onModern(
+      forDevelopers((model, [id = "", force]) =>
+        exitApp(model, id, force === "true") === "not-running" ? 404 : documents.EXITED,
+      ),
+    ),
+  },
+  "POST search/browse": { rule: "action", act: () => 200 },
+};

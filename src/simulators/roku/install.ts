@@ -52,32 +52,25 @@ const said = (type: Message["type"], text: string): Message => ({ type, text });
 
 export function installPackage(
   model: Model,
-  archive: { fileName: string; content: Package },
+  { content, fileName }: { fileName: string; content: Package },
   fields: Readonly<Record<string, string>>,
 ): Message[] {
-  const { content, fileName } = archive;
   if (model.sideloaded?.md5 === content.md5 && model.installFault === null) {
     // Nothing is restarted: who wants the app to run launches it.
     return [said("info", "Application Received: Identical to previous version -- not replacing.")];
   }
   const received = said("success", `Application Received: ${content.bytes} bytes stored.`);
   const failure = examine(model, content);
-  if (failure !== null) return fail(model, [received, said("error", failure)]);
-
-  const manifest = content.manifest ?? {};
-  const title = manifest.title ?? "dev";
-  const version = versionOf(manifest);
+  if (failure !== null) {
+    model.emit("install-failed", failure);
+    return [received, said("error", failure)];
+  }
+  const { manifest, md5, bytes } = content;
+  const { title = "dev", major_version = "0", minor_version = "0", build_version = "0" } = manifest ?? {};
+  const version = `${major_version}.${minor_version}.${build_version}`;
   terminate(model, "dev");
-  const instantResume = manifest.sdk_instant_resume === "1";
-  model.sideloaded = {
-    title,
-    version,
-    fileName,
-    instantResume,
-    fileType: "zip",
-    md5: content.md5,
-    bytes: content.bytes,
-  };
+  const instantResume = manifest?.["sdk_instant_resume"] === "1";
+  model.sideloaded = { title, version, fileName, instantResume, fileType: "zip", md5, bytes };
   model.emit("install", `installed "${title}" ${version}`);
   if (fields.dev_autolaunch !== "0") launch(model, "dev", {});
   return [received, said("success", "Install Success.")];
@@ -98,16 +91,6 @@ function examine(model: Model, content: Package): string | null {
   if (errors.length === 0) return null;
   printCompileFailed(model, content.manifest.title ?? "dev", errors);
   return "Install Failure: Compilation Failed.";
-}
-
-function fail(model: Model, messages: Message[]): Message[] {
-  const texts = messages.map(({ text }) => text);
-  model.emit("install-failed", texts.at(-1) ?? "");
-  return messages;
-}
-
-function versionOf(manifest: Readonly<Record<string, string>>): string {
-  return [manifest.major_version, manifest.minor_version, manifest.build_version].map((part) => part ?? "0").join(".");
 }
 
 export function convertPackage(model: Model): Message[] {

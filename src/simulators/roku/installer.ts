@@ -1,9 +1,10 @@
 /** The development application installer: who may use it, its forms and its page. */
 import { createHash, randomInt } from "node:crypto";
-import { picture } from "../bench/documents.ts";
-import type { Answer, HttpOptions, Request } from "../bench/http.ts";
+import { element, picture } from "../bench/documents.ts";
+import type { Answer, HttpOptions, Reply, Request } from "../bench/http.ts";
+import { keep } from "../bench/set.ts";
 import { convertPackage, deletePackage, installPackage, type Package, readPackage } from "./install.ts";
-import type { Model } from "./model.ts";
+import type { Model, Sideloaded } from "./model.ts";
 import type { DeveloperOptions } from "./options.ts";
 
 export interface Message {
@@ -12,11 +13,10 @@ export interface Message {
 }
 
 const UPLOAD_LIMIT = 512 * 1024 * 1024;
-const FAILED_CHECK = "Failed to check for software update";
 
 /** The development application installer (2.1). */
-export function installer(model: Model, { password, realm }: DeveloperOptions): HttpOptions {
-  const gate = createGate(password, realm);
+export function installer(model: Model, developer: DeveloperOptions): HttpOptions {
+  const gate = new Gate(developer);
   return {
     record: model.requests,
     limit: UPLOAD_LIMIT,
@@ -61,50 +61,38 @@ async function readForm({ headers }: Request, body: Buffer): Promise<Form> {
   return { fields, hasArchiveField: sent !== null, archive: content && { fileName: file?.name ?? "", content } };
 }
 
-const FORMS: Readonly<Record<string, (model: Model, form: Form) => Answer | "reset">> = {
+type Submit = (model: Model, form: Form) => Reply;
+
+const FORMS: Readonly<Record<string, Submit>> = {
   "/plugin_install": (model, form) => {
     const { mysubmit = "" } = form.fields;
-    if (model.installFault !== null && /^(install|replace)$/i.test(mysubmit)) return faulty(model, form);
-    return page(model, submit(model, mysubmit, form));
+    if (/^(install|replace)$/i.test(mysubmit)) return (FAULTS[model.installFault ?? ""] ?? install)(model, form);
+    if (/^convert to (squashfs|cramfs)$/i.test(mysubmit)) return page(model, convertPackage(model));
+    if (!/^delete(all)?$/i.test(mysubmit)) return page(model, []);
+    const mayLack = model.identity.developer?.archiveOptional ?? true;
+    return page(model, form.hasArchiveField || mayLack ? deletePackage(model) : MISSING_ARCHIVE);
   },
   "/plugin_inspect": (model, form) => {
-    if (form.fields.mysubmit !== "Screenshot" || model.active !== "dev")
-      return page(model, [failed("Screenshot failed")]);
+    const taken = form.fields["mysubmit"] === "Screenshot" && model.active === "dev";
+    if (!taken) return page(model, [{ type: "error", text: "Screenshot failed" }]);
     return page(model, [{ type: "success", text: "Screenshot ok" }], `pkgs/dev.png?time=${Date.now()}`);
   },
 };
 
-function submit(model: Model, mysubmit: string, form: Form): Message[] {
-  if (/^(install|replace)$/i.test(mysubmit)) {
-    return form.archive === null ? [missingArchive()] : installPackage(model, form.archive, form.fields);
-  }
-  if (/^convert to (squashfs|cramfs)$/i.test(mysubmit)) return convertPackage(model);
-  if (!/^delete(all)?$/i.test(mysubmit)) return [];
-  const mayLack = model.identity.developer?.archiveOptional ?? true;
-  return form.hasArchiveField || mayLack ? deletePackage(model) : [missingArchive()];
-}
+const MISSING_ARCHIVE: readonly Message[] = [{ type: "error", text: 'Failure: Form Error: "archive" Field Not Found' }];
 
-/** The set wants to phone home, or the connection drops in the middle (2.1). */
-function faulty(model: Model, form: Form): Answer | "reset" {
-  switch (model.installFault) {
-    case "reset":
-      return "reset";
-    case "update-required":
-      return { status: 577 };
-    case "update-page":
-      return { ...page(model, []), body: `<html><body><h1>${FAILED_CHECK}</h1><p>"${FAILED_CHECK}"</p></body></html>` };
-    default:
-      return page(model, submit(model, "Install", form));
-  }
-}
+const install: Submit = (model, { archive, fields }) =>
+  page(model, archive === null ? MISSING_ARCHIVE : installPackage(model, archive, fields));
 
-function missingArchive(): Message {
-  return failed('Failure: Form Error: "archive" Field Not Found');
-}
-
-function failed(text: string): Message {
-  return { type: "error", text };
-}
+/** The set wants to phone home, or the connection drops in the middle (2.1); other faults are the package's. */
+const FAULTS: Readonly<Record<string, Submit>> = {
+  reset: () => "reset",
+  "update-required": () => ({ status: 577 }),
+  "update-page": (model) => {
+    const text = "Failed to check for software update";
+    return { ...page(model, []), body: `<html><body><h1>${text}</h1><p>"${text}"</p></body></html>` };
+  },
+};
 
 function page(model: Model, messages: readonly Message[], image?: string): Answer {
   const headers = [["Content-Type", 'text/html; charset="utf-8"']] as const;
@@ -124,7 +112,7 @@ function installerPage(model: Model, messages: readonly Message[], image?: strin
       `  Shell.create('Roku.Message').trigger('Set message type', '${type}')` +
       `.trigger('Set message content', '${scriptText(text)}').trigger('Render', node);`,
   );
-  const fonts = messages.map(({ text }) => `<font color="red">${markup(text)}</font>`);
+  const fonts = messages.map(({ text }) => element("font", { color: "red" }, text));
   return `<!DOCTYPE html>
 <html>
 <head><title>Development Application Installer</title></head>
@@ -142,18 +130,9 @@ ${shell.join("\n")}
 `;
 }
 
-function packageEntry(sideloaded: NonNullable<Model["sideloaded"]>): Record<string, string> {
-  const { fileName, fileType, md5, bytes } = sideloaded;
-  return {
-    appType: "channel",
-    archiveFileName: fileName,
-    fileType,
-    id: "0",
-    location: "nvram",
-    md5,
-    pkgPath: "",
-    size: String(bytes),
-  };
+function packageEntry({ fileName, fileType, md5, bytes }: Sideloaded): Record<string, string> {
+  const where = { id: "0", location: "nvram", pkgPath: "" };
+  return { appType: "channel", archiveFileName: fileName, fileType, md5, size: String(bytes), ...where };
 }
 
 /** For inside single quotes in a script. */
@@ -164,64 +143,52 @@ function scriptText(text: string): string {
     .replaceAll("\n", "\\n");
 }
 
-function markup(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-}
-
 const USER = "rokudev";
-const USUAL_REALM = "rokudev";
 const KEPT_NONCES = 256;
 
-interface Gate {
-  /** The header of a 401: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
-  challenge(): readonly [string, string];
-  admits(request: Request): boolean;
-}
+/** Digest authentication as the installer has it: no algorithm, no opaque, no stale, a decimal nonce (2.1). */
+class Gate {
+  readonly #nonces: string[] = [];
+  readonly #password: string;
+  readonly #realm: string;
 
-function createGate(password: string, realm = USUAL_REALM): Gate {
-  const nonces = new Set<string>();
-  return {
-    challenge() {
-      const nonce = String(randomInt(1_000_000_000, 2 ** 32));
-      nonces.add(nonce);
-      for (const oldest of nonces) {
-        if (nonces.size > KEPT_NONCES) nonces.delete(oldest);
-      }
-      return ["WWW-Authenticate", `Digest qop="auth", realm="${realm}", nonce="${nonce}"`];
-    },
-    admits(request) {
-      const words = parse(request.headers.authorization ?? "");
-      if (words === null || words.username !== USER || words.realm !== realm) return false;
-      if (words.nonce === undefined || !nonces.has(words.nonce)) return false;
-      // The uri must be the request line's, query and all (2.1).
-      if (words.uri !== request.target) return false;
-      const expected = expectedResponse(words, { method: request.method, realm, password });
-      return expected !== null && words.response?.toLowerCase() === expected;
-    },
-  };
-}
-
-type Words = Readonly<Record<string, string | undefined>>;
-
-function expectedResponse(
-  words: Words,
-  { method, realm, password }: { method: string; realm: string; password: string },
-): string | null {
-  const { nonce, uri, qop, nc, cnonce } = words;
-  const secret = md5(`${USER}:${realm}:${password}`);
-  const subject = md5(`${method}:${uri}`);
-  if (qop === undefined) return md5(`${secret}:${nonce}:${subject}`);
-  if (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc ?? "")) return null;
-  return md5(`${secret}:${nonce}:${nc}:${cnonce}:${qop}:${subject}`);
-}
-
-function parse(header: string): Words | null {
-  const [, body] = /^Digest\s+(.*)$/is.exec(header) ?? [];
-  if (body === undefined) return null;
-  const words: Record<string, string> = Object.create(null);
-  for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi)) {
-    words[name.toLowerCase()] = quoted ?? bare ?? "";
+  constructor({ password, realm = "rokudev" }: DeveloperOptions) {
+    this.#password = password;
+    this.#realm = realm;
   }
+
+  /** The header of a 401. */
+  challenge(): readonly [string, string] {
+    const nonce = keep(this.#nonces, String(randomInt(1_000_000_000, 2 ** 32)), KEPT_NONCES);
+    return ["WWW-Authenticate", `Digest qop="auth", realm="${this.#realm}", nonce="${nonce}"`];
+  }
+
+  admits({ method, target, headers }: Request): boolean {
+    const {
+      username,
+      realm,
+      nonce = "",
+      uri,
+      qop,
+      nc = "",
+      cnonce,
+      response,
+    } = wordsOf(headers["authorization"] ?? "");
+    // The uri must be the request line's, query and all (2.1).
+    if (username !== USER || realm !== this.#realm || !this.#nonces.includes(nonce) || uri !== target) return false;
+    if (qop !== undefined && (qop !== "auth" || cnonce === undefined || !/^[0-9a-f]{8}$/i.test(nc))) return false;
+    const secret = md5(`${USER}:${realm}:${this.#password}`);
+    const count = qop === undefined ? [] : [nc, cnonce, qop];
+    return response?.toLowerCase() === md5([secret, nonce, ...count, md5(`${method}:${uri}`)].join(":"));
+  }
+}
+
+/** What a `Digest` header says; nothing when it is none. */
+function wordsOf(header: string): Readonly<Record<string, string | undefined>> {
+  const [, body = ""] = /^Digest\s+(.*)$/is.exec(header) ?? [];
+  const words: Record<string, string> = Object.create(null);
+  for (const [, name = "", quoted, bare] of body.matchAll(/([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,]+))/gi))
+    words[name.toLowerCase()] = quoted ?? bare ?? "";
   return words;
 }
 

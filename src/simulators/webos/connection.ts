@@ -2,9 +2,8 @@
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { keep } from "../bench/set.ts";
-import type { Caller, Reading } from "./endpoints.ts";
-import { endpointAt, openTo } from "./endpoints.ts";
-import type { Model, OpenPrompt, ReceivedRequest, ShownPrompt, Topic } from "./model.ts";
+import { type Caller, endpointAt, openTo, type Reading } from "./endpoints.ts";
+import type { Model, OpenPrompt, ReceivedRequest } from "./model.ts";
 import { takeFrames } from "./remote.ts";
 import { failureOf, isPayload, type Message, type Payload, parseMessage, Refusal, textsIn } from "./wire.ts";
 
@@ -14,27 +13,59 @@ export interface Door {
   url(scheme: "ws" | "http", path: string): string;
 }
 
-interface Subscription {
-  readonly topic: Topic;
-  end(): void;
-}
-
-/** One client, from its first message to its last. */
-export class Connection {
+/** A WebSocket that is open, and answers pings unless the set has gone silent. */
+export abstract class Link {
   /** Open, and answering nothing, pings included: how a set goes to standby (smart-tvs.md 2.2). */
   silent = false;
+  protected readonly socket: WebSocket;
+
+  constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on("error", () => socket.terminate());
+    socket.on("ping", (data) => {
+      if (!this.silent) socket.pong(data);
+    });
+    socket.on("message", (data) => this.take(data.toString()));
+  }
+
+  terminate(): void {
+    this.socket.terminate();
+  }
+
+  protected abstract take(text: string): void;
+}
+
+/** A pointer socket: it takes frames and never says a word (smart-tvs.md 2.4). */
+export class PointerConnection extends Link {
   readonly #model: Model;
-  readonly #socket: WebSocket;
+
+  constructor(model: Model, socket: WebSocket) {
+    super(socket);
+    this.#model = model;
+  }
+
+  protected take(text: string): void {
+    if (!this.silent) takeFrames(this.#model, text);
+  }
+}
+
+/** Never granted for the asking in the outer list (smart-tvs.md 2.3: unsigned loses READ_UPDATE_INFO and settings writes). */
+const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
+
+/** SSAP, from its first message to its last. */
+export class Connection extends Link {
+  readonly #model: Model;
   readonly #door: Door;
-  readonly #subscriptions = new Map<string, Subscription>();
+  /** What it is told of, and how that ends. */
+  readonly #subscriptions = new Map<string, () => void>();
   readonly #caller: Caller;
   #granted: ReadonlySet<string> | null = null;
-  #leave: () => void = () => {};
+  #prompt: OpenPrompt | null = null;
   #hungUp = false;
 
   constructor(model: Model, socket: WebSocket, door: Door) {
+    super(socket);
     this.#model = model;
-    this.#socket = socket;
     this.#door = door;
     this.#caller = {
       url: door.url,
@@ -42,48 +73,33 @@ export class Connection {
         this.#hungUp = true;
         socket.terminate();
       },
-      subscribed: (topic) => [...this.#subscriptions.values()].some((one) => one.topic === topic),
     };
-    this.#keepAlive();
-    socket.on("message", (data) => this.#take(data.toString()));
-    socket.on("close", () => this.#end());
+    socket.on("close", () => {
+      for (const end of this.#subscriptions.values()) end();
+      this.#subscriptions.clear();
+      // Whether a real prompt outlives its connection is in no source.
+      this.#prompt?.end("gone");
+    });
   }
 
   get registered(): boolean {
     return this.#granted !== null;
   }
 
-  terminate(): void {
-    this.#socket.terminate();
-  }
-
-  #keepAlive(): void {
-    this.#socket.on("error", () => this.#socket.terminate());
-    this.#socket.on("ping", (data) => {
-      if (!this.silent) this.#socket.pong(data);
-    });
-  }
-
-  #end(): void {
-    for (const { end } of this.#subscriptions.values()) end();
-    this.#subscriptions.clear();
-    this.#leave();
-  }
-
-  #take(text: string): void {
+  protected take(text: string): void {
     const message = parseMessage(text);
     if (message === null) return;
     const { type, uri, payload } = message;
-    const request = keep(this.#model.received.requests, {
-      ...{ port: this.#door.port, type, uri, payload },
-      outcome: this.silent ? "ignored" : "answered",
-    });
+    const outcome = this.silent ? "ignored" : "answered";
+    const request = keep(this.#model.received.requests, { port: this.#door.port, type, uri, payload, outcome });
     if (this.silent) return;
     try {
       this.#handle(message, request);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#refuse(message, request, error);
+      request.outcome = error.message;
+      this.#model.emit("refused", `refused ${uri}: ${error.message}`);
+      this.#send({ id: message.id, ...failureOf(error, this.#model.firmware.failures) });
     }
   }
 
@@ -101,25 +117,45 @@ export class Connection {
     }
   }
 
+  /** smart-tvs.md 2.3, from step 3 on. */
   #register({ id, payload }: Message, request: ReceivedRequest): void {
+    const { power, behaviour, firmware, clientKeys, prompt } = this.#model;
+    const refuse = (reason: string) => {
+      request.outcome = reason;
+      this.#send({ id, ...failureOf(new Refusal(reason), "error") });
+    };
     // Right after power-off, and in Quick Start+ as long as it lasts (smart-tvs.md 2.5).
-    if (this.#model.power === "standby" && this.#model.behaviour.standby !== "active-standby") {
+    if (power === "standby" && behaviour.standby !== "active-standby") {
       request.outcome = "closed";
-      return this.#socket.close(1008, "Try Again Later (EWS)");
+      return this.socket.close(1008, "Try Again Later (EWS)");
     }
-    register(this.#model, payload, {
-      reply: (reply) => this.#send({ id, ...reply }),
-      refuse: (refusal) => {
-        request.outcome = refusal.message;
-        this.#send({ id, ...failureOf(refusal, "error") });
-      },
-      admit: (granted) => {
-        this.#granted = granted;
-      },
-      onLeave: (leave) => {
-        this.#leave = leave;
-      },
+    const manifest = isPayload(payload["manifest"]) ? payload["manifest"] : {};
+    // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
+    if (firmware.signed === "refused" && manifest["signed"] !== undefined)
+      return refuse("403 Pairing rejected: blacklisted certificate detected");
+    const key = payload["client-key"];
+    const known = typeof key === "string" ? clientKeys.get(key) : undefined;
+    if (typeof key === "string" && known !== undefined) return this.#admit(id, key, known);
+    const admitNew = () => {
+      const made = randomBytes(16).toString("hex");
+      const granted = grantedBy(this.#model, manifest);
+      clientKeys.set(made, granted);
+      this.#admit(id, made, granted);
+    };
+    if (behaviour.prompting === "none") return admitNew();
+    // The words are those a client of others waits for; that they come to a second connection too is in no source.
+    if (prompt !== null) return refuse("409 register already in progress");
+    this.#send({ id, type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
+    this.#prompt = showPrompt(this.#model, textsIn(manifest["permissions"]), (answer) => {
+      if (answer === "accepted") admitNew();
+      else if (answer === "denied") refuse(behaviour.denial);
     });
+  }
+
+  #admit(id: unknown, key: string, granted: ReadonlySet<string>): void {
+    this.#granted = granted;
+    this.#send({ id, type: "registered", payload: { "client-key": key } });
+    this.#model.emit("registered", "a client registered");
   }
 
   #call({ id, type, uri, payload }: Message, request: ReceivedRequest): void {
@@ -138,13 +174,12 @@ export class Connection {
 
   #subscribe(id: unknown, endpoint: Reading): void {
     this.#unsubscribe(id);
-    const { topic } = endpoint;
-    const end = this.#model.feeds.add(topic, (detail) => {
+    const end = this.#model.feeds.add(endpoint.topic, (detail) => {
       const told = this.#tell(endpoint, detail);
       // The answer to the request that made the change goes first.
       if (told !== null) queueMicrotask(() => this.#answer(id, told, true));
     });
-    this.#subscriptions.set(keyOf(id), { topic, end });
+    this.#subscriptions.set(keyOf(id), end);
   }
 
   /** Null for what cannot be read just now. */
@@ -158,56 +193,23 @@ export class Connection {
   }
 
   #unsubscribe(id: unknown): void {
-    this.#subscriptions.get(keyOf(id))?.end();
+    this.#subscriptions.get(keyOf(id))?.();
     this.#subscriptions.delete(keyOf(id));
   }
 
   #answer(id: unknown, answer: Payload, subscribed: boolean): void {
-    const { returnValue, subscribed: saysSubscribed } = this.#model.firmware;
-    const payload = {
-      ...answer,
-      ...(subscribed && saysSubscribed ? { subscribed: true } : {}),
-      ...(returnValue ? { returnValue: true } : {}),
-    };
+    const payload = { ...answer, ...(subscribed && { subscribed }), returnValue: true };
     this.#send({ id, type: "response", payload });
   }
 
-  #refuse({ id, uri }: Message, request: ReceivedRequest, refusal: Refusal): void {
-    request.outcome = refusal.message;
-    this.#model.emit("refused", `refused ${uri}: ${refusal.message}`);
-    this.#send({ id, ...failureOf(refusal, this.#model.firmware.failures) });
-  }
-
   #send(message: Payload): void {
-    if (!this.silent && this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (!this.silent && this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(message));
   }
 }
 
 /** An id is whatever the client likes. */
 function keyOf(id: unknown): string {
   return JSON.stringify(id) ?? "";
-}
-
-/** A pointer socket: it takes frames and never says a word (smart-tvs.md 2.4). */
-export class PointerConnection {
-  silent = false;
-  readonly registered = false;
-  readonly #socket: WebSocket;
-
-  constructor(model: Model, socket: WebSocket) {
-    this.#socket = socket;
-    socket.on("error", () => socket.terminate());
-    socket.on("ping", (data) => {
-      if (!this.silent) socket.pong(data);
-    });
-    socket.on("message", (data) => {
-      if (!this.silent) takeFrames(model, data.toString());
-    });
-  }
-
-  terminate(): void {
-    this.#socket.terminate();
-  }
 }
 
 /** As a set on release 6.4.0 was logged answering, `deviceOSVersion` 4.1.0 included (home-assistant/core#131981). */
@@ -224,75 +226,34 @@ function helloOf({ firmware, identity }: Model, id: unknown): Payload {
   return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
 }
 
-/** The connection that wants to register. */
-interface Applicant {
-  /** A message under the id of its `register`. */
-  reply(message: Payload): void;
-  refuse(refusal: Refusal): void;
-  admit(granted: ReadonlySet<string>): void;
-  /** Called with what to do if it leaves before the prompt is answered. */
-  onLeave(leave: () => void): void;
-}
-
-/** Never granted for the asking in the outer list (smart-tvs.md 2.3: unsigned loses READ_UPDATE_INFO and settings writes). */
-const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
-
-/** smart-tvs.md 2.3, from step 3 on. */
-function register(model: Model, payload: Payload, applicant: Applicant): void {
-  const manifest = isPayload(payload["manifest"]) ? payload["manifest"] : {};
-  // `signatures` alone pass: lgtv2 2.0.2 pairs in the field with the signed part dropped and them still sent.
-  if (model.firmware.signed === "refused" && manifest["signed"] !== undefined)
-    return applicant.refuse(new Refusal("403 Pairing rejected: blacklisted certificate detected"));
-  const key = payload["client-key"];
-  const known = typeof key === "string" ? model.clientKeys.get(key) : undefined;
-  if (typeof key === "string" && known !== undefined) return admit(model, applicant, key, known);
-  const granted = grantedBy(model, manifest);
-  if (model.behaviour.prompting === "none") return admitNew(model, applicant, granted);
-  // The words are those a client of others waits for; that they come to a second connection too is in no source.
-  if (model.prompt !== null) return applicant.refuse(new Refusal("409 register already in progress"));
-  applicant.reply({ type: "response", payload: { pairingType: "PROMPT", returnValue: true } });
-  showPrompt(model, textsIn(manifest["permissions"]), applicant, granted);
-}
-
 /** A flat list, outside of `manifest`, grants nothing: it registers and gets 401 on all (smart-tvs.md 2.3). */
 function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
-  const granted = new Set(textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one)));
+  const granted = textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one));
   const signed = manifest["signed"];
-  if (firmware.signed !== "honoured" || !isPayload(signed)) return granted;
-  return new Set([...granted, ...textsIn(signed["permissions"])]);
+  const more = firmware.signed === "honoured" && isPayload(signed) ? textsIn(signed["permissions"]) : [];
+  return new Set([...granted, ...more]);
 }
 
-function showPrompt(model: Model, permissions: readonly string[], applicant: Applicant, granted: Set<string>): void {
-  const { prompting, promptMs, denial } = model.behaviour;
-  const shown: ShownPrompt = keep(model.received.prompts, { permissions, answer: "open" });
+function showPrompt(
+  model: Model,
+  permissions: readonly string[],
+  answered: (answer: "accepted" | "denied" | "gone") => void,
+): OpenPrompt {
+  const { prompting, promptMs } = model.behaviour;
+  const shown = keep(model.received.prompts, { permissions, answer: "open" });
   const decide = () => prompt.end(prompting === "deny" ? "denied" : "accepted");
-  const timer = prompting === "wait" ? null : setTimeout(decide, promptMs);
+  const timer = prompting === "wait" ? undefined : setTimeout(decide, promptMs);
   const prompt: OpenPrompt = {
-    shown,
     end(answer) {
       if (model.prompt !== prompt) return;
       model.prompt = null;
-      if (timer !== null) clearTimeout(timer);
+      clearTimeout(timer);
       shown.answer = answer;
       model.emit("prompt-end", `pairing prompt ${answer}`);
-      if (answer === "accepted") admitNew(model, applicant, granted);
-      else if (answer === "denied") applicant.refuse(new Refusal(denial));
+      answered(answer);
     },
   };
   model.prompt = prompt;
-  // Whether a real prompt outlives its connection is in no source.
-  applicant.onLeave(() => prompt.end("gone"));
   model.emit("prompt", "pairing prompt shown");
-}
-
-function admitNew(model: Model, applicant: Applicant, granted: ReadonlySet<string>): void {
-  const key = randomBytes(16).toString("hex");
-  model.clientKeys.set(key, granted);
-  admit(model, applicant, key, granted);
-}
-
-function admit(model: Model, applicant: Applicant, key: string, granted: ReadonlySet<string>): void {
-  applicant.admit(granted);
-  applicant.reply({ type: "registered", payload: { "client-key": key } });
-  model.emit("registered", "a client registered");
+  return prompt;
 }

@@ -34,7 +34,6 @@ export interface Caller {
   url(scheme: "ws" | "http", path: string): string;
   /** Closes the connection without an answer. */
   hangUp(): void;
-  subscribed(topic: Topic): boolean;
 }
 
 interface Common {
@@ -283,7 +282,7 @@ const power: Endpoints = {
   "system/turnOff": act("CONTROL_POWER", (model) => {
     // In standby this turns the set on (smart-tvs.md 2.5).
     model.togglePower();
-    return model.firmware.turnOffAnswers ? DONE : null;
+    return DONE;
   }),
   "com.webos.service.tvpower/power/turnOffScreen": screen("tvpower", "off"),
   "com.webos.service.tvpower/power/turnOnScreen": screen("tvpower", "on"),
@@ -342,7 +341,6 @@ function systemInfo({ identity, behaviour }: Model): Payload {
 }
 
 const TYPING = "CONTROL_INPUT_TEXT";
-const taken = (model: Model, caller: Caller) => !model.firmware.textNeedsKeyboard || caller.subscribed("keyboard");
 
 const text: Endpoints = {
   // Whether a field has the focus is told to subscriptions only (smart-tvs.md 2.4).
@@ -352,14 +350,12 @@ const text: Endpoints = {
     (model) => ({ currentWidget: widgetOf(model) }),
     { subscribeOnly: true, push: (model, detail) => ({ ...detail, currentWidget: widgetOf(model) }) },
   ),
-  "com.webos.service.ime/insertText": act(TYPING, (model, payload, caller) => {
-    const typed = textIn(payload, "text");
-    if (taken(model, caller)) typeText(model, typed, payload["replace"] === 1 || payload["replace"] === true);
+  "com.webos.service.ime/insertText": act(TYPING, (model, payload) => {
+    typeText(model, textIn(payload, "text"), payload["replace"] === 1 || payload["replace"] === true);
     return DONE;
   }),
-  "com.webos.service.ime/deleteCharacters": act(TYPING, (model, payload, caller) => {
-    const count = numberIn(payload, "count");
-    if (taken(model, caller)) deleteText(model, count);
+  "com.webos.service.ime/deleteCharacters": act(TYPING, (model, payload) => {
+    deleteText(model, numberIn(payload, "count"));
     return DONE;
   }),
   "com.webos.service.ime/sendEnterKey": act(TYPING, () => DONE),

@@ -30,15 +30,8 @@ export interface Firmware {
   readonly screen: "tvpower" | "tv.power";
   /** Home is an app of its own that covers the screen; before, it lay over what ran. */
   readonly homeApp: boolean;
-  /** Some firmware leaves out `returnValue`, or `subscribed` (smart-tvs.md 2.4). */
-  readonly returnValue: boolean;
-  readonly subscribed: boolean;
   /** How a failure looks: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
   readonly failures: "error" | "response";
-  /** Text is lost unless the connection has subscribed to `registerRemoteKeyboard` (one source, on hardware). */
-  readonly textNeedsKeyboard: boolean;
-  /** The answer to `turnOff` comes before the silence; clients must not wait for it (smart-tvs.md 2.4). */
-  readonly turnOffAnswers: boolean;
 }
 
 const OLDEST: Firmware = {
@@ -54,11 +47,7 @@ const OLDEST: Firmware = {
   media: false,
   screen: "tv.power",
   homeApp: false,
-  returnValue: true,
-  subscribed: true,
   failures: "error",
-  textNeedsKeyboard: false,
-  turnOffAnswers: true,
 };
 
 const webos4: Firmware = { ...OLDEST, release: "4.4.3", secure: true, powerState: true };

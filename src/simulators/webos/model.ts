@@ -80,7 +80,6 @@ export class Feeds {
 export type PlayState = "starting" | "loaded" | "playing" | "paused";
 
 export interface OpenPrompt {
-  readonly shown: ShownPrompt;
   end(answer: "accepted" | "denied" | "gone"): void;
 }
 

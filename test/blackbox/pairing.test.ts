@@ -1,0 +1,171 @@
+/** Pairing over HTTP, as a program meets it: it begins, is told what to type, and ends well or says why not. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Failure, operations, success } from "../../src/api/operations.ts";
+import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
+import type { Answered } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+
+let house: AskingHouse;
+let set: AskingSet;
+let path = "";
+let made = 0;
+
+beforeAll(async () => {
+  house = await openAskingHouse();
+});
+afterAll(() => house.dispose());
+beforeEach(async () => {
+  set = new AskingSet("code", "271828");
+  path = `/devices/${await house.add(`Set ${++made}`, set)}`;
+});
+afterEach(async () => {
+  await house.api("DELETE", path);
+});
+
+/** Another set in the place of the one that shows a code. */
+async function instead(asks: AskingSet["asks"], secret: string): Promise<void> {
+  set = new AskingSet(asks, secret);
+  path = `/devices/${await house.add(`Set ${++made}`, set)}`;
+}
+const pair = (body?: unknown) => house.api("POST", `${path}/pair`, body);
+const cancel = () => house.api("DELETE", `${path}/pair`);
+const access = async () => (await house.api("GET", path)).body.data.access;
+const paired = (answered: Answered) => {
+  const { data } = success(operations.pairDevice.data).parse(answered.body);
+  expect(Object.keys(answered.body.data)).toEqual(["device", "action"]);
+  return data.device.access;
+};
+/** The code of a failure with its reason. */
+const why = (answered: Answered) => {
+  const { code, reason } = Failure.parse(answered.body).error;
+  return `${code} ${reason ?? "-"}`;
+};
+const credentials = () => readFileSync(join(house.folder, "state/credentials.json"), "utf8");
+
+test("a code: the answer says what to look for, the second call ends it, and what the set gave is its own file's alone", async () => {
+  const begun = await pair();
+  const { step, form, length, expires_at } = success(operations.pairDevice.data).parse(begun.body).data;
+  expect([step, form, length]).toEqual(["code", "digits", 6]);
+  expect(Date.parse(expires_at ?? "") - Date.now()).toBeWithin(50_000, 60_001);
+  expect(set.showing).toBe(true);
+  expect(paired(await pair({ pin: "271 828" }))).toBe("full");
+  expect(credentials()).toContain("key-of-271828");
+  expect(statSync(join(house.folder, "state/credentials.json")).mode & 0o777).toBe(0o600);
+  expect(JSON.stringify((await house.api("GET", path)).body)).not.toContain("key-of");
+});
+
+test("a wrong code may be mended while the set waits, and nobody reads in an answer or a log what was typed", async () => {
+  await pair({ begin: true });
+  const wrong = await pair({ pin: "314159" });
+  expect([wrong.status, why(wrong)]).toEqual([500, "pairing_failed wrong"]);
+  expect(why(await pair({ pin: "no code" }))).toBe("pairing_failed wrong");
+  expect([set.typed, set.showing, set.times]).toEqual([["314159"], true, 1]);
+  expect(JSON.stringify(wrong.body)).not.toContain("314159");
+  expect(paired(await pair({ pin: "271828" }))).toBe("full");
+  for (const word of ["314159", "271828"]) expect(house.log()).not.toContain(word);
+  expect(house.log()).toContain("pairing");
+});
+
+test("too late: the set waits no longer, the code is told to be late once, and another pairing can begin", async () => {
+  set.expiresMs = 40;
+  await pair({ begin: true });
+  await until("it shows nothing any more", () => !set.showing);
+  expect(why(await pair({ pin: "271828" }))).toBe("pairing_failed late");
+  expect([set.times, set.typed]).toEqual([1, []]);
+  set.expiresMs = 60_000;
+  await pair();
+  expect(paired(await pair({ pin: "271828" }))).toBe("full");
+});
+
+test("given up: it is gone from the screen, whoever waits is told, and what is typed then is for nothing", async () => {
+  const gate = Promise.withResolvers<void>();
+  set.thinks = gate.promise;
+  await pair();
+  const typing = pair({ pin: "271828" });
+  await until("it was typed", () => set.typed.length === 1);
+  const given = (await cancel()).body.data;
+  expect([given.action, given.cancelled, set.showing]).toEqual(["cancel_pairing", true, false]);
+  expect(why(await typing)).toBe("pairing_failed cancelled");
+  expect(why(await pair({ pin: "271828" }))).toBe("pairing_failed cancelled");
+  gate.resolve();
+  expect((await cancel()).body.data.cancelled).toBe(false);
+  expect(await access()).toBe("unpaired");
+});
+
+test("two at once: one prompt for all who wait; one code for one caller, and the other is told that it is busy", async () => {
+  await pair();
+  expect([why(await pair()), why(await pair({ begin: true }))]).toEqual(["device_busy -", "device_busy -"]);
+  await instead("confirm", "accepted");
+  const waiting = [pair(), pair(), pair({ begin: true })];
+  expect((await waiting[2])?.body.data.step).toBe("confirm");
+  set.answer(true);
+  for (const one of waiting.slice(0, 2)) expect(paired(await one)).toBe("full");
+  expect(set.times).toBe(1);
+});
+
+test("accepted after its caller has gone: who began it sees it in the device", async () => {
+  await instead("confirm", "accepted");
+  expect((await pair({ begin: true })).body.data.step).toBe("confirm");
+  expect(await access()).toBe("unpaired");
+  set.answer(true);
+  await until("it is paired", async () => (await access()) === "full");
+});
+
+test("a caller who hangs up takes the prompt with it, unless another waits for it", async () => {
+  await instead("confirm", "accepted");
+  const caller = new AbortController();
+  const leaving = house.api("POST", `${path}/pair`, undefined, caller.signal).catch(() => "gone");
+  await until("it is asked", () => set.showing);
+  caller.abort();
+  expect(await leaving).toBe("gone");
+  await until("nothing is shown any more", () => !set.showing);
+  const denied = pair();
+  await until("it is asked again", () => set.times === 2);
+  set.answer(false);
+  expect(why(await denied)).toBe("pairing_failed denied");
+});
+
+test("a login: asked for, tried again, and taken with the first call as well", async () => {
+  await instead("login", "me:open sesame");
+  const { step, form, length } = (await pair()).body.data;
+  expect([step, form, length]).toEqual(["login", null, null]);
+  expect(why(await pair({ user: "me", password: "sesame open" }))).toBe("pairing_failed wrong");
+  expect(paired(await pair({ user: "me", password: "open sesame" }))).toBe("full");
+  expect(paired(await pair({ user: "me", password: "open sesame" }))).toBe("full");
+  for (const word of ["open sesame", "sesame open"]) expect(house.log()).not.toContain(word);
+});
+
+test("a set that is forgotten in the midst shows nothing any more, and leaves no key", async () => {
+  await instead("code", "161803");
+  const gate = Promise.withResolvers<void>();
+  set.thinks = gate.promise;
+  await pair();
+  const typing = pair({ pin: "161803" });
+  await until("it was typed", () => set.typed.length === 1);
+  expect((await house.api("DELETE", path)).status).toBe(200);
+  gate.resolve();
+  expect(why(await typing)).toBe("device_not_found -");
+  expect([set.showing, credentials().includes("key-of-161803")]).toEqual([false, false]);
+});
+
+test("a daemon that stops leaves nothing on a screen", async () => {
+  const other = await openAskingHouse();
+  try {
+    const asking = new AskingSet("confirm", "accepted");
+    const id = await other.add("Last", asking);
+    await other.api("POST", `/devices/${id}/pair`, { begin: true });
+    expect(asking.showing).toBe(true);
+    await other.stop();
+    expect(asking.showing).toBe(false);
+  } finally {
+    await other.dispose();
+  }
+});
+
+test("pages of others neither begin nor end a pairing", async () => {
+  const answers = await Promise.all(["POST", "DELETE"].map((method) => house.foreign(method, `${path}/pair`)));
+  expect(answers).toEqual([403, 403]);
+  expect(set.times).toBe(0);
+});

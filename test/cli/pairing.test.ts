@@ -1,0 +1,131 @@
+/** `zapd pair` at a terminal: it asks for what the set shows or wants, and gives up cleanly. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
+import { until } from "../support/http-device.ts";
+import { root } from "../support/sources.ts";
+import { InTerminal, noJobs } from "./terminal.ts";
+
+const program = [process.execPath, join(root, "src/main.ts")];
+let house: AskingHouse;
+let set: AskingSet;
+let name = "";
+let made = 0;
+
+beforeAll(async () => {
+  house = await openAskingHouse();
+});
+afterAll(() => house.dispose());
+beforeEach(() => meet("code", "271828"));
+
+async function meet(asks: AskingSet["asks"], secret: string): Promise<void> {
+  set = new AskingSet(asks, secret);
+  name = `Set ${++made}`;
+  await house.add(name, set);
+}
+
+const environment = () => ({ PATH: process.env["PATH"] ?? "", HOME: house.folder, ZAPD_SOCKET: house.socket });
+const options = () => ({ cwd: house.folder, env: environment(), columns: 100 });
+const pair = (...words: string[]) => new InTerminal([...program, "pair", name, ...words], options());
+
+/** The same without a terminal. */
+async function piped(input: string, ...words: string[]) {
+  const child = Bun.spawn([...program, "pair", name, ...words], {
+    cwd: house.folder,
+    env: environment(),
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { status: await child.exited, stdout, stderr };
+}
+const access = async () => {
+  const { body } = await house.api("GET", `/devices/${encodeURIComponent(name)}`);
+  return body.data.access;
+};
+
+test("a code: asked for with its shape and the time that is left; a wrong one may be mended", async () => {
+  const screen = pair();
+  await screen.shows(`${name} shows a code of 6 digits. Code (60 s): `);
+  await screen.shows(/Code \(5\d s\): /);
+  screen.type("314159\r");
+  await screen.shows("That was another. Code (");
+  screen.type("27182\x7f28\r");
+  expect(await screen.ended).toBe(0);
+  expect(screen.lines().at(-1)).toBe(`paired with ${name}`);
+  expect([set.typed, await access()]).toEqual([["314159", "271828"], "full"]);
+});
+
+test("a code: Ctrl-C takes it from the screen of the set", async () => {
+  const screen = pair();
+  await screen.shows("Code (");
+  screen.type("2718\x03");
+  expect(await screen.ended).toBe("SIGINT");
+  expect([set.showing, await access()]).toEqual([false, "unpaired"]);
+});
+
+test("a code: the time is over while it is typed", async () => {
+  set.expiresMs = 900;
+  const screen = pair();
+  await screen.shows("Code (1 s): ");
+  screen.type("2718");
+  expect(await screen.ended).toBe(5);
+  expect(screen.text).toContain(`zapd: ${name} waits no longer`);
+  expect(set.typed).toEqual([]);
+});
+
+test("a login: the name is shown, the password is not, and both may be typed once more", async () => {
+  await meet("login", "me:open sesame");
+  const screen = pair();
+  await screen.shows(`user of ${name}: `);
+  screen.type("me\r");
+  await screen.shows("password of me: ");
+  screen.type("sesame\r");
+  await screen.shows("Once more");
+  await screen.shows(/Once more[\s\S]*user of/);
+  screen.type("me\r");
+  await screen.shows(/Once more[\s\S]*password of me: /);
+  screen.type("open sesame\r");
+  expect(await screen.ended).toBe(0);
+  expect(screen.text).not.toContain("sesame");
+  expect([set.typed, await access()]).toEqual([["me:sesame", "me:open sesame"], "full"]);
+});
+
+if (noJobs) process.stderr.write(`skipped: Ctrl-C in a real terminal: ${noJobs}\n`);
+test.skipIf(noJobs !== null)("what is accepted at the set is waited for, and Ctrl-C gives it up", async () => {
+  await meet("confirm", "accepted");
+  const terminal = InTerminal.withJobs([...program, "pair", name], options());
+  await until("it is asked", () => set.showing);
+  terminal.type("\x03");
+  expect(await terminal.end()).toBe("130 cooked");
+  await until("nothing is shown any more", () => !set.showing);
+});
+
+test("without a terminal it says what to give, and the code that is shown can be given", async () => {
+  const { status, stderr } = await piped("");
+  expect([status, stderr]).toEqual([
+    5,
+    expect.stringMatching(
+      /shows a code of 6 digits, and there is no terminal to type it\.\n +Within \d+ s: zapd pair "Set \d+" --pin CODE\n$/,
+    ),
+  ]);
+  expect(set.showing).toBe(true);
+  expect(await piped("", "--pin", "271828")).toEqual({ status: 0, stdout: "", stderr: `paired with ${name}\n` });
+  expect(set.times).toBe(1);
+});
+
+test("for a program the step is the answer, and the command that ends it takes part in the same pairing", async () => {
+  const { status, stdout } = await piped("", "--json");
+  expect([status, JSON.parse(stdout).data]).toEqual([0, expect.objectContaining({ step: "code", length: 6 })]);
+  const wrong = await piped("", "--pin", "000000", "--json");
+  expect([wrong.status, JSON.parse(wrong.stdout).error.reason]).toEqual([5, "wrong"]);
+  expect((await piped("", "--cancel")).stderr).toBe(`no longer pairing with ${name}\n`);
+  expect(set.showing).toBe(false);
+});
+
+test("a password comes from a pipe, and is no word of the command", async () => {
+  await meet("login", "me:open sesame");
+  expect((await piped("", "--password", "open sesame")).status).toBe(2);
+  expect((await piped("open sesame\n", "--user", "me", "--password", "-")).stderr).toBe(`paired with ${name}\n`);
+});

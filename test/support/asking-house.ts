@@ -1,0 +1,108 @@
+/** A platform of its own, whose sets ask for a code or a login before they let anybody in; and zapd with it. No network. */
+import { DeviceError, pairingFailed, ZapdError } from "../../src/api/errors.ts";
+import type { Paired, Pairing, Platform } from "../../src/platforms/platform.ts";
+import { factsOf, fakePlatform } from "./fake-platform.ts";
+import { type House, openHouseOf } from "./house-of.ts";
+
+/** A set, and how it asks. */
+export class AskingSet {
+  readonly asks: Pairing["step"];
+  /** What lets in: the code that it shows, or `user:password`. */
+  readonly secret: string;
+  expiresMs = 60_000;
+  /** Whether it asks for something now, and how often it has begun to. */
+  showing = false;
+  times = 0;
+  /** Everything that was typed, right or wrong. */
+  readonly typed: string[] = [];
+  /** It thinks about what is typed until this ends. */
+  thinks: Promise<unknown> = Promise.resolve();
+  #user = Promise.withResolvers<Paired>();
+
+  constructor(asks: Pairing["step"], secret: string) {
+    this.asks = asks;
+    this.secret = secret;
+  }
+
+  /** Somebody accepts at the set, or refuses. */
+  answer(accepts: boolean): void {
+    this.showing = false;
+    if (accepts) this.#user.resolve(this.#key());
+    else this.#user.reject(pairingFailed("denied", "was denied: somebody refused it there"));
+  }
+
+  pairing(): Pairing {
+    this.showing = true;
+    this.times++;
+    this.#user = Promise.withResolvers<Paired>();
+    this.#user.promise.catch(() => {});
+    const enter = async (typed: string): Promise<Paired> => {
+      this.typed.push(typed);
+      await this.thinks;
+      // As a careless set does, which says back what it was told.
+      if (typed !== this.secret) throw pairingFailed("wrong", `does not know ${typed.split(":").at(-1)}`);
+      this.showing = false;
+      return this.#key();
+    };
+    const cancel = () => {
+      this.showing = false;
+      this.#user.reject(new DeviceError("device_error", "hung up", { phase: "sent", reason: "closed" }));
+    };
+    const { expiresMs } = this;
+    if (this.asks === "code")
+      return { step: "code", form: "digits", length: this.secret.length, expiresMs, enter, cancel };
+    if (this.asks === "login")
+      return { step: "login", expiresMs, cancel, enter: (user = "usual", password) => enter(`${user}:${password}`) };
+    return { step: "confirm", expiresMs, cancel, done: this.#user.promise };
+  }
+
+  #key(): Paired {
+    return { secret: { key: `key-of-${this.secret}` }, facts: { access: "full" } };
+  }
+}
+
+export interface AskingHouse extends House {
+  /** Adds a set under a name, not paired yet. */
+  add(name: string, set: AskingSet): Promise<string>;
+}
+
+export const askingPort = 4_711;
+
+/** The platform of these sets, each at its port. */
+export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
+  const setAt = (port: number) => {
+    const set = sets.get(port);
+    if (!set) throw new ZapdError("device_unreachable", "did not answer");
+    return set;
+  };
+  return {
+    ...fakePlatform({
+      name: "asking",
+      defaultPort: askingPort,
+      identify: async ({ port }) => {
+        setAt(port);
+        return { ...factsOf(`asking-${port}`), needsPairing: true };
+      },
+      describe: ({ access }) => ({
+        has: new Set(["pair", "state"]),
+        withheld: new Set(access === "full" ? [] : ["state"]),
+      }),
+    }),
+    pair: async ({ port }) => setAt(port).pairing(),
+  };
+}
+
+export async function openAskingHouse(): Promise<AskingHouse> {
+  const sets = new Map<number, AskingSet>();
+  const house = await openHouseOf(askingPlatform(sets));
+  return {
+    ...house,
+    async add(name, set) {
+      const port = askingPort + sets.size;
+      sets.set(port, set);
+      const { status, body } = await house.api("POST", "/devices", { host: "127.0.0.1", port, name });
+      if (status !== 200) throw new Error(`${name} was not added: ${JSON.stringify(body)}`);
+      return body.data.id;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** zapd in this process with one platform, behind listeners of its own: what a test sees of it is what its callers see. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Platform } from "../../src/platforms/platform.ts";
+import { currentRuntime } from "../../src/runtime/runtime.ts";
+import { createLog } from "../../src/system/log.ts";
+import { createZapd } from "../../src/zapd.ts";
+import type { Answered } from "./daemon.ts";
+
+export interface House {
+  readonly socket: string;
+  readonly folder: string;
+  /** What was logged, down to the finest. */
+  log(): string;
+  api(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answered>;
+  /** The status that a page of another origin gets. */
+  foreign(method: string, path: string): Promise<number>;
+  /** Ends zapd, and nothing else. */
+  stop(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+const config = `[daemon]
+log_level = "debug"
+[discovery]
+interfaces = ["lo"]
+`;
+
+export async function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-house-of-"));
+  writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
+  let log = "";
+  const write = (line: string) => {
+    log += line;
+  };
+  const zapd = await createZapd({
+    config: join(folder, "config.toml"),
+    state: join(folder, "state"),
+    platforms,
+    log: createLog({ level: "debug", format: "text", colour: false, write }),
+  });
+  const runtime = currentRuntime();
+  const socket = join(folder, "zapd.sock");
+  const places = [{ path: socket }, { hostname: "127.0.0.1", port: 0 }];
+  const listening = await Promise.all(places.map((place) => runtime.listen(place, zapd.fetch)));
+  const url = `http://127.0.0.1:${listening.find(({ port }) => port !== null)?.port}/v1`;
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= zapd.stop();
+    return stopped;
+  };
+  return {
+    socket,
+    folder,
+    log: () => log,
+    stop,
+    async api(method, path, body, signal) {
+      const headers = { "content-type": "application/json" };
+      const json = body === undefined ? {} : { body: JSON.stringify(body), headers };
+      const response = await fetch(url + path, { method, ...json, ...(signal && { signal }) });
+      return { status: response.status, headers: response.headers, body: await response.json() };
+    },
+    async foreign(method, path) {
+      return (await fetch(url + path, { method, headers: { origin: "http://example.org" } })).status;
+    },
+    async dispose() {
+      await stop();
+      await Promise.all(listening.map((one) => one.end()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
