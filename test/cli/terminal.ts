@@ -14,11 +14,13 @@ export const noJobs = Bun.which("setsid") && Bun.which("bash") ? null : "there i
  * A shell with one job in front, continued after it was stopped. What it sees of the job and of the terminal it writes as
  * `<<stopped 4242 cooked>>`, `<<ended 0 cooked>>`.
  */
-const shell = `set -m; trap : INT
+const shell = `set -m
 look() { case $(stty -a) in *" -icanon"*|*" -echo "*) echo raw;; *) echo cooked;; esac; }
+trap 'echo "<<ended $status $(look)>>"' EXIT
+# A job that SIGINT ends takes the shell with it.
+status=130
 "$@"; status=$?
-while job=$(jobs -sp) && [ -n "$job" ]; do echo "<<stopped $job $(look)>>"; fg >/dev/null; status=$?; done
-echo "<<ended $status $(look)>>"`;
+while job=$(jobs -sp) && [ -n "$job" ]; do echo "<<stopped $job $(look)>>"; fg >/dev/null; status=$?; done`;
 
 export class InTerminal {
   readonly #terminal: Bun.Terminal;
