@@ -12,8 +12,8 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
-import { platforms as every } from "./platforms/index.ts";
-import type { Platform, Surroundings } from "./platforms/platform.ts";
+import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
+import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
@@ -52,6 +52,8 @@ export interface ZapdOptions {
   readonly prefix?: string;
   /** Which hardware answers at an address; without it, the system's own table where it can be read. */
   readonly neighbours?: Neighbours;
+  /** How those go together where several of them reach one device. */
+  readonly composition?: Composition;
   /** Milliseconds since 1970, where they are not the system's: a day's quiet makes a device believed. */
   readonly now?: () => number;
   /**
@@ -87,7 +89,8 @@ const laterMs = 10;
 
 /** Builds zapd from its config and its state. Nothing is asked of the network before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false, platforms = every } = options;
+  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
+  const { platforms = every, composition = everyComposition } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.follow(({ daemon, dev }) => {
     log.level = daemon.log_level;
@@ -106,7 +109,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
   sweepState(state);
-  const registry = await Registry.open({ path: join(state, "devices.json"), damaged });
+  const registry = await Registry.open({ path: join(state, "devices.json"), composition, damaged });
   const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
 
   const credentials = await Credentials.open({

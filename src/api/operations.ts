@@ -236,6 +236,10 @@ export const operations = {
           .optional()
           .describe("The name that is set on the device, where it asks for one"),
         password: z.string().min(1).max(1_024).optional().describe("The password that is set on the device"),
+        platform: z
+          .string()
+          .optional()
+          .describe("Over which of its platforms, where the device has several; else the one that wants it"),
         host: host
           .optional()
           .describe(
@@ -271,6 +275,30 @@ export const operations = {
     description:
       "For a device on probation, which `warnings` of `GET /health` tell: it has moved and has secrets, two answer for it, or other hardware has its address. From then on what answers at its address gets its secrets and typed text again, and who else answered for it is passed over. Nothing is asked of the device.",
     codes: [...byName, "storage_error"],
+    data: Device,
+  },
+  joinDevice: {
+    ...endpoints.joinDevice,
+    tag: "devices",
+    summary: "Say that two devices are one",
+    description:
+      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+    codes: [...byName, "storage_error"],
+    body: z
+      .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
+      .meta({ examples: [{ with: "Media Box" }] }),
+    data: Device,
+  },
+  splitDevice: {
+    ...endpoints.splitDevice,
+    tag: "devices",
+    summary: "Say that a platform of a device is a device of its own",
+    description:
+      "Where zapd, or its user, took for one what are two: what reaches it over that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with what is left. A device that is reached over one platform cannot be split. Nothing is asked of it.",
+    codes: [...byName, "storage_error"],
+    body: z
+      .strictObject({ platform: z.string().min(1).max(64).describe("One of its `platforms`") })
+      .meta({ examples: [{ platform: "dlna" }] }),
     data: Device,
   },
   removeDevice: {

@@ -32,6 +32,8 @@ export const endpoints = {
   changeDevice: { method: "patch", path: "/devices/:id", reaches: "memory", takes: "json" },
   pairDevice: { method: "post", path: "/devices/:id/pair", reaches: "device", takes: "json", optionalBody: true },
   cancelPairing: { method: "delete", path: "/devices/:id/pair", reaches: "device" },
+  joinDevice: { method: "post", path: "/devices/:id/join", reaches: "memory", takes: "json" },
+  splitDevice: { method: "post", path: "/devices/:id/split", reaches: "memory", takes: "json" },
   trustDevice: { method: "post", path: "/devices/:id/trust", reaches: "memory" },
   removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
   getState: { method: "get", path: "/devices/:id/state", reaches: "device" },

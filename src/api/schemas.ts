@@ -20,7 +20,8 @@ export const port = z.int().min(1).max(65_535);
 export const Device = z.object({
   id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
   name: z.string().describe("What it is called, unique without case"),
-  platform: z.string().describe("The platform that drives it"),
+  platform: z.string().describe("The platform that leads it"),
+  platforms: z.array(z.string()).describe("Every platform over which it is reached, the leading one first"),
   kind: z.enum(kinds).describe("What it is"),
   manufacturer: unsaid,
   model: unsaid,

@@ -22,7 +22,7 @@ export interface Command {
 }
 
 /** What words stand for: a device, an app, a key and a file only in the first place. */
-export type Completed = "device" | "app" | "key" | "keys" | "config" | "file";
+export type Completed = "device" | "app" | "devices" | "part" | "key" | "keys" | "config" | "file";
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
 const flag = (about: string): Option => ({ type: "boolean", about });
@@ -122,7 +122,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       examples: ["zapd add 192.168.1.40", 'zapd add 192.168.1.40 --name "Living Room"'],
     }),
     pair: command(
-      "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME --password - | --cancel]",
+      "[NAME] [--host HOST[:PORT]] [--pin PIN | --user NAME --password - | --cancel] [--platform NAME]",
       "have a device let zapd in",
       from(pair, "pair"),
       {
@@ -131,6 +131,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         options: {
           host: value("HOST[:PORT]", "where it is now; it is paired anew there"),
           pin: value("PIN", "what the device shows"),
+          platform: value("NAME", "over which of its platforms (else the one that wants it)"),
           user: value("NAME", "the name that is set on it; the password is read unseen"),
           password: value("-", "reads the password unseen, from the terminal or a pipe"),
           cancel: flag("gives up the pairing that is under way"),
@@ -142,6 +143,16 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     trust: command("NAME", "say that a device which has moved is the one it claims to be", from(devices, "trust"), {
       completes: "device",
       most: 1,
+    }),
+    join: command("NAME WITH", "say that two devices are one, over the platforms of both", from(devices, "join"), {
+      completes: "devices",
+      most: 2,
+      examples: ['zapd join "Living Room" "Media Box"'],
+    }),
+    split: command("NAME PLATFORM", "say that a platform of a device is a device of its own", from(devices, "split"), {
+      completes: "part",
+      most: 2,
+      examples: ['zapd split "Living Room" dlna'],
     }),
     rename: command("OLD NEW", "give a device another name", from(devices, "rename"), {
       completes: "device",

@@ -43,6 +43,13 @@ const devices: Source = async ({ context, signal }) => {
   return data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
 };
 
+/** Those of the device that stands before. */
+const platformsOf: Source = async ({ context, signal, before }) => {
+  const [id, ...more] = before;
+  if (id === undefined || more.length > 0) return [];
+  return plain((await call(context, "getDevice", { id, signal }, { quiet: true })).data.platforms);
+};
+
 const apps: Source = async ({ context, signal }) => {
   const { data } = await call(context, "listApps", { id: context.device, signal }, { quiet: true });
   return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
@@ -73,6 +80,8 @@ const files = () => plain([filesWord]);
 
 const sources: Readonly<Record<Completed, Source>> = {
   device: first(devices),
+  devices: (asked) => (asked.before.length < 2 ? devices(asked) : []),
+  part: (asked) => (asked.before.length === 0 ? devices(asked) : platformsOf(asked)),
   app: first(apps),
   key: first(() => plain(keys)),
   keys: () => plain(keys),

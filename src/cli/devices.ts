@@ -5,7 +5,7 @@ import { printable } from "../system/log.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listOf, paintFor, table } from "./print.ts";
+import { addressText, type Cell, fullTime, listed, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
@@ -71,6 +71,27 @@ export async function trust(context: Context): Promise<void> {
   context.tell(called, `what is at ${addressText(host, port)} is ${name}`);
 }
 
+/** Two devices are one. */
+export async function join(context: Context): Promise<void> {
+  const [id, other] = context.words;
+  if (other === undefined) throw new UsageError(id === undefined ? "which devices?" : "with which other device?");
+  const called = await call(context, "joinDevice", { id: deviceMeant(id), body: { with: other } });
+  const { name, platforms } = called.data;
+  context.tell(called, `${name} is reached over ${listed(platforms)}`);
+}
+
+/** What reaches a device over a platform is a device of its own. */
+export async function split(context: Context): Promise<void> {
+  const [id, platform] = context.words;
+  if (platform === undefined) throw new UsageError(id === undefined ? "which device?" : "which of its platforms?");
+  const called = await call(context, "splitDevice", { id: deviceMeant(id), body: { platform } });
+  const { name, platforms } = called.data;
+  context.tell(
+    called,
+    `${name} is reached over ${listed(platforms)}; what it was over ${platform} is a device of its own`,
+  );
+}
+
 /** A name of 24 characters is whole on any terminal, with the mark of the default device behind it. */
 const wholeName = 25;
 
@@ -87,7 +108,7 @@ function deviceTable(all: readonly Device[], context: Context): string {
   const powers = { on: paint.good, standby: paint.faint, off: paint.faint, unknown: paint.faint };
   const rows = all.map((one): Cell[] => [
     `${one.name}${one.is_default ? "*" : ""}`,
-    one.platform,
+    one.platforms.join("+"),
     modelOf(one),
     { text: one.power, paint: one.status === "offline" ? paint.bad : powers[one.power] },
     one.host,
@@ -108,7 +129,7 @@ function deviceFacts(one: Device): string {
     ["name", one.name],
     ["default", one.is_default ? "yes" : null],
     ["id", one.id],
-    ["platform", one.platform],
+    ["platform", one.platforms.join(", ")],
     ["kind", one.kind],
     ["model", modelOf(one)],
     ["serial", one.serial],

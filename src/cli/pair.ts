@@ -32,7 +32,12 @@ export async function pair(context: Context): Promise<void> {
   const isAsking = pin === undefined && !wantsPassword;
   if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
   const enter = (typed: Typed) =>
-    call(context, "pairDevice", { id: name, body: { host, user, ...typed } }, isAsking ? { quiet: true } : {});
+    call(
+      context,
+      "pairDevice",
+      { id: name, body: { host, user, platform: context.option("platform"), ...typed } },
+      isAsking ? { quiet: true } : {},
+    );
   // A pipe holds it already. A person is not asked for a password that is not wanted: who wants one says so first.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readUnseen("")) || undefined : undefined;
   const first = await enter({ pin, password: piped });

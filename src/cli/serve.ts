@@ -97,7 +97,7 @@ export function endSoon(): void {
 }
 
 function knownLines(daemon: Daemon): string[] {
-  const count = daemon.registry.entries.length;
+  const count = daemon.registry.devices.length;
   if (count === 0) return nothingFound(daemon.interfaces());
   const known = `${count} ${count === 1 ? "device" : "devices"} known`;
   return [`${known}. Ctrl-C stops; \`zapd service install\` keeps it running`];

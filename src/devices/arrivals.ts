@@ -25,7 +25,7 @@ export interface ArrivalsDependencies {
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
-  readonly devices: Pick<Devices, "of" | "forget">;
+  readonly devices: Pick<Devices, "reachOf" | "forget">;
 }
 
 /** What the user gives to add a device. */
@@ -101,7 +101,9 @@ export class Arrivals {
       if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
       const mac = trust.macOf(finding.address.host);
       const merged = await registry.merge({ ...finding, by: "scan", mac, instead: seat?.instead });
-      seats?.took(finding.address.host, merged.entry.id);
+      // A part of a device that is known is no new one.
+      if (merged.entry.part_of !== undefined) seats?.giveBack(finding.address.host);
+      else seats?.took(finding.address.host, merged.entry.id);
       await this.#dropGone(merged);
       const { entry } = merged;
       this.#heard(entry, finding.facts);
@@ -177,8 +179,11 @@ export class Arrivals {
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
   async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
-    this.#checkPorts(entry.platform, change.ports);
-    const changed = await this.#deps.registry.change(entry.id, change);
+    const words = Object.keys(change.ports ?? {});
+    const parts = [entry, ...this.#deps.registry.partsOf(entry.id)];
+    const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? entry;
+    this.#checkPorts(part.platform, change.ports);
+    const changed = await this.#deps.registry.change(part.id, change);
     await this.#followDefault(entry, changed);
     return changed;
   }
@@ -307,10 +312,20 @@ export class Arrivals {
     return `zapd pair ${name} --host ${at}, which begins without the old key, or ${forget}`;
   }
 
+  /** The user says that two devices are one; where one of them is the default device, it is that by the name it has then. */
+  async join(one: Entry, other: Entry): Promise<Entry> {
+    const { registry } = this.#deps;
+    const before = registry.defaultEntry;
+    const joined = await registry.join(one.id, other.id);
+    if (before) await this.#followDefault(before, joined);
+    return joined;
+  }
+
   async #followDefault(before: Entry, after: Entry): Promise<void> {
     const { config, registry } = this.#deps;
     const wanted = config.running.daemon.default_device;
-    const isDefault = wanted !== "" && wanted.toLowerCase() !== after.id && registry.defaultEntry?.id === after.id;
+    const byName = wanted !== "" && !registry.get(wanted.toLowerCase());
+    const isDefault = byName && registry.defaultEntry?.id === registry.deviceOf(after.id)?.id;
     if (after.name !== before.name && isDefault) await config.patch({ "daemon.default_device": after.name });
   }
 
@@ -333,7 +348,7 @@ export class Arrivals {
   }
 
   #checkPorts(platform: string, ports: Ports | undefined): void {
-    const known = Object.keys(this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {});
+    const known = this.#portsOf(platform);
     const unknown = Object.keys(ports ?? {}).find((word) => !known.includes(word));
     if (unknown === undefined) return;
     throw new ZapdError(
@@ -341,6 +356,10 @@ export class Arrivals {
       `ports: ${JSON.stringify(unknown.slice(0, 64))} is not a port of this platform`,
       { hint: `It has: ${known.join(", ")}` },
     );
+  }
+
+  #portsOf(platform: string): readonly string[] {
+    return Object.keys(this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {});
   }
 
   /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
@@ -368,12 +387,12 @@ export class Arrivals {
 
   /** It has said who it is, and perhaps what its power is. */
   #heard(entry: Entry, { power = "unknown" }: Pick<Identified, "power"> = {}): void {
-    this.#deps.devices.of(entry).reach.answered(power === "unknown" ? undefined : power);
+    this.#deps.devices.reachOf(entry).answered(power === "unknown" ? undefined : power);
   }
 
   async #dropGone({ gone }: Merged): Promise<void> {
     const { devices, log } = this.#deps;
-    for (const entry of gone) await devices.forget(entry).catch((error: unknown) => log.recurring(textOf(error)));
+    await devices.forget(gone).catch((error: unknown) => log.recurring(textOf(error)));
   }
 }
 

@@ -3,7 +3,7 @@
 import { ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
-import type { Archive, Confirmed, ConsoleLines, InstallResult } from "../platforms/platform.ts";
+import type { Archive, Confirmed, Connection, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { method, named } from "./failures.ts";
@@ -18,7 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
-import type { Task } from "./reach.ts";
+import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
 const limits = {
@@ -32,67 +32,85 @@ const limits = {
 
 /** The catalog from its cache; a cold cache is filled from the device first. */
 export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
-  return device.catalog.apps(device.id) ?? (await refreshApps(device, false, signal)).apps;
+  const cached = device.catalog.apps(device.first("apps").id);
+  return cached ?? (await refreshApps(device, false, signal)).apps;
 }
 
-export async function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
-  return device.read(clear ? "apps anew" : "apps", listing(device, clear), signal);
+export function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
+  const what = clear ? "apps anew" : "apps";
+  return device.byOne("apps", (at) => device.read(what, listing(device, at, clear), signal));
 }
 
-function listing(device: Device, clear: boolean): Task<Refreshed> {
+function listing(device: Device, at: At, clear = false): Task<Refreshed> {
   return {
     doing: "listing its apps",
     timeoutMs: limits.list,
-    work: async (connection, within) => {
+    at,
+    work: async (connection, within, { id, record }) => {
       const listed = await method(connection.apps, "apps")(within);
-      return device.catalog.refresh(device.id, device.record.platform, listed, clear);
+      return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
 }
 
-export async function launchApp(
+export function launchApp(
   device: Device,
   wanted: string,
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  const app = await resolve(device, wanted, signal);
-  const confirmed = await command(device, signal, {
-    doing: `launching ${app.name}`,
-    timeoutMs: limits.launch,
-    given: [wanted, ...Object.keys(params), ...Object.values(params)],
-    work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+  return device.byOne("launch", async (at) => {
+    const app = await resolve(device, at, wanted, signal);
+    const confirmed = await command(device, signal, {
+      doing: `launching ${app.name}`,
+      timeoutMs: limits.launch,
+      at,
+      given: [wanted, ...Object.keys(params), ...Object.values(params)],
+      work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+    });
+    return { app: { ...app, installed: true }, confirmed };
   });
-  return { app: { ...app, installed: true }, confirmed };
 }
 
 export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
-  const app = await command(device, signal, {
+  return command(device, signal, {
     doing: "leaving the app",
     timeoutMs: limits.stop,
+    needs: "stop",
     whenOff: { wake: false, result: null },
-    work: (connection, within) => method(connection.stop, "stop")(within),
+    work: async (connection, within, reach) => {
+      const app = await method(connection.stop, "stop")(within);
+      return app && describeApp(app, device.catalog.apps(reach.id));
+    },
   });
-  return app && describeApp(app, device.catalog.apps(device.id));
 }
 
 export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
   const press = readPress(wanted);
-  const connection = device.connection;
-  checkPress(device.record, connection, press);
+  const { remote } = device;
+  checkPress(device.record, remote, press);
   checkTyped(device, press);
+  const power = powerAfter(press);
   await command(device, signal, {
     doing: doing(press),
-    timeoutMs: patience(press, connection, device.timeoutMs),
+    timeoutMs: patience(press, remote, device.timeoutMs),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
+    ...takenBy(press),
+    makes: power === undefined ? undefined : { power },
     work: async (current, within, reach) => {
       checkTyped(device, press);
       await perform(reach, current, press, within);
     },
   });
-  const power = powerAfter(press);
-  if (power !== undefined) device.observe({ power }, "command");
+}
+
+/** Which of a device's protocols a press is for. */
+function takenBy(press: Press): Pick<Task<unknown>, "needs" | "fits" | "confidential"> {
+  if ("text" in press) return { needs: "text", confidential: true };
+  const { key } = press;
+  if (key === "power-on") return { needs: "power_on" };
+  return { needs: "keys", fits: ({ connection }) => connection.keys?.names.has(key) === true };
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -110,19 +128,32 @@ export async function pressKeys(
     );
   }
   const presses = wanted.map(readPress);
-  const connection = device.connection;
-  for (const press of presses) checkPress(device.record, connection, press);
+  const { remote } = device;
+  for (const press of presses) checkPress(device.record, remote, press);
   for (const press of presses) checkTyped(device, press);
-  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, connection, device.timeoutMs), 0);
+  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, remote, device.timeoutMs), 0);
+  const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
     doing: "running a sequence",
     timeoutMs,
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
+    ...(presses[0] && takenBy(presses[0])),
+    makes: power === undefined ? undefined : { power },
     work: (current, deadline, reach) => {
-      const checked = (press: Press) => checkTyped(device, press);
-      return runSequence(reach, current, presses, delayMs, { progress, checked }, deadline);
+      const send = (press: Press) => {
+        checkTyped(device, press);
+        const task = {
+          doing: doing(press),
+          timeoutMs: patience(press, remote, device.timeoutMs),
+          work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
+        };
+        // A key that this protocol lacks goes to one that has it.
+        const by = device.taker(takenBy(press), reach);
+        return by === reach ? perform(reach, current, press, deadline) : by.attempt(task, deadline);
+      };
+      return runSequence(presses, delayMs, { progress, send }, deadline);
     },
   };
   const ran = await device.command(task, {
@@ -131,8 +162,6 @@ export async function pressKeys(
     patient: true,
     signal,
   });
-  const power = presses.map(powerAfter).findLast((one) => one !== undefined);
-  if (power !== undefined) device.observe({ power }, "command");
   return ran;
 }
 
@@ -140,7 +169,7 @@ export async function pressKeys(
 export function checkDeveloper(device: Device): void {
   const doing = "installing the package";
   try {
-    method(device.connection.dev, "dev");
+    method(device.first("dev").connection.dev, "dev");
   } catch (error) {
     throw named(error, device.record, doing);
   }
@@ -156,6 +185,7 @@ export async function installPackage(
   const result = await command(device, signal, {
     doing: "installing the package",
     timeoutMs: limits.install,
+    needs: "dev",
     work: async (connection, within) => {
       device.checkTrusted("installing the package");
       return method(connection.dev, "dev").install(archive, password, within);
@@ -167,12 +197,15 @@ export async function installPackage(
 }
 
 export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
-  const app = await command(device, signal, {
+  return command(device, signal, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
-    work: (connection, within) => method(connection.dev, "dev").reload(within),
+    needs: "dev",
+    work: async (connection, within, reach) => {
+      const app = await method(connection.dev, "dev").reload(within);
+      return describeApp(app, device.catalog.apps(reach.id));
+    },
   });
-  return describeApp(app, device.catalog.apps(device.id));
 }
 
 /** Lines of the developer console. A read: it does not wait behind commands. */
@@ -182,6 +215,7 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
     {
       doing: "reading its console",
       timeoutMs: limits.logs,
+      needs: "dev",
       given: cursor === null ? [] : [cursor],
       work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
     },
@@ -199,14 +233,14 @@ function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, wanted: string, signal: AbortSignal): Promise<App> {
-  method(device.connection.launch, "launch");
-  const platform = device.platform;
-  const cached = device.catalog.apps(device.id);
+async function resolve(device: Device, at: At, wanted: string, signal: AbortSignal): Promise<App> {
+  const { id, platform, connection } = at.reach;
+  method(connection.launch, "launch");
+  const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, signal, listing(device, false)).catch((error: unknown) => {
+  const list = await command(device, signal, listing(device, at)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

@@ -1,47 +1,137 @@
 /**
  * One device, live: its name, the queue of its commands, the reads that are shared, and its pairing. It gives what is asked
- * of it to its reach, the one protocol by which it is driven. Knows no platform by name.
+ * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
+ * by name.
  */
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { Capability, Connection, Platform, PlatformState } from "../platforms/platform.ts";
+import {
+  type Capability,
+  type Connection,
+  capabilities,
+  type Platform,
+  type PlatformState,
+} from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
+import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, method, named } from "./failures.ts";
-import { DevicePairing, type PairingRequest, type PairingStep } from "./pairing.ts";
+import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
-import { isSilent, Reach, type ReachDependencies, type Task } from "./reach.ts";
+import {
+  type At,
+  type Cause,
+  isSilent,
+  isUnreached,
+  offState,
+  type Reach,
+  type ReachDependencies,
+  type Task,
+} from "./reach.ts";
 
 export interface DeviceDependencies extends ReachDependencies {
   readonly catalog: Catalog;
   /** What waits for its turn while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
+  /** An entry of the registry, live. */
+  reachOf(entry: Entry): Reach;
   /** Told when nothing is under way any more at a device that is no longer known. */
   gone(device: Device): void;
 }
 
+/** Milliseconds that the other protocols of a device have to say what they know once one of them has. */
+const othersWithinMs = 1_000;
+
 export class Device {
+  /** The id of its oldest entry; those of the others mean it, too. */
   readonly id: string;
-  readonly reach: Reach;
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
   readonly #reads = new Map<string, Promise<unknown>>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
-  readonly #pairing: DevicePairing;
-  #lastState: Partial<PlatformState> = {};
+  /** Where the last pairing was begun, until it has succeeded. */
+  #pairing: Reach | undefined;
+  #reaches: { of: readonly Entry[]; all: readonly Reach[] };
 
-  constructor(deps: DeviceDependencies, record: Entry) {
+  constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
-    this.reach = new Reach(deps, record, (patch, cause) => this.observe(patch, cause));
-    this.#pairing = new DevicePairing(deps, this.reach);
-    this.id = record.id;
+    this.id = parts[0].id;
+    this.#reaches = { of: [], all: this.#reachesOf(parts) };
     this.#queue = new Queue(deps.sleep);
   }
 
-  /** What the registry holds of it; of a device that was removed, what it held. */
+  /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
+  get reaches(): readonly Reach[] {
+    const { registry } = this.#deps;
+    if (this.#reaches.of === registry.entries) return this.#reaches.all;
+    const parts = registry.partsOf(this.id);
+    this.#reaches = { of: registry.entries, all: parts.length === 0 ? this.#reaches.all : this.#reachesOf(parts) };
+    return this.#reaches.all;
+  }
+
+  #reachesOf(parts: readonly Entry[]): readonly Reach[] {
+    const { registry, reachOf } = this.#deps;
+    return inOrder(parts, registry.composition.leading, (entry) => entry.platform).map(reachOf);
+  }
+
+  /** The leading one. */
+  get reach(): Reach {
+    const [first] = this.reaches;
+    if (!first) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+    return first;
+  }
+
+  /** Who takes a press: a reach itself, if it can, or else the first of the others that can. */
+  taker(task: Pick<Task<unknown>, "needs" | "fits" | "confidential">, usual: Reach): Reach {
+    const able = this.#able(task);
+    return able.includes(usual) ? usual : (able[0] ?? usual);
+  }
+
+  /** The reach that comes first for a capability. */
+  first(needs: Capability): Reach {
+    return this.#able({ needs })[0] ?? this.reach;
+  }
+
+  /** Those that can do something, the preferred first; where none can, one that can say why. */
+  #able({
+    needs,
+    fits,
+    confidential,
+    at,
+  }: Pick<Task<unknown>, "needs" | "fits" | "confidential" | "at">): readonly Reach[] {
+    const { reaches } = this;
+    if (at) return [at.reach];
+    if (reaches.length < 2 || needs === undefined) return reaches.slice(0, 1);
+    const { trust, registry } = this.#deps;
+    const preferred = registry.composition.preferred[needs] ?? [];
+    const order = inOrder(reaches, preferred, (reach) => reach.record.platform);
+    const able = order.filter((reach) => reach.has(needs) && (fits?.(reach) ?? true));
+    const own = confidential ? able.filter((reach) => trust.hasSecrets(reach.record)) : [];
+    const chosen = own.length > 0 ? own : able;
+    return chosen.length > 0 ? chosen : [order.find((reach) => reach.withholds(needs)) ?? this.reach];
+  }
+
+  /**
+   * Does something that is one protocol's as a whole, as an app is of its platform: by the first that has the capability, or
+   * by the next where nothing of it has reached that one.
+   */
+  async byOne<T>(needs: Capability, work: (at: At) => Promise<T>): Promise<T> {
+    const able = this.#able({ needs });
+    for (const reach of able.length > 1 ? able : []) {
+      try {
+        return await work({ reach, asIs: true });
+      } catch (error) {
+        if (!isUnreached(error)) throw error;
+      }
+    }
+    return work({ reach: able[0] ?? this.reach });
+  }
+
+  /** What the registry holds of it over its leading protocol; of a device that was removed, what it held. */
   get record(): Entry {
     return this.reach.record;
   }
@@ -59,41 +149,63 @@ export class Device {
     return this.reach.platform;
   }
 
+  /** What works on it now, over any of its protocols. */
   get capabilities(): readonly Capability[] {
-    return this.reach.capabilities;
+    const { reaches } = this;
+    if (reaches.length < 2) return this.reach.capabilities;
+    return capabilities.filter((one) => reaches.some((reach) => reach.has(one)));
   }
 
+  /** The connection over its leading protocol. */
   get connection(): Connection {
     return this.reach.connection;
   }
 
+  /** The keys and the text that it takes, over any of its protocols. */
+  get remote(): Pick<Connection, "keys" | "text"> {
+    const { reaches } = this;
+    if (reaches.length < 2) return this.reach.connection;
+    const all = reaches.map((reach) => reach.connection);
+    const keys = all.find((one) => one.keys)?.keys;
+    const text = this.first("text").connection.text;
+    const names = new Set(all.flatMap((one) => [...(one.keys?.names ?? [])]));
+    return { ...(keys && { keys: { ...keys, names } }), ...(text && { text }) };
+  }
+
   /** As the API shows it. */
   describe(isDefault = this.#deps.registry.defaultEntry?.id === this.id): View {
-    const { record } = this;
-    const { power, contact } = this.reach;
-    const { id, name, platform, kind, manufacturer, model, serial, macs, software_version, added_at } = record;
-    const { host, port, ports, access } = record;
+    const { record, reaches } = this;
+    const records = reaches.map((reach) => reach.record);
+    const contacts = reaches.map((reach) => reach.contact);
+    const { name, platform, host, port, ports } = record;
+    const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
+      records.find((one) => one[key] !== null)?.[key] ?? null;
+    const status = (["online", "offline"] as const).find((word) => contacts.some((one) => one.status === word));
     return {
-      id,
+      id: this.id,
       name,
       platform,
-      kind,
-      manufacturer,
-      model,
-      serial,
-      mac: macs[0] ?? null,
-      software_version,
-      power,
+      platforms: records.map((one) => one.platform),
+      kind: records.find(({ kind }) => kind !== "unknown")?.kind ?? "unknown",
+      manufacturer: known("manufacturer"),
+      model: known("model"),
+      serial: known("serial"),
+      mac: records.find(({ macs }) => macs.length > 0)?.macs[0] ?? null,
+      software_version: known("software_version"),
+      power: reaches.find(({ power }) => power !== "unknown")?.power ?? "unknown",
       host,
       port,
       ports,
-      status: contact.status,
-      access,
+      status: status ?? "unknown",
+      access: known("access"),
       capabilities: [...this.capabilities],
       used: this.#deps.registry.isUsed(record),
       is_default: isDefault,
-      added_at,
-      last_seen: contact.last_seen,
+      added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
+      last_seen: contacts.reduce<string | null>(
+        (last, one) => (last === null || (one.last_seen ?? "") > last ? one.last_seen : last),
+        null,
+      ),
     };
   }
 
@@ -110,47 +222,83 @@ export class Device {
    * device that is silent, and whose last word was that it is off, is off.
    */
   async state(signal: AbortSignal): Promise<State> {
+    return this.#shared("state", () => this.#readState(), signal);
+  }
+
+  /** What its protocols say, put together; those that fail are left out, unless all do. */
+  async #readState(): Promise<State> {
+    const all = this.reaches.filter((reach) => reach.has("state"));
+    if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach });
+    const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
+    const read = new Map<Reach, State>();
+    const reading = order.map((reach) => this.#stateOf({ reach, asIs: true }).then((state) => read.set(reach, state)));
+    const over = new AbortController();
+    const one = Promise.any(reading).then(
+      () => sleep(othersWithinMs, over.signal).catch(() => {}),
+      () => {},
+    );
+    await Promise.race([Promise.allSettled(reading), one]);
+    over.abort();
+    const seen = order.flatMap((reach) => {
+      const state = read.get(reach);
+      return state ? [{ state, pushed: reach.seen.pushed }] : [];
+    });
+    const [first, ...others] = seen;
+    // None has answered: the first is looked for, and says why.
+    return first ? mergedState(first, ...others) : this.#stateOf({ reach: order[0] ?? this.reach });
+  }
+
+  async #stateOf(at: At): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
       timeoutMs: this.timeoutMs + 1_000,
-      work: async (connection, within) => {
+      at,
+      work: async (connection, within, reach) => {
         const state = await method(connection.state, "state")(within);
-        this.observe(state, "poll");
-        const app = state.app && describeApp(state.app, this.catalog.apps(this.id));
+        this.observe(state, "poll", reach);
+        const app = state.app && describeApp(state.app, this.catalog.apps(reach.id));
         return { ...state, app, observed_at: new Date().toISOString() };
       },
     };
     try {
-      return await this.read("state", task, signal);
+      return await this.#readAnywhere(task);
     } catch (error) {
-      if (isSilent(error) && this.reach.isOff) return { ...offState, observed_at: new Date().toISOString() };
+      if (isSilent(error) && at.reach.isOff) return { ...offState, observed_at: new Date().toISOString() };
       throw error;
     }
   }
 
   /** A read, shared by all who ask for it at the same time. */
-  async read<T>(what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
+  read<T>(what: string, task: Task<T>, signal: AbortSignal): Promise<T> {
+    return this.#shared(`${what} ${task.at?.reach.id}`, () => this.#readAnywhere(task), signal);
+  }
+
+  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const key = `${what} ${this.#commands}`;
     let reading = this.#reads.get(key) as Promise<T> | undefined;
     if (!reading) {
-      reading = this.#readAnywhere(task).finally(() => this.#reads.delete(key));
+      reading = work().finally(() => this.#reads.delete(key));
       this.#reads.set(key, reading);
     }
     return this.#using(Promise.race([reading, aborted(signal)]));
   }
 
-  /** A read; of a device that has moved, where it is now. */
+  /** A read: by the next protocol where one does not answer; of a device that has moved, where it is now. */
   async #readAnywhere<T>(task: Task<T>): Promise<T> {
     const nobody = new AbortController().signal;
-    const before = this.record;
-    try {
-      return await this.reach.attempt(task, nobody);
-    } catch (error) {
-      const isGone = error instanceof ZapdError && error.code === "device_unreachable";
-      if (!isGone || this.reach.isOff) throw error;
-      if (!(await this.reach.seek(before, "read", this.timeoutMs, nobody))) throw error;
-      return this.reach.attempt(task, nobody);
+    let missed: { reach: Reach; before: Entry; error: unknown } | undefined;
+    for (const reach of this.#able(task)) {
+      const before = reach.record;
+      try {
+        return await reach.attempt(task, nobody);
+      } catch (error) {
+        if (!isUnreached(error)) throw error;
+        missed ??= { reach, before, error };
+      }
     }
+    const { reach = this.reach, before = this.record, error } = missed ?? {};
+    if (task.at?.asIs || reach.isOff || !(await reach.seek(before, "read", this.timeoutMs, nobody))) throw error;
+    return reach.attempt(task, nobody);
   }
 
   /** A command: waits for its turn, then runs with its deadline. A device that is asleep is woken first, if it can be. */
@@ -169,28 +317,88 @@ export class Device {
     }
   }
 
-  /** Runs a command; at a device that is asleep, once that is awake; at one that has moved, where it is now. */
+  /**
+   * Runs a command, by the next protocol where nothing of it has reached one; at a device that is asleep, once that is awake;
+   * at one that has moved, where it is now.
+   */
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
-    const before = this.record;
-    try {
-      const result = await this.reach.attempt(task, signal);
-      // It took a command that only one which is on takes: its word that it is off is an old one.
-      if (this.reach.isOff && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command");
-      return result;
-    } catch (error) {
-      if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
-      const { whenOff } = task;
-      if (whenOff?.wake === false && this.reach.isOff) return whenOff.result;
-      const met = await this.reach.recover(before, error, task.timeoutMs, performance.now() - start, signal);
-      return whenOff && met === "awake" ? whenOff.result : this.reach.attempt(task, signal);
+    let missed: { reach: Reach; before: Entry; error: ZapdError } | undefined;
+    for (const reach of this.#able(task)) {
+      const before = reach.record;
+      try {
+        return await this.#take(reach, task, signal);
+      } catch (error) {
+        if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
+        if (!isUnreached(error) || !missed) missed = { reach, before, error };
+        if (!isUnreached(error)) break;
+      }
     }
+    if (!missed) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+    const { reach, before, error } = missed;
+    const { whenOff } = task;
+    if (whenOff?.wake === false && reach.isOff) return whenOff.result;
+    if (task.at?.asIs) throw error;
+    const waker = reach.has("power_on") ? reach : (this.reaches.find((one) => one.has("power_on")) ?? reach);
+    const was = waker === reach ? before : waker.record;
+    const met = await waker.recover(was, error, task.timeoutMs, performance.now() - start, signal);
+    if (!whenOff || met !== "awake") return this.#take(reach, task, signal);
+    this.#taken(reach, task);
+    return whenOff.result;
+  }
+
+  async #take<T>(reach: Reach, task: Task<T>, signal: AbortSignal): Promise<T> {
+    const result = await reach.attempt(task, signal);
+    // It took a command that only one which is on takes: its word that it is off is an old one.
+    if (reach.isOff && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", reach);
+    this.#taken(reach, task);
+    return result;
+  }
+
+  #taken(reach: Reach, { makes }: Task<unknown>): void {
+    if (makes) this.observe(makes, "command", reach);
+  }
+
+  /**
+   * Which of its protocols is to be paired: the one that is named, or is being paired, or else the first that wants it, the
+   * oldest first, for a new one may be a stranger's. Fails with `invalid_payload` where it is not reached over the named one.
+   */
+  pairingReach(platform?: string): Reach {
+    const { registry, trust, reachOf } = this.#deps;
+    const { reaches } = this;
+    if (reaches.length < 2 && platform === undefined) return this.reach;
+    if (platform !== undefined) return this.over(platform);
+    if (this.#pairing && reaches.includes(this.#pairing)) return this.#pairing;
+    const oldest = registry.partsOf(this.id).map(reachOf);
+    const wants = ({ record }: Reach) => record.access === "unpaired" || trust.doubt(record) !== null;
+    return oldest.find(wants) ?? oldest.find(({ record }) => trust.canPair(record)) ?? this.reach;
+  }
+
+  /** The reach over a platform; fails with `invalid_payload` where there is none. */
+  over(platform: string): Reach {
+    const reach = this.reaches.find(({ record }) => record.platform === platform);
+    if (reach) return reach;
+    const over = this.reaches.map(({ record }) => record.platform).join(" and ");
+    throw new ZapdError("invalid_payload", `${this.record.name} is not reached over ${JSON.stringify(platform)}`, {
+      hint: `It is reached over ${over}`,
+      named: true,
+    });
   }
 
   /** Pairs with it, or takes part in the pairing that is under way; gives what is to be done next, or `null` at its end. */
-  async pair(request: PairingRequest, signal: AbortSignal, at?: Finding): Promise<PairingStep | null> {
+  async pair(
+    request: PairingRequest,
+    signal: AbortSignal,
+    at?: Finding,
+    reach = this.pairingReach(),
+  ): Promise<PairingStep | null> {
+    // What the caller says is a secret: it goes to none of which one protocol is on probation.
+    if (!at && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
+    this.#pairing = reach;
     try {
-      return await this.#using(this.#pairing.pair(request, signal, at));
+      const next = await this.#using(reach.pairing.pair(request, signal, at));
+      if (next === null && this.#pairing === reach) this.#pairing = undefined;
+      return next;
     } finally {
       this.#commands++;
       this.#leaveIfGone();
@@ -199,57 +407,52 @@ export class Device {
 
   /** Gives up the pairing that is under way; whether there was one. */
   cancelPairing(): boolean {
-    return this.#pairing.cancel();
+    return this.reaches.filter((reach) => reach.pairing.cancel()).length > 0;
   }
 
-  /** Fails with `device_unproven` while it is on probation, under its name. */
+  /** Fails with `device_unproven` while it is on probation, over whichever of its protocols, under its name. */
   checkTrusted(doing: string): void {
-    this.reach.checkTrusted(doing);
+    for (const reach of this.reaches) reach.checkTrusted(doing);
   }
 
   /** What was last seen of its state, part by part; one that was never seen is missing. */
   get lastState(): Partial<PlatformState> {
-    return this.#lastState;
+    const { reach, reaches } = this;
+    return mergedState(reach.seen, ...reaches.slice(1).map((one) => one.seen));
   }
 
-  /**
-   * The one writer of its last state. Power that is `unknown` after a command may be either by now; read, it says nothing
-   * new. What says by itself that it is off will not answer.
-   */
-  observe(patch: Partial<PlatformState>, cause: "push" | "poll" | "command"): void {
-    if (!this.#deps.registry.get(this.id)) return;
-    const { power } = patch;
-    if (power === "off" && cause === "push") this.reach.silent(power);
-    else if (power === "unknown") this.reach.answered(cause === "command" ? null : undefined);
-    else this.reach.answered(power);
-    this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+  /** The one writer of its last state, as one of its protocols shows it. */
+  observe(patch: Partial<PlatformState>, cause: Cause, reach: Reach): void {
+    if (this.#deps.registry.get(reach.id)) reach.note(patch, cause);
   }
 
   /** The user says that what answers where it is now is it. */
   async trust(): Promise<void> {
-    await this.#deps.trust.trust(this.record);
+    const { trust } = this.#deps;
+    const doubted = this.reaches.filter((reach) => trust.doubt(reach.record));
+    for (const { record } of doubted.length > 0 ? doubted : [this.reach]) await trust.trust(record);
     this.#use();
   }
 
-  /** It is no longer known: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
-  async remove(): Promise<void> {
-    this.reach.forget();
-    // The same device, added anew, can be paired at once.
-    this.#pairing.end(new ZapdError("device_not_found", "was removed while it was being paired"));
+  /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
+  async remove(parts: readonly Entry[]): Promise<void> {
+    const { credentials, registry } = this.#deps;
+    const reaches = this.#reachesOf(parts);
+    this.#reaches = { of: registry.entries, all: reaches };
+    for (const reach of reaches) reach.forget();
     this.#leaveIfGone();
-    await this.#deps.credentials.forget(this.id);
-    await this.catalog.forget(this.id);
+    for (const { id } of reaches) {
+      await credentials.forget(id);
+      await this.catalog.forget(id);
+    }
   }
 
-  /** What is under way keeps its queue, so that nothing overtakes it when the device is added anew. */
+  /**
+   * What is under way keeps its queue, so that nothing overtakes it when the device is added anew. What has become a part of
+   * another device is one no more.
+   */
   #leaveIfGone(): void {
-    if (this.#queue.idle && !this.#deps.registry.get(this.id)) this.#deps.gone(this);
-  }
-
-  /** Ends what is under way, and begins nothing any more. */
-  close(reason: ZapdError): void {
-    this.#pairing.end(reason);
-    this.reach.close(reason);
+    if (this.#queue.idle && this.#deps.registry.deviceOf(this.id)?.id !== this.id) this.#deps.gone(this);
   }
 
   /** Whoever was asked for something that it could have done is used, though it failed at it. */
@@ -272,13 +475,3 @@ export class Device {
       .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`));
   }
 }
-
-/** The state of a device that is off. */
-const offState: PlatformState & { readonly app: null } = {
-  power: "off",
-  app: null,
-  screensaver: null,
-  playback: null,
-  volume: null,
-  input: null,
-};

@@ -20,9 +20,13 @@ import { inventName, type Named } from "./names.ts";
 import { firstMet, type Place, type Standing, standingSchema } from "./standing.ts";
 
 export const maxDevices = 1_000;
+/** Entries of all devices together: a device may be reached over several protocols. */
+export const maxEntries = 4 * maxDevices;
 const maxText = 512;
+/** Ids that are kept with one entry, of each kind. */
+export const maxIds = 64;
 
-/** A device as the registry keeps it. */
+/** A device as the registry keeps it, over one protocol: entries that are one device say so with `part_of`. */
 export interface Entry {
   readonly id: string;
   readonly platform: string;
@@ -37,6 +41,8 @@ export interface Entry {
   readonly model: string | null;
   readonly serial: string | null;
   readonly macs: readonly string[];
+  /** Further names that the hardware has for itself, comparable between platforms. */
+  readonly hardware_ids?: readonly string[] | undefined;
   readonly software_version: string | null;
   readonly access: Access | null;
   readonly traits: Readonly<Record<string, string>>;
@@ -55,6 +61,11 @@ export interface Entry {
   readonly added_by?: "user" | "scan" | undefined;
   /** How far what answers at its address is believed to be it; without one it is where it was first met. */
   readonly standing?: Standing | undefined;
+  /** The device that it is a part of, by the id of that device's oldest entry; without it, it is the oldest itself. */
+  readonly part_of?: string | undefined;
+  /** Entries with which its user has joined it, and those from which it was split, for good. */
+  readonly joined?: readonly string[] | undefined;
+  readonly apart?: readonly string[] | undefined;
 }
 
 const fact = z.string().max(maxText).nullable();
@@ -86,6 +97,11 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   used: z.boolean().optional(),
   added_by: z.enum(["user", "scan"]).optional(),
   standing: standingSchema.optional(),
+  hardware_ids: z.array(some).max(maxIds).optional().catch(undefined),
+  // What is damaged in these costs no device: they are judged anew.
+  part_of: uuid.optional().catch(undefined),
+  joined: z.array(uuid).max(maxIds).optional().catch(undefined),
+  apart: z.array(uuid).max(maxIds).optional().catch(undefined),
 });
 
 /** What is known of a device when it is found or added. */

@@ -33,7 +33,7 @@ export function checkName(given: string, others: readonly Named[]): string {
 }
 
 /** A name made from what a device calls itself; a taken one gets a number. */
-export function inventName(wanted: string, others: readonly Named[]): string {
+export function inventName(wanted: string, others: readonly Pick<Named, "name">[]): string {
   const clean = [
     ...wanted
       .normalize("NFC")
@@ -52,8 +52,15 @@ export function inventName(wanted: string, others: readonly Named[]): string {
   }
 }
 
-/** The device meant by a path segment, already decoded once; `null` means the default device. */
-export function resolveName<D extends Named>(segment: string, devices: readonly D[]): D | null {
+/**
+ * The device meant by a path segment, already decoded once; `null` means the default device. A device may have several ids:
+ * `byId` knows them.
+ */
+export function resolveName<D extends Named>(
+  segment: string,
+  devices: readonly D[],
+  byId: (id: string) => D | undefined = (id) => devices.find((device) => device.id === id),
+): D | null {
   const text = segment.trim().normalize("NFC");
   if (text.includes("/") || text.includes("%")) {
     throw new ZapdError(
@@ -65,7 +72,7 @@ export function resolveName<D extends Named>(segment: string, devices: readonly 
     );
   }
   if (uuid.test(text)) {
-    const found = devices.find((device) => device.id === text.toLowerCase());
+    const found = byId(text.toLowerCase());
     if (found) return found;
   }
   if (text === defaultWord) return null;

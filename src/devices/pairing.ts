@@ -6,6 +6,7 @@
 import { failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import type { CodeForm, CredentialKeeper, Paired, Pairing, Platform } from "../platforms/platform.ts";
+import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Credentials } from "./credentials.ts";
@@ -63,6 +64,8 @@ interface Opened {
   readonly pairing: Pairing;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
+  /** Milliseconds until then, whatever becomes of the time of day. */
+  leftMs(): number;
   /** The end of one that is accepted at the device. */
   readonly accepted: Promise<void> | undefined;
 }
@@ -170,6 +173,8 @@ export class DevicePairing {
     try {
       const pairing = await this.#attempt(current, openTimeoutMs, [], work);
       const expiresAt = Date.now() + pairing.expiresMs;
+      const elapsed = stopwatch();
+      const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
       over.signal.addEventListener("abort", () => {
         clearTimeout(timer);
@@ -180,7 +185,7 @@ export class DevicePairing {
           ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
           : undefined;
       end?.catch(() => {});
-      return { pairing, expiresAt, accepted: end };
+      return { pairing, expiresAt, leftMs, accepted: end };
     } catch (error) {
       this.#end(current, error);
       throw error;
@@ -189,14 +194,14 @@ export class DevicePairing {
 
   async #enter(
     current: Underway,
-    { expiresAt }: Opened,
+    { leftMs }: Opened,
     enter: () => Promise<Paired>,
     request: PairingRequest,
   ): Promise<void> {
     const secrets = [request.pin, request.password].filter((word) => word !== undefined);
     current.entering = true;
     try {
-      await this.#finish(current, Math.max(0, expiresAt - Date.now()) + answerTimeoutMs, wordsIn(request), () =>
+      await this.#finish(current, leftMs() + answerTimeoutMs, wordsIn(request), () =>
         enter().catch((error: unknown) => {
           throw without(secrets, error);
         }),

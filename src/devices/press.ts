@@ -36,7 +36,7 @@ export function readPress(wanted: string): Press {
 }
 
 /** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
-export function checkPress(entry: Entry, connection: Connection, press: Press): void {
+export function checkPress(entry: Entry, connection: Pick<Connection, "keys" | "text">, press: Press): void {
   const { name } = entry;
   if ("text" in press) {
     if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`, { named: true });
@@ -57,7 +57,7 @@ export function doing(press: Press): string {
 }
 
 /** The longest that one press may take, in milliseconds. */
-export function patience(press: Press, connection: Connection, timeout: number): number {
+export function patience(press: Press, connection: Pick<Connection, "text">, timeout: number): number {
   // A press may prove first who is there, and look at the player: three answers at most.
   const answers = 3 * timeout + 500;
   if ("text" in press) return answers + [...press.text].length * (connection.text?.msPerCharacter ?? 0);
@@ -99,15 +99,13 @@ export async function perform(
 }
 
 /**
- * Counts in `progress` what was sent; `checked` judges each press once more before it is sent. Sends keys on an absolute schedule, so that the time that a key takes does not add to the delays; none after the last.
- * A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
+ * Sends presses, and counts in `progress` what was sent. On an absolute schedule, so that the time that a key takes does not
+ * add to the delays; none after the last. A key that took longer than a whole delay moves the schedule, or the keys behind it would come in a burst.
  */
 export async function runSequence(
-  reach: Pick<Reach, "turnOn">,
-  connection: Connection,
   presses: readonly Press[],
   delayMs: number,
-  { progress, checked }: { progress: { sent: number }; checked(press: Press): void },
+  { progress, send }: { progress: { sent: number }; send(press: Press): Promise<void> },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
@@ -122,8 +120,7 @@ export async function runSequence(
       }
       signal.throwIfAborted();
       if (watch.times > 0) throw new ZapdError("device_timeout", "was not sent the rest in time: this machine slept");
-      checked(press);
-      await perform(reach, connection, press, signal);
+      await send(press);
       // The first may have had to find out who is there before it was sent: the schedule begins where it was taken.
       if (progress.sent++ === 0) due = performance.now();
     }

@@ -18,9 +18,11 @@ import {
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
+import type { Seen } from "./compose.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Entry, targetOf } from "./entry.ts";
 import { method, named, subjectOf } from "./failures.ts";
+import { DevicePairing } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
@@ -53,7 +55,8 @@ export interface Contact {
 }
 
 /** Takes what is seen of a device's state: what it pushed, what was read, or what a command that it took makes of it. */
-export type Observe = (patch: Partial<PlatformState>, cause: "push" | "poll" | "command") => void;
+export type Observe = (patch: Partial<PlatformState>, cause: Cause, reach: Reach) => void;
+export type Cause = "push" | "poll" | "command";
 
 /** One command or read of a device. */
 export interface Task<T> {
@@ -63,13 +66,29 @@ export interface Task<T> {
   readonly timeoutMs: number;
   /** Words of the caller's that the device is given, and may repeat. */
   readonly given?: readonly string[];
+  /** What a reach must have for it; of those that have it the preferred is asked first. Without it, the leading one is. */
+  readonly needs?: Capability;
+  /** Whether a reach that has the capability can do this very thing. */
+  fits?(reach: Reach): boolean;
+  /** It may hold a secret: it goes to nobody but those that have secrets of their own, where there are such. */
+  readonly confidential?: boolean;
+  /** The one that is to do it, and no other. */
+  readonly at?: At;
   work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  /** What is known of its state once it took the command. */
+  readonly makes?: Partial<PlatformState> | undefined;
   /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
   readonly apart?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
+}
+
+/** One reach of a device; `asIs`: it is neither woken nor looked for, since another may be asked. */
+export interface At {
+  readonly reach: Reach;
+  readonly asIs?: boolean;
 }
 
 /** A timer set for longer would end at once. */
@@ -99,6 +118,9 @@ export class Reach {
   #opened: { record: Entry; readonly key: string; readonly connection: Connection } | undefined;
   #capabilities: { readonly of: Entry; readonly all: readonly Capability[] } | undefined;
   #contact: Contact | undefined;
+  #pairing: DevicePairing | undefined;
+  #lastState: Partial<PlatformState> = {};
+  readonly #pushed = new Set<string>();
   /** When it last said by itself that it is on. */
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
@@ -152,6 +174,34 @@ export class Reach {
   silent(said?: Power): void {
     const { last_seen, power } = this.contact;
     this.#contact = { status: "offline", last_seen, power: said ?? power };
+  }
+
+  /** What was last seen of its state, and which parts of it it tells by itself. */
+  get seen(): Seen {
+    return { state: this.#lastState, pushed: this.#pushed };
+  }
+
+  /**
+   * Takes what was seen of its state. Power that is `unknown` after a command may be either by now; read, it says nothing new.
+   * What says by itself that it is off will not answer.
+   */
+  note(patch: Partial<PlatformState>, cause: Cause): void {
+    const { power } = patch;
+    if (power === "off" && cause === "push") this.silent(power);
+    else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
+    else this.answered(power);
+    if (cause === "push") for (const part of Object.keys(patch)) this.#pushed.add(part);
+    this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
+  }
+
+  /** Whether it has a capability that its settings, or its pairing, keep back now. */
+  withholds(capability: Capability): boolean {
+    return this.#platform?.describe(targetOf(this.record)).withheld.has(capability) ?? false;
+  }
+
+  /** Whether it has a capability that works now. */
+  has(capability: Capability): boolean {
+    return this.capabilities.includes(capability);
   }
 
   get platform(): Platform {
@@ -249,7 +299,7 @@ export class Reach {
     await this.attempt(task, signal).catch((unwoken: unknown) => {
       throw wasOff || signal.aborted ? unwoken : error;
     });
-    this.#observe({ power: "on" }, "command");
+    this.#observe({ power: "on" }, "command", this);
   }
 
   /** Turns it on and waits until it is: one that may as well be on, unless it is said how it is. */
@@ -295,8 +345,8 @@ export class Reach {
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
-      // A caller who hung up says nothing of the device.
-      if (error instanceof ZapdError && !signal.aborted && !task.apart) this.#noteFailure(error);
+      // A caller who hung up says nothing of the device; what is named already is another reach's failure.
+      if (error instanceof ZapdError && !error.named && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
       const told = error instanceof ZapdError ? redacted(error, log, task.given) : error;
       throw named(told, subjectOf(record, this.#platform), task.doing);
@@ -320,15 +370,24 @@ export class Reach {
     }
   }
 
+  /** Pairing with it. */
+  get pairing(): DevicePairing {
+    this.#pairing ??= new DevicePairing(this.#deps, this);
+    return this.#pairing;
+  }
+
   /** It is no longer known: what is open is closed, and what contact has shown is forgotten. What is under way ends by itself. */
   forget(): void {
     this.disconnect();
+    // The same device, added anew, can be paired at once.
+    this.#pairing?.end(new ZapdError("device_not_found", "was removed while it was being paired"));
     this.#contact = undefined;
   }
 
   /** Ends what is under way, too, and begins nothing any more: a device that hangs must not hold the process. */
   close(reason: ZapdError): void {
     this.#over = reason;
+    this.#pairing?.end(reason);
     for (const controller of this.#running) controller.abort(reason);
     this.disconnect();
   }
@@ -354,9 +413,9 @@ export class Reach {
         .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
     } else if (event.type === "state") {
       if (event.patch.power === "on") this.#saidOnAt = performance.now();
-      this.#observe(event.patch, "push");
+      this.#observe(event.patch, "push", this);
     } else if (event.why === "going_off") {
-      this.#observe({ power: "off" }, "push");
+      this.#observe({ power: "off" }, "push", this);
     } else {
       this.silent();
     }
@@ -410,7 +469,22 @@ function saysOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
+/** Whether a failure is that nothing has reached it. */
+export function isUnreached(error: unknown): error is ZapdError {
+  return error instanceof ZapdError && error.code === "device_unreachable";
+}
+
 /** Whether a failure is that nobody answered. */
 export function isSilent(error: unknown): error is ZapdError {
   return error instanceof ZapdError && (error.code === "device_unreachable" || error.code === "device_timeout");
 }
+
+/** The state of a device that is off. */
+export const offState: PlatformState & { readonly app: null } = {
+  power: "off",
+  app: null,
+  screensaver: null,
+  playback: null,
+  volume: null,
+  input: null,
+};

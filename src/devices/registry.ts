@@ -1,10 +1,14 @@
-/** The devices zapd knows, kept in `devices.json`. Merged by the hardware's identity; nothing is removed but by the user. */
+/**
+ * The devices zapd knows, kept in `devices.json`: an entry for each protocol over which a device is reached, and which of
+ * them are one device. Merged by the hardware's identity; nothing is removed but by the user.
+ */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Facts, Identified, Ports } from "../platforms/platform.ts";
+import type { Address, Composition, Facts, Identified, Ports } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
+import { groupsOf } from "./compose.ts";
 import {
   type Entry,
   entrySchema,
@@ -12,17 +16,21 @@ import {
   idOf,
   isUsed,
   maxDevices,
+  maxEntries,
+  maxIds,
   newEntry,
   type Sighting,
   same,
   withFacts,
 } from "./entry.ts";
-import { checkName, type Named, resolveName } from "./names.ts";
+import { checkName, inCommand, inventName, type Named, resolveName } from "./names.ts";
 import type { Contact } from "./reach.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
+/** Characters of a hardware id. */
+const maxId = 128;
 
 /** The device that a name in the config was found to mean. */
 interface Chosen {
@@ -49,13 +57,16 @@ export interface Merged {
 
 export interface RegistryOptions {
   readonly path: string;
+  /** Which platforms go together; without it, only what has a hardware id in common does. */
+  readonly composition?: Composition | undefined;
   damaged(problem: string): void;
 }
 
 export class Registry {
   readonly #store: Store<Content>;
-  /** The devices by their ids, and which devices those are. */
-  #index: { readonly of: readonly Entry[]; readonly byId: ReadonlyMap<string, Entry> } | undefined;
+  /** Which platforms go together, and which comes first. */
+  readonly composition: Composition;
+  #index: Index | undefined;
   /** What the config calls the default device; `undefined` before it was read. */
   #wanted: string | undefined;
   /** The default device, and what it was found from. */
@@ -68,20 +79,21 @@ export class Registry {
   /** Devices whose use is being written down. */
   readonly #using = new Set<string>();
 
-  private constructor(store: Store<Content>) {
+  private constructor(store: Store<Content>, composition: Composition) {
     this.#store = store;
+    this.composition = composition;
   }
 
   /** Opens the file. An entry in it that is damaged is set aside and told of; the others live. */
   static async open(options: RegistryOptions): Promise<Registry> {
-    const { path, damaged } = options;
+    const { path, damaged, composition = alone } = options;
     let bad: readonly unknown[] = [];
     let found: readonly Entry[] = [];
     const parse = (content: unknown): Content => {
       const read = readContent(content);
       bad = read.bad;
       found = bad.length > 0 ? spareFor(path, read) : [];
-      return found.length > 0 ? { ...read.content, devices: [...read.content.devices, ...found] } : read.content;
+      return composed({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
     };
     const store = await Store.open<Content>({
       path,
@@ -95,18 +107,44 @@ export class Registry {
       const aside = await store.keepAside().catch(() => null);
       damaged(damageOf(path, bad, found.length === bad.length, aside));
     }
-    return new Registry(store);
+    return new Registry(store, composition);
   }
 
-  /** Every device, in the order of adding. */
+  /** Every entry, in the order of adding: a device over one protocol. */
   get entries(): readonly Entry[] {
     return this.#store.value.devices;
   }
 
+  /** Every device, in the order of adding, by its oldest entry. */
+  get devices(): readonly Entry[] {
+    return this.#indexed.devices;
+  }
+
   get(id: string): Entry | undefined {
+    return this.#indexed.byId.get(id);
+  }
+
+  /** The device that an entry is a part of, by its oldest entry: the id of each of its entries means it. */
+  deviceOf(id: string): Entry | undefined {
+    const entry = this.get(id);
+    return entry?.part_of === undefined ? entry : (this.get(entry.part_of) ?? entry);
+  }
+
+  /** The entries of a device, the oldest first; none where it is not known. */
+  partsOf(id: string): readonly Entry[] {
+    const device = this.deviceOf(id);
+    return device ? (this.#indexed.parts.get(device.id) ?? [device]) : [];
+  }
+
+  /** The device that a path segment means; `null` means the default device. Fails with `device_not_found` and its like. */
+  resolve(segment: string): Entry | null {
+    return resolveName(segment, this.devices, (id) => this.deviceOf(id));
+  }
+
+  get #indexed(): Index {
     const { entries } = this;
-    if (this.#index?.of !== entries) this.#index = { of: entries, byId: new Map(entries.map((one) => [one.id, one])) };
-    return this.#index.byId.get(id);
+    if (this.#index?.of !== entries) this.#index = indexOf(entries);
+    return this.#index;
   }
 
   /**
@@ -119,10 +157,12 @@ export class Registry {
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
   async merge(sighting: Sighting): Promise<Merged> {
-    const result = await this.#update((content) => mergeInto(content, sighting, (id) => this.#met.get(id) ?? 0));
+    const metAt = (id: string) => this.#met.get(id) ?? 0;
+    const result = await this.#update((content) => mergeInto(content, sighting, metAt, this.composition));
     for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
-    return result;
+    // Under the name, and as the part, that it was found to have.
+    return { ...result, entry: this.get(result.entry.id) ?? result.entry };
   }
 
   /** A search has met a device that is known: it does not give way to others that the same one brings. */
@@ -135,27 +175,82 @@ export class Registry {
     await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
       return {
-        next: entry ? replace(content, entry, withFacts(entry, facts, namesIn(content))) : content,
+        next: entry ? replace(content, entry, withFacts(entry, facts, namesIn(content, entry))) : content,
         result: undefined,
       };
     });
   }
 
-  /** Renames a device or sets its ports. */
-  change(id: string, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
-    return this.#update((content) => {
+  /** Renames the device of an entry, or sets the entry's ports. */
+  async change(id: string, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+    const changed = await this.#update((content) => {
       const entry = known(content, id);
-      const name =
-        change.name === undefined
-          ? entry.name
-          : checkName(
-              change.name,
-              content.devices.filter((other) => other.id !== id),
-            );
-      const named_by = change.name === undefined ? entry.named_by : "user";
-      const result: Entry = { ...entry, name, named_by, used: true, ports: { ...entry.ports, ...change.ports } };
-      return { next: replace(content, entry, result), result };
+      const ports = { ...entry.ports, ...change.ports };
+      const used: Entry = { ...entry, used: true, ports };
+      const next = replace(content, entry, used);
+      if (change.name === undefined) return { next, result: used };
+      const device = known(next, entry.part_of ?? id);
+      const named: Entry = { ...device, name: checkName(change.name, othersThan(device.id, next)), named_by: "user" };
+      return { next: replace(next, device, named), result: named };
     });
+    return this.get(id) ?? changed;
+  }
+
+  /**
+   * The user says that two devices are one: it keeps the older one's id, and the name that the user gave the first, or else the
+   * second. Fails with `invalid_payload` where both are reached over one platform already.
+   */
+  async join(id: string, withId: string): Promise<Entry> {
+    const older = await this.#update((content) => {
+      const [one, other] = [known(content, id), known(content, withId)].map((entry) => partsIn(content, entry)) as [
+        readonly Entry[],
+        readonly Entry[],
+      ];
+      const first = firstOf(one);
+      if (first === firstOf(other)) throw cannotJoin(first, `is that device already: ${platformsIn(one)}`);
+      const both = one.find((entry) => other.some(({ platform }) => platform === entry.platform));
+      if (both) {
+        const why = `and ${firstOf(other).name} are both ${both.platform} devices, and a device is reached over a platform once`;
+        throw cannotJoin(first, why);
+      }
+      const named = [...one, ...other].find((entry) => entry.named_by === "user");
+      const all = content.devices.filter((entry) => one.includes(entry) || other.includes(entry));
+      const next = content.devices.map((entry) => {
+        if (!all.includes(entry)) return entry;
+        const company = (one.includes(entry) ? other : one).map((each) => each.id);
+        const name = named && { name: named.name, named_by: "user" as const };
+        return { ...entry, ...name, used: true, ...decided(entry, "joined", company) };
+      });
+      return { next: { ...content, devices: next }, result: firstOf(all) };
+    });
+    return this.deviceOf(older.id) ?? older;
+  }
+
+  /**
+   * The user says that what reaches a device over a platform is a device of its own; the rest is what it was. Fails with
+   * `invalid_payload` where there is nothing to split.
+   */
+  async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
+    const { device, apart } = await this.#update((content) => {
+      const parts = partsIn(content, known(content, id));
+      const device = firstOf(parts);
+      const leaves = parts.find((entry) => entry.platform === platform);
+      if (!leaves || parts.length < 2) {
+        const why = leaves ? "is reached over that platform alone" : "is not reached over that platform";
+        throw new ZapdError("invalid_payload", `${device.name} ${why}`, {
+          hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
+          named: true,
+        });
+      }
+      const others = parts.filter((entry) => entry !== leaves).map((entry) => entry.id);
+      const devices = content.devices.map((entry) => {
+        if (!parts.includes(entry)) return entry;
+        return { ...entry, used: true, ...decided(entry, "apart", entry === leaves ? others : [leaves.id]) };
+      });
+      const stays = device === leaves ? firstOf(parts.filter((entry) => entry !== leaves)) : device;
+      return { next: { ...content, devices }, result: { device: stays, apart: leaves } };
+    });
+    return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
   /** Says anew how a device stands; with a place, also where it is. Fails with `device_not_found` when it is gone. */
@@ -170,8 +265,8 @@ export class Registry {
   }
 
   /** Whether anybody ever drove a device, be it just now. */
-  isUsed(entry: Entry): boolean {
-    return isUsed(entry) || this.#using.has(entry.id);
+  isUsed({ id }: Entry): boolean {
+    return this.partsOf(id).some((entry) => isUsed(entry) || this.#using.has(entry.id));
   }
 
   /** Somebody drives a device: it never gives way any more. Written once. */
@@ -206,9 +301,10 @@ export class Registry {
     const content = this.#store.value;
     const wanted = this.#wanted;
     if (this.#default?.of === content && this.#default.wanted === wanted) return this.#default.entry;
-    const { devices } = content;
+    const { devices } = this;
     const chosen = content.default;
-    const meant = () => (chosen && chosen.wanted === wanted ? this.get(chosen.id) : meantBy(wanted ?? "", devices));
+    const meant = () =>
+      chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : meantBy(wanted ?? "", content);
     const entry = wanted ? meant() : devices.length === 1 ? devices[0] : undefined;
     this.#default = { of: content, wanted, entry };
     return entry;
@@ -219,21 +315,21 @@ export class Registry {
     return this.#store.settled();
   }
 
-  async remove(id: string): Promise<Entry> {
-    const removed = await this.#update((content) => {
-      const result = known(content, id);
-      return { next: { ...content, devices: content.devices.filter((entry) => entry.id !== id) }, result };
-    });
-    this.#met.delete(id);
-    return removed;
+  /** Removes a device with all its entries; answers with them. */
+  remove(id: string): Promise<readonly Entry[]> {
+    return this.#removeAll((content) => partsIn(content, known(content, id)));
   }
 
   /** Removes every device that a scan found and nobody has used. */
-  async removeUnused(): Promise<Entry[]> {
+  removeUnused(): Promise<readonly Entry[]> {
+    return this.#removeAll((content) => groupsIn(content).filter(allGiveWay).flat());
+  }
+
+  async #removeAll(which: (content: Content) => readonly Entry[]): Promise<readonly Entry[]> {
     const removed = await this.#update((content) => {
-      const result = content.devices.filter(givesWay);
-      if (result.length === 0) return { next: content, result };
-      return { next: { ...content, devices: content.devices.filter((entry) => !givesWay(entry)) }, result };
+      const result = which(content);
+      const devices = content.devices.filter((entry) => !result.includes(entry));
+      return { next: result.length === 0 ? content : { ...content, devices }, result };
     });
     for (const { id } of removed) this.#met.delete(id);
     return removed;
@@ -256,13 +352,119 @@ export class Registry {
     });
   }
 
-  /** A change, after which the name of the default device is looked up where that has not been done. */
+  /**
+   * A change, after which it is judged which entries are one device now, and the name of the default device is looked up where
+   * that has not been done.
+   */
   #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
     return this.#store.update((content) => {
-      const { next, result } = change(withDefault(content, this.#wanted));
-      return { next: withDefault(next, this.#wanted), result };
+      const before = withDefault(content, this.#wanted);
+      const { next, result } = change(before);
+      const judged = next.devices === before.devices ? next : composed(next, this.composition);
+      return { next: withDefault(judged, this.#wanted), result };
     });
   }
+}
+
+/** What the entries are found by. */
+interface Index {
+  readonly of: readonly Entry[];
+  readonly byId: ReadonlyMap<string, Entry>;
+  readonly devices: readonly Entry[];
+  /** The entries of devices that have more than one, by the device's id. */
+  readonly parts: ReadonlyMap<string, readonly Entry[]>;
+}
+
+function indexOf(entries: readonly Entry[]): Index {
+  const byId = new Map(entries.map((one) => [one.id, one]));
+  const groups = groupsIn({ devices: entries });
+  const parts = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
+  return { of: entries, byId, devices: groups.map(firstOf), parts };
+}
+
+/** Where no platforms are told to go together. */
+const alone: Composition = { pairs: [], leading: [], preferred: {} };
+
+/** The entries of each device, the oldest first. */
+function groupsIn({ devices }: Content): readonly (readonly [Entry, ...Entry[]])[] {
+  const groups = new Map<string, [Entry, ...Entry[]]>();
+  for (const entry of devices) if (entry.part_of === undefined) groups.set(entry.id, [entry]);
+  for (const entry of devices) if (entry.part_of !== undefined) groups.get(entry.part_of)?.push(entry);
+  return [...groups.values()];
+}
+
+function partsIn({ devices }: Content, { id, part_of }: Entry): readonly Entry[] {
+  const device = part_of ?? id;
+  return devices.filter((entry) => entry.id === device || entry.part_of === device);
+}
+
+function firstOf(entries: readonly Entry[]): Entry {
+  const [first] = entries;
+  if (!first) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
+  return first;
+}
+
+function platformsIn(entries: readonly Entry[]): string {
+  return entries.map((entry) => entry.platform).join(" and ");
+}
+
+function cannotJoin({ name }: Entry, why: string): ZapdError {
+  return new ZapdError("invalid_payload", `${name} ${why}`, {
+    hint: "See what is known, and over which platforms: zapd devices",
+    named: true,
+  });
+}
+
+/** What the user has decided of an entry now: one word on each other entry, the last. */
+function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
+  const without = (all: readonly string[] = []) => all.filter((id) => !ids.includes(id));
+  const after = (word: typeof what) => [...without(entry[word]), ...(word === what ? ids : [])].slice(-maxIds);
+  const told = (word: typeof what) => (after(word).length > 0 ? after(word) : undefined);
+  return { joined: told("joined"), apart: told("apart") };
+}
+
+/**
+ * Which entries are one device, judged anew; the same content where nothing has changed. The entries of a device have its
+ * name, which is that of the oldest, or one that the user gave another; what was a part before gets a name of its own.
+ */
+function composed(content: Content, composition: Composition): Content {
+  const changed = new Map<Entry, Entry>();
+  const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
+  const groups = groupsOf(content.devices, composition);
+  for (const group of groups) {
+    // What was a part before has only borrowed its name.
+    const own = group.filter((entry) => entry.part_of === undefined);
+    const named = own.find((entry) => entry.named_by === "user") ?? own[0];
+    if (named) told.set(group, named);
+  }
+  const chosen = content.default;
+  for (const group of groups) {
+    const device = firstOf(group);
+    const isDefault = group.some((entry) => entry.id === chosen?.id);
+    const taken = () => [...told.values(), ...(chosen && !isDefault ? [{ name: chosen.wanted }] : [])];
+    const { name, named_by } = told.get(group) ?? ownName(device, taken());
+    told.set(group, { name, named_by });
+    for (const entry of group) {
+      const { part_of: was, ...rest } = entry;
+      const part_of = entry === device ? undefined : device.id;
+      if (was !== part_of || entry.name !== name || entry.named_by !== named_by)
+        changed.set(entry, { ...rest, name, named_by, ...(part_of !== undefined && { part_of }) });
+    }
+  }
+  if (changed.size === 0) return content;
+  return { ...content, devices: content.devices.map((entry) => changed.get(entry) ?? entry) };
+}
+
+/** The name of what was a part of a device and is one of its own now. */
+function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
+  const { name, named_by, name_on_device, model } = entry;
+  if (inventName(name, taken) === name) return { name, named_by };
+  return { name: inventName(name_on_device ?? model ?? name, taken), named_by: "device" };
+}
+
+/** The entries of other devices: those whose names are taken. */
+function othersThan(id: string, { devices }: Content): readonly Entry[] {
+  return devices.filter((entry) => entry.part_of === undefined && entry.id !== id);
 }
 
 /** What a file holds: its sound entries, each id once, and what is none. Throws when it holds no devices at all. */
@@ -317,9 +519,11 @@ function damageOf(path: string, bad: readonly unknown[], isMended: boolean, asid
 }
 
 /** The device that a name or an id means, or none. */
-function meantBy(wanted: string, devices: readonly Entry[]): Entry | undefined {
+function meantBy(wanted: string, content: Content): Entry | undefined {
+  const { devices } = content;
+  const byId = (id: string) => devices.find((entry) => entry.id === id);
   try {
-    return resolveName(wanted, devices) ?? undefined;
+    return resolveName(wanted, othersThan("", content), byId) ?? undefined;
   } catch {
     return undefined;
   }
@@ -329,14 +533,22 @@ function meantBy(wanted: string, devices: readonly Entry[]): Entry | undefined {
 function withDefault(content: Content, wanted: string | undefined): Content {
   if (wanted === undefined || content.default?.wanted === wanted) return content;
   const { devices } = content;
-  const meant = wanted === "" ? undefined : meantBy(wanted, devices);
+  const meant = wanted === "" ? undefined : meantBy(wanted, content);
   if (!meant) return content.default ? { devices } : content;
   return { ...replace({ devices }, meant, { ...meant, used: true }), default: { wanted, id: meant.id } };
 }
 
-/** The names that are taken: those of the devices, and the one in the config, which belongs to the default device. */
-function namesIn({ devices, default: chosen }: Content): readonly Named[] {
-  return chosen ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
+/**
+ * The names that are taken for an entry: those of other devices than its own, and the one in the config, which belongs to the
+ * default device.
+ */
+function namesIn(content: Content, { id, part_of }: Pick<Entry, "id" | "part_of">): readonly Named[] {
+  const own = part_of ?? id;
+  const chosen = content.default;
+  const default_ = chosen && content.devices.find((entry) => entry.id === chosen.id);
+  const isOwn = default_ && (default_.part_of ?? default_.id) === own;
+  const devices = othersThan(own, content);
+  return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
 }
 
 function placed(entry: Entry, { host, port, standing }: Place): Entry {
@@ -357,6 +569,12 @@ function withIdentity(entry: Entry, { identity, provisional }: Identified): Entr
   if (!entry.provisional && entry.identity === identity) return entry;
   const { provisional: _stood, ...own } = entry;
   return { ...own, identity };
+}
+
+/** The names that the hardware has for itself; on probation it is measured by those of before. */
+function withHardwareIds(entry: Entry, { ids = [] }: Identified): Entry {
+  if (ids.length === 0 || entry.standing?.probation) return entry;
+  return { ...entry, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
 }
 
 function replace(content: Content, entry: Entry, next: Entry): Content {
@@ -384,30 +602,36 @@ function contradicts(entry: Entry, { serial, macs }: Identified): boolean {
   return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
 }
 
-function mergeInto(content: Content, sighting: Sighting, metAt: (id: string) => number): Change<Content, Merged> {
+function mergeInto(
+  content: Content,
+  sighting: Sighting,
+  metAt: (id: string) => number,
+  composition: Composition,
+): Change<Content, Merged> {
   const { platform, facts, place } = sighting;
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
     findIn(content.devices, platform, facts, sighting.address);
   const id = before?.id ?? idOf(platform, facts.identity);
-  const others = content.devices.filter((device) => device.id !== id);
-  const given = sighting.name === undefined ? null : checkName(sighting.name, others);
-  const { rest, gone } = before
-    ? { rest: content.devices, gone: [] }
-    : seated(content.devices, sighting.instead, metAt);
-  const names = namesIn({ ...content, devices: rest });
+  const given =
+    sighting.name === undefined ? null : checkName(sighting.name, othersThan(before?.part_of ?? id, content));
+  const names = namesIn(content, before ?? { id });
   // What was decided of its place holds only where nothing else has been decided meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
   const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, sighting);
-  const learned = withIdentity(withFacts(base, facts, names), facts);
+  const learned = withHardwareIds(withIdentity(withFacts(base, facts, names), facts), facts);
   const ports = { ...learned.ports, ...sighting.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const by = sighting.by === "user" ? { ...named, added_by: sighting.by } : named;
   const { host, port } = before && (to || isStale) ? base : sighting.address;
   const entry: Entry = { ...by, host, port, ports };
-  const next = before ? replace(content, before, entry) : { ...content, devices: [...rest, entry] };
-  return { next, result: { entry, added: before === undefined, gone } };
+  if (!before) return seated(content, entry, sighting.instead, metAt, composition);
+  const next = replace(content, before, entry);
+  // A name that the user gives with a part is its device's.
+  const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
+  const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
+  return { next: renamed, result: { entry, added: false, gone: [] } };
 }
 
 function isSamePlace(one: Entry, other: Entry): boolean {
@@ -415,23 +639,41 @@ function isSamePlace(one: Entry, other: Entry): boolean {
   return shown(one) === shown(other);
 }
 
-/** Room for one more device: a scan's find that nobody has used gives way, the one met longest ago, or the one that is named. */
+/**
+ * A new entry, with room for it: a device that a scan found and nobody has used gives way, the one met longest ago, or the
+ * one that is named. What joins a device that is known needs no room of its own among the devices.
+ */
 function seated(
-  devices: readonly Entry[],
+  content: Content,
+  entry: Entry,
   instead: string | null | undefined,
   metAt: (id: string) => number,
-): { rest: readonly Entry[]; gone: readonly Entry[] } {
-  const named = devices.find((entry) => entry.id === instead && givesWay(entry));
-  const isFull = devices.length >= maxDevices;
-  const oldest = isFull
-    ? devices
-        .filter(givesWay)
-        .reduce<Entry | undefined>((first, one) => (first && metAt(first.id) <= metAt(one.id) ? first : one), undefined)
-    : undefined;
-  const gone = named ?? oldest;
-  if (gone) return { rest: devices.filter((entry) => entry !== gone), gone: [gone] };
-  if (!isFull) return { rest: devices, gone: [] };
-  throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
-    hint: "Remove devices that you do not use: zapd forget NAME",
-  });
+  composition: Composition,
+): Change<Content, Merged> {
+  const next = composed({ ...content, devices: [...content.devices, entry] }, composition);
+  const groups = groupsIn(next);
+  const isOwn = (group: readonly Entry[]) => group.some(({ id }) => id === entry.id);
+  const mayGo = groups.filter((group) => !isOwn(group) && allGiveWay(group));
+  const lastMet = (group: readonly Entry[]) => Math.max(...group.map(({ id }) => metAt(id)));
+  const isFull = groups.length > maxDevices || next.devices.length > maxEntries;
+  const named = mayGo.find((group) => group.some(({ id }) => id === instead));
+  const gone =
+    named ??
+    (isFull
+      ? mayGo.reduce<readonly Entry[] | undefined>(
+          (first, one) => (first && lastMet(first) <= lastMet(one) ? first : one),
+          undefined,
+        )
+      : undefined);
+  if (isFull && !gone)
+    throw new ZapdError("storage_error", `The registry is full: it holds ${maxDevices} devices`, {
+      hint: "Remove devices that you do not use: zapd forget NAME",
+    });
+  const devices = gone ? next.devices.filter((one) => !gone.includes(one)) : next.devices;
+  return { next: { ...next, devices }, result: { entry, added: true, gone: gone ?? [] } };
+}
+
+/** Whether a device may give way to a new one: each of its entries may. */
+function allGiveWay(group: readonly Entry[]): boolean {
+  return group.every(givesWay);
 }

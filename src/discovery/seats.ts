@@ -34,6 +34,12 @@ export class Seats {
     return { instead };
   }
 
+  /** A seat that was taken is not needed. */
+  giveBack(host: string): void {
+    this.#of(host).count--;
+    this.#total--;
+  }
+
   /** Who took the seat. */
   took(host: string, id: string): void {
     this.#of(host).ids.push(id);

@@ -77,6 +77,11 @@ export interface Identified extends Facts {
    * `certificate` of its credentials: a device that kept one is not believed to be elsewhere without it.
    */
   readonly certificate?: string | null;
+  /**
+   * Further names that the hardware has for itself, comparable between platforms, such as `upnp:` and a uuid. Its `macs` and
+   * its `serial` are such names by themselves.
+   */
+  readonly ids?: readonly string[];
 }
 
 /** A device as a platform sees it: the facts, and where it answers. */
@@ -324,4 +329,14 @@ export interface Platform {
     signal: AbortSignal,
   ): Promise<Pairing>;
   connect(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
+}
+
+/** How several platforms that reach one device go together: kept in index.ts, where alone platforms are named. */
+export interface Composition {
+  /** Two platforms that one box often speaks: at one host and of one name or model, they are one device. */
+  readonly pairs: readonly (readonly [string, string])[];
+  /** Who leads a device, the first first: what it says of the device is shown, and it is asked before the others. */
+  readonly leading: readonly string[];
+  /** Who comes first for a capability, where that is another order. */
+  readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
 }

@@ -15,7 +15,7 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     uptime_s: uptime_s(),
     ...deps.listeners(),
     http_enabled: config.running.daemon.http_enabled,
-    device_count: registry.entries.length,
+    device_count: registry.devices.length,
     default_device: registry.defaultEntry?.name ?? null,
     config_file: resolve(config.path),
     state_folder: resolve(deps.state),

@@ -3,7 +3,7 @@ import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
 
 /** Devices: the registry, discovery and live state. */
-export function deviceRoutes(app: Hono<Env>, { devices, arrivals }: AppDependencies): void {
+export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: AppDependencies): void {
   route(app, "listDevices", () => devices.describeAll());
 
   route(app, "addDevice", async ({ body }) => devices.of(await arrivals.add(body)).describe());
@@ -27,15 +27,26 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals }: AppDependenc
 
   route(app, "pairDevice", async ({ id, body, signal }) => {
     const device = devices.find(id);
-    const { host, ...given } = body;
-    const at = host === undefined ? undefined : await arrivals.recognize(device.record, host);
-    return device.acted("pair", (await device.pair(given, signal, at)) ?? {});
+    const { host, platform, ...given } = body;
+    const reach = device.pairingReach(platform);
+    const at = host === undefined ? undefined : await arrivals.recognize(reach.record, host);
+    return device.acted("pair", (await device.pair(given, signal, at, reach)) ?? {});
   });
 
   route(app, "cancelPairing", ({ id }) => {
     const device = devices.find(id);
     const cancelled = device.cancelPairing();
     return device.acted("cancel_pairing", { cancelled });
+  });
+
+  route(app, "joinDevice", async ({ id, body }) => {
+    const [one, other] = [devices.find(id), devices.find(body.with)];
+    return devices.of(await arrivals.join(one.record, other.record)).describe();
+  });
+
+  route(app, "splitDevice", async ({ id, body }) => {
+    const { device } = await registry.split(devices.find(id).record.id, body.platform);
+    return devices.of(device).describe();
   });
 
   route(app, "trustDevice", async ({ id }) => {

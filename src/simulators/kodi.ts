@@ -148,7 +148,7 @@ export class KodiSimulator extends SimulatedSet {
     const { path = "/media/shown.mp4", kind = "video", durationMs = 120_000, positionMs = 0, paused = false } = shown;
     const player = kind === "audio" || path.startsWith("plugin://") ? 0 : 1;
     const title = shown.title ?? "Shown";
-    start(model, { player, kind, path, file: path, durationMs, title, channel: null }, positionMs);
+    start(model, { player, kind, path, file: path, durationMs, title }, positionMs);
     if (!paused || model.playing === null) return;
     pause(model, model.playing, true);
     // Where it was put, and not where it has come to since.

@@ -93,6 +93,7 @@ export function device(name: string, facts: Partial<Device> = {}): Device {
     id: `id-${name.replaceAll(" ", "-")}`,
     name,
     platform: "roku",
+    platforms: ["roku"],
     kind: "tv",
     manufacturer: null,
     model: null,

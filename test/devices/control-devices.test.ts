@@ -103,7 +103,7 @@ describe("a connection", () => {
     const other = await house.add("2");
     await press("home");
     await house.actions.key(other, "home", never);
-    house.devices.forget(tv);
+    house.devices.forget([tv]);
     expect(house.set.closed.length).toBe(1);
     house.devices.close();
     expect(house.set.closed.length).toBe(2);

@@ -191,7 +191,9 @@ test("R13 no duration is measured by the time of day", () => {
     /now: \(\) => new Date\(\)/,
     /render\(session\.model, .*now: new Date\(\)/,
     /mtimeMs/,
-    /Math\.abs\(Date\.now\(\) - made\) > markStaleAfter/,
+    /Math\.abs\(Date\.now\(\) - made\) > markStaleMs/,
+    /expiresAt = Date\.now\(\) \+ pairing\.expiresMs/,
+    /Date\.parse\(expires_at \?\? ""\) - Date\.now\(\)/,
     /zapd: String\(Date\.now\(\)\)/,
     /const quiet = now - Math\.max\(\.\.\.last\.map\(\(one\) => Date\.parse\(one\)\)\)/,
   ];

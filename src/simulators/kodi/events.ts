@@ -4,10 +4,10 @@
  */
 import { UdpPort } from "../bench/datagrams.ts";
 import { changeVolume, quit } from "./methods/application.ts";
-import { act } from "./methods/input.ts";
+import { act, press } from "./methods/input.ts";
 import type { Model } from "./model.ts";
 import { hear } from "./rpc.ts";
-import { go, HOME, WINDOWS } from "./windows.ts";
+import { go, WINDOWS } from "./windows.ts";
 
 const HEAD = 32;
 const SIGNATURE = "XBMC";
@@ -87,20 +87,6 @@ function read(name: string, payload: Buffer): Readonly<Record<string, unknown>> 
     default:
       return {};
   }
-}
-
-/** The buttons of the maps `KB` (a keyboard) and `R1` (a remote), as the usual keymap has them. */
-const BUTTONS: Readonly<Record<string, string>> = {
-  ...{ up: "up", down: "down", left: "left", right: "right", select: "select", enter: "select", return: "select" },
-  ...{ back: "back", backspace: "back", escape: "back", menu: "contextmenu", title: "contextmenu", info: "info" },
-  ...{ play: "play", pause: "pause", stop: "stop", forward: "fastforward", reverse: "rewind", mute: "mute" },
-  ...{ volumeplus: "volumeup", volumeminus: "volumedown", channelplus: "channelup", channelminus: "channeldown" },
-  ...{ skipplus: "skipnext", skipminus: "skipprevious", space: "pause", x: "stop" },
-};
-
-function press(model: Model, button: string): void {
-  if (button === "start" || button === "home") go(model, HOME);
-  else act(model, BUTTONS[button] ?? "noop");
 }
 
 /** The built-in functions that are simulated; of others nothing comes, and nothing is said (Kodi 20.1, ran). */

@@ -8,6 +8,8 @@ export interface Method {
   /** In the order in which they may be given without their names. */
   readonly params: readonly Parameter[];
   run(model: Model, params: Params): unknown;
+  /** There by HTTP alone. */
+  readonly onlyHttp?: boolean;
 }
 
 export type Methods = Readonly<Record<string, Method>>;

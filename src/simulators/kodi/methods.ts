@@ -5,7 +5,7 @@ import { application } from "./methods/application.ts";
 import { input } from "./methods/input.ts";
 import { player } from "./methods/player.ts";
 import { playlist } from "./methods/playlist.ts";
-import { gui, pvr, system, textures, xbmc } from "./methods/system.ts";
+import { files, gui, pvr, system, textures, xbmc } from "./methods/system.ts";
 import { anything, either, listOf, number, oneOf, type Schema, text, truth } from "./schema.ts";
 
 const FILTER: Schema = {
@@ -17,6 +17,7 @@ const FILTER: Schema = {
 export const methods: Methods = {
   ...addons,
   ...application,
+  ...files,
   ...gui,
   ...input,
   ...player,

@@ -9,6 +9,8 @@ export interface SimulatedAddon {
   content: "video" | "audio" | "image" | "executable";
   /** Default true. */
   enabled?: boolean;
+  /** `image://…/`, which its web server then serves under `/image/`. Default none. */
+  thumbnail?: string;
 }
 
 /** Something that can be opened; what is not listed is there when it is a URL, and missing when it is a path. */
@@ -20,6 +22,8 @@ export interface SimulatedMedia {
   durationMs?: number | null;
   /** The opening is taken and fails then, with a dialog that says so. */
   broken?: boolean;
+  /** As of an add-on: what is shown of it while it plays. Default none. */
+  thumbnail?: string;
 }
 
 /** A picture that was shown, and is kept. */
@@ -51,6 +55,7 @@ export type Power = "on" | "asleep" | "ended";
 /** What happens, in words. */
 export interface KodiEvent {
   readonly type:
+    | "toast"
     | "key"
     | "text"
     | "launch"

@@ -12,6 +12,10 @@ export interface Playing {
   readonly title: string;
   readonly durationMs: number | null;
   readonly channel: SimulatedChannel | null;
+  /** `image://…/`, or nothing. */
+  readonly thumbnail: string;
+  /** Where in its play list it is. */
+  readonly position: number;
   speed: number;
   /** The position at the moment `at`. */
   positionMs: number;
@@ -40,8 +44,25 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
     if (media.broken) fail(model, title);
-    else start(model, { player, kind, file, path, title, durationMs, channel: null });
+    else start(model, { player, kind, file, path, title, durationMs, thumbnail: media.thumbnail ?? "" });
   });
+}
+
+/** An entry of a play list: the player is the list's, whatever the entry is (Kodi 20.1, ran). */
+export function openInList(model: Model, playlistid: number, at: number): void {
+  const item = model.lists.get(playlistid)?.[at];
+  if (item === undefined) return;
+  const { file, title } = item;
+  const { kind = "video", durationMs = USUAL_MS, thumbnail = "" } = model.media.find((one) => one.file === file) ?? {};
+  const player = playlistid === 0 ? 0 : 1;
+  soon(model, () => start(model, { player, kind, file, path: file, title, durationMs, thumbnail, position: at }));
+}
+
+/** Past the end of the list it stops, before its beginning nothing happens (Kodi 20.1, ran). */
+export function goTo(model: Model, playing: Playing, at: number): void {
+  const items = model.lists.get(playing.player) ?? [];
+  if (at >= items.length) stop(model, false);
+  else openInList(model, playing.player, at);
 }
 
 export function openChannel(model: Model, channel: SimulatedChannel): void {
@@ -83,13 +104,25 @@ function soon(model: Model, step: () => void): void {
   model.opening = setTimeout(step, model.startMs);
 }
 
-export function start(model: Model, facts: Omit<Playing, "speed" | "positionMs" | "at" | "end">, fromMs = 0): void {
+/** What starts: no channel, no picture and the first of its list unless it is said. */
+type Started = Pick<Playing, "player" | "kind" | "file" | "path" | "title" | "durationMs"> &
+  Partial<Pick<Playing, "channel" | "thumbnail" | "position">>;
+
+export function start(model: Model, facts: Started, fromMs = 0): void {
   // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
   if (model.playing !== null) {
     model.notify("Player.OnResume", { ...about(model.playing), player: { playerid: facts.player, speed: 1 } });
     stop(model, false);
   }
-  const playing: Playing = { ...facts, speed: 1, positionMs: fromMs, at: Date.now() };
+  const playing: Playing = {
+    channel: null,
+    thumbnail: "",
+    position: 0,
+    ...facts,
+    speed: 1,
+    positionMs: fromMs,
+    at: Date.now(),
+  };
   model.playing = playing;
   storm(model, playing);
   if (facts.kind === "video" && model.window !== FULLSCREEN) go(model, FULLSCREEN);

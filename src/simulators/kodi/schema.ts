@@ -78,7 +78,8 @@ export function complaint(value: unknown, schema: Schema, name?: string): Compla
 type Wrong = (message?: string, property?: Complaint) => Complaint;
 
 function outside(value: number, schema: { minimum?: number; maximum?: number }, wrong: Wrong): Complaint | null {
-  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+  // What has no bound of its own has those of 32 bits (Kodi 20.1, ran).
+  const { minimum = -(2 ** 31), maximum = 2 ** 31 - 1 } = schema;
   if (value >= minimum && value <= maximum) return null;
   return wrong(`Value between ${minimum} (inclusive) and ${maximum} (inclusive) expected but ${value} received`);
 }

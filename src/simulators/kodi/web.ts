@@ -1,5 +1,6 @@
 /** The web server: /jsonrpc by POST and GET (players.md 7.1), and a front page. */
 import { timingSafeEqual } from "node:crypto";
+import { picture } from "../bench/documents.ts";
 import type { Answer, HttpOptions, Reply, Request } from "../bench/http.ts";
 import { methods } from "./methods.ts";
 import type { Model } from "./model.ts";
@@ -38,10 +39,27 @@ function refuse(model: Model, request: Request, path: string): Answer | null {
     };
   if (path === "/" && request.method === "GET")
     return { status: 200, headers: [["Content-Type", "text/html"]], body: "<!DOCTYPE html>\n<title>Kodi</title>\n" };
-  if (path !== "/jsonrpc")
-    return { status: 404, body: "<html><head><title>File not found</title></head><body>File not found</body></html>" };
+  if (path.startsWith("/vfs/")) return { status: 401 };
+  if (path.startsWith("/image/")) return imageAt(model, path.slice("/image/".length));
+  if (path !== "/jsonrpc") return NOT_FOUND;
   const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   return request.method === "POST" && type !== "application/json" ? { status: 415 } : null;
+}
+
+const NOT_FOUND: Answer = {
+  status: 404,
+  body: "<html><head><title>File not found</title></head><body>File not found</body></html>",
+};
+
+/**
+ * A picture that it keeps; 404 for one that it never showed, 500 without a name. Files are 401 outside of the folders that its
+ * owner has made sources, those of screenshots too (Kodi 20.1, ran; that what it keeps is served is general knowledge).
+ */
+function imageAt({ addons, media }: Model, name: string): Answer {
+  if (name === "") return { status: 500 };
+  const wanted = decodeURIComponent(name);
+  if (![...addons, ...media].some(({ thumbnail }) => thumbnail === wanted)) return NOT_FOUND;
+  return { status: 200, headers: [["Content-Type", "image/png"]], body: picture(wanted) };
 }
 
 function isAllowed({ identity: { user }, password }: Model, given: string): boolean {

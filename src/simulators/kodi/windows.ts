@@ -25,7 +25,15 @@ export const WINDOWS: Readonly<Record<string, Window>> = {
   favouritesbrowser: { id: 10_060, label: "Favourites" },
 };
 
-export type DialogKind = "yes-no" | "keyboard" | "number" | "context-menu" | "ok" | "select" | "shutdown-menu";
+export type DialogKind =
+  | "yes-no"
+  | "keyboard"
+  | "number"
+  | "context-menu"
+  | "ok"
+  | "select"
+  | "shutdown-menu"
+  | "browser";
 
 interface DialogFacts extends Window {
   readonly control: string;
@@ -38,6 +46,7 @@ const DIALOGS: Readonly<Record<DialogKind, DialogFacts>> = {
   keyboard: { id: 10_103, label: "Virtual keyboard", control: "OK", input: "keyboard" },
   "context-menu": { id: 10_106, label: "Context menu", control: "one" },
   number: { id: 10_109, label: "Numeric Input", control: "Done", input: "number" },
+  browser: { id: 10_126, label: "File browser", control: "[Root filesystem]" },
   "shutdown-menu": { id: 10_111, label: "Shutdown menu", control: "Exit" },
   select: { id: 12_000, label: "Select dialog", control: "one" },
   ok: { id: 12_002, label: "OK dialog", control: "OK" },

@@ -3,6 +3,9 @@ import { printRun, printStep } from "./console.ts";
 import { appName, appType, findApp, type Model } from "./model.ts";
 import type { SimulatedApp } from "./options.ts";
 
+/** Plays the URL `u` that it is launched with; its owner has to have installed it (CONTROLS.md). */
+const MEDIA_ASSISTANT = "782875";
+
 export type LaunchOutcome = "launched" | "running" | "not-installed";
 
 /** Launching what runs already, without parameters, does nothing (1.8). */
@@ -38,6 +41,8 @@ function bringToFront(model: Model, app: SimulatedApp, params: Record<string, st
   const resumed = model.background.delete(app.id);
   model.active = app.id;
   if (app.id === "tvinput.dtv") tune(model, params);
+  if (app.id === MEDIA_ASSISTANT && params["u"] !== undefined)
+    model.playback = startPlayback(app.id, { title: params["u"], durationMs: 60_000 });
   if (app.id !== "dev") return;
   if (resumed) printStep(model, "Resume");
   else printRun(model, app.name);

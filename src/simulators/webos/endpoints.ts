@@ -14,6 +14,7 @@ import {
   setScreen,
   setVolume,
   stepVolume,
+  tune,
   typeText,
 } from "./remote.ts";
 import {
@@ -25,6 +26,7 @@ import {
   notRegistered,
   numberIn,
   type Payload,
+  Refusal,
   textIn,
 } from "./wire.ts";
 
@@ -102,14 +104,12 @@ const apps: Endpoints = {
       type: "web",
     })),
   })),
-  "system.launcher/launch": act("LAUNCH", (model, payload) => {
-    const id = textIn(payload, "id");
-    if (!model.apps.some((app) => app.id === id))
-      throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
-    const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
-    const params = isPayload(payload["params"]) ? payload["params"] : {};
-    launch(model, { id, contentId, params, target: null });
-    return { id, sessionId: sessionId(id) };
+  "system.launcher/launch": act("LAUNCH", launchApp),
+  // The other name of the same, by which a URL is played (CONTROLS.md).
+  "com.webos.applicationManager/launch": act("LAUNCH", launchApp),
+  // 500 on a C1 and a C8 (a field note, CONTROLS.md): the app that plays is launched instead.
+  "media.viewer/open": act("LAUNCH", () => {
+    throw new Refusal("500 Application error");
   }),
   "system.launcher/open": act("LAUNCH_WEBAPP", (model, payload) => {
     launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
@@ -123,6 +123,18 @@ const apps: Endpoints = {
     return { sessionId: sessionId(id) };
   }),
 };
+
+function launchApp(model: Model, payload: Payload): Payload {
+  const id = textIn(payload, "id");
+  if (!model.apps.some((app) => app.id === id))
+    throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
+  const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
+  const params = isPayload(payload["params"]) ? payload["params"] : {};
+  launch(model, { id, contentId, params, target: null });
+  // What it plays is listed in `payload`, as DLNA has it.
+  if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");
+  return { id, sessionId: sessionId(id) };
+}
 
 function launchPoint(app: SimulatedApp, { identity }: Model, caller: Caller): Payload {
   const icon = caller.url("http", `/resources/${identity.seed.slice(0, 40)}/${app.id}.png`);
@@ -217,6 +229,14 @@ const inputs: Endpoints = {
   }),
   "tv/channelUp": act("CONTROL_INPUT_TV", (model) => stepChannel(model, 1)),
   "tv/channelDown": act("CONTROL_INPUT_TV", (model) => stepChannel(model, -1)),
+  // By the id of the list; the code for an unknown one is in no source.
+  "tv/openChannel": act("CONTROL_INPUT_TV", (model, payload) => {
+    const id = textIn(payload, "channelId");
+    const channel = model.behaviour.channels.find((one) => channelOf(one)["channelId"] === id);
+    if (channel === undefined) throw applicationError(-1, `no such channel: ${id}`);
+    tune(model, channel);
+    return DONE;
+  }),
   "tv/getCurrentChannel": tell("READ_CURRENT_CHANNEL", "channel", (model) => {
     const { active, activeSince, behaviour, channel, power } = model;
     const settled = Date.now() - activeSince >= behaviour.channelMs;

@@ -28,6 +28,8 @@ export interface Firmware {
   readonly media: boolean;
   /** Where `turnOffScreen` and `turnOnScreen` are: sets before webOS 5 have the second (smart-tvs.md 2.4). */
   readonly screen: "tvpower" | "tv.power";
+  /** Which of the apps that play a URL it has (CONTROLS.md). */
+  readonly mediaApp: string;
   /** Home is an app of its own that covers the screen; before, it lay over what ran. */
   readonly homeApp: boolean;
   /** How a failure looks: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
@@ -46,12 +48,26 @@ const OLDEST: Firmware = {
   powerState: false,
   media: false,
   screen: "tv.power",
+  mediaApp: "com.webos.app.smartshare",
   homeApp: false,
   failures: "error",
 };
 
-const webos4: Firmware = { ...OLDEST, release: "4.4.3", secure: true, powerState: true };
-const webos6: Firmware = { ...webos4, release: "6.4.0", volume: "nested", screen: "tvpower", homeApp: true };
+const webos4: Firmware = {
+  ...OLDEST,
+  release: "4.4.3",
+  secure: true,
+  powerState: true,
+  mediaApp: "com.webos.app.photovideo",
+};
+const webos6: Firmware = {
+  ...webos4,
+  release: "6.4.0",
+  volume: "nested",
+  screen: "tvpower",
+  homeApp: true,
+  mediaApp: "com.webos.app.mediadiscovery",
+};
 const webos23: Firmware = {
   ...webos6,
   release: "8.2.1",

@@ -141,7 +141,8 @@ export class Model {
     this.active = tuner ? LIVE_TV : HOME;
     this.channel = tuner ? (channels[0] ?? null) : null;
     this.running = new Set([this.active]);
-    this.apps = (options.apps ?? APPS).map((app) => ({ ...app }));
+    const player = { id: this.firmware.mediaApp, title: "Media Player", system: true, hidden: true };
+    this.apps = [...(options.apps ?? APPS), player].map((app) => ({ ...app }));
     this.inputs = (options.inputs ?? INPUTS).map((input) => ({ ...input }));
     const keys = Object.entries(options.clientKeys ?? {});
     this.clientKeys = new Map(keys.map(([key, granted]) => [key, new Set(granted)]));

@@ -1,7 +1,7 @@
 /** What can be done to a set, whether over the network or with its remote. */
 import { keep } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
-import { HOME, LIVE_TV } from "./options.ts";
+import { HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
 
 export function setVolume(model: Model, level: number, cause: string): void {
   const bounded = Math.max(0, Math.min(100, level));
@@ -84,7 +84,12 @@ export function changeChannel(model: Model, by: 1 | -1): void {
   const { channels } = model.behaviour;
   if (model.active !== LIVE_TV || model.channel === null) return;
   const at = channels.indexOf(model.channel) + by + channels.length;
-  model.channel = channels[at % channels.length] ?? null;
+  tune(model, channels[at % channels.length] ?? model.channel);
+}
+
+/** While something else is in front, nothing is seen of it: channels are live TV's alone. */
+export function tune(model: Model, channel: SimulatedChannel): void {
+  model.channel = channel;
   model.feeds.changed("channel");
 }
 

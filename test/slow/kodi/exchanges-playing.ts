@@ -73,6 +73,24 @@ export const another = ({ video: first, audio: second }: Place): Step[] => [
   { told: ["Player.OnStop"] },
 ];
 
+/** From one entry of a list to the next, and past its end. */
+export const listed = ({ video: first, audio: second }: Place): Step[] => [
+  exact("Playlist.Clear", { playlistid: 1 }),
+  exact("Playlist.Add", { playlistid: 1, item: [{ file: first }, { file: second }] }),
+  exact("Player.Open", { item: { playlistid: 1, position: 0 } }),
+  playing(1),
+  active,
+  exact("Player.GetProperties", { playerid: 1, properties: ["position", "playlistid"] }),
+  step("Player.GetItem", { playerid: 1, properties: ["thumbnail", "fanart", "art"] }),
+  step("Player.Seek", { playerid: 1, value: { time: { minutes: 1 } } }),
+  exact("Player.GoTo", { playerid: 1, to: "next" }),
+  { until: "Player.GetActivePlayers", says: /"audio"/ },
+  active,
+  { until: "Player.GetProperties", params: { playerid: 1, properties: ["position"] }, says: /:1/ },
+  exact("Player.GoTo", { playerid: 1, to: "next" }),
+  nothingActive,
+];
+
 /** It plays to its end by itself. */
 export const ending = ({ video: file }: Place): Step[] => [
   exact("Player.Open", { item: { file } }),
@@ -119,7 +137,11 @@ export const channels = ({ channel }: Place): Step[] =>
     ? [exact("PVR.GetChannels", { channelgroupid: "alltv" }), exact("PVR.GetProperties", { properties: ["available"] })]
     : [
         exact("PVR.GetProperties", { properties: ["available"] }),
-        exact("PVR.GetChannels", { channelgroupid: "alltv", properties: ["channelnumber", "channeltype", "hidden"] }),
+        exact("PVR.GetChannelGroups", { channeltype: "tv" }),
+        exact("PVR.GetChannels", {
+          channelgroupid: "alltv",
+          properties: ["channelnumber", "channeltype", "hidden", "thumbnail"],
+        }),
         exact("PVR.GetChannels", { channelgroupid: "allradio" }),
         exact("Player.Open", { item: { channelid: channel } }),
         { until: "Player.GetActivePlayers", says: /playerid/ },

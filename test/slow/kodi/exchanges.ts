@@ -1,5 +1,5 @@
 /** What both the simulator and a real Kodi are asked, one after the other. */
-import { another, audio, channels, ending, fromPlugin, video } from "./exchanges-playing.ts";
+import { another, audio, channels, ending, fromPlugin, listed, video } from "./exchanges-playing.ts";
 import { active, dialogs, exact, front, home, inFolder, inWindow, type Place, type Step, step } from "./steps.ts";
 
 const envelope: readonly Step[] = [
@@ -163,6 +163,27 @@ const lists = ({ video, audio }: Place): Step[] => [
   exact("Playlist.GetItems", { playlistid: 1 }),
 ];
 
+/** What is asked of a Kodi beyond keys, with nothing playing. */
+const controls: readonly Step[] = [
+  exact("GUI.ShowNotification", { title: "T", message: "M" }),
+  exact("GUI.ShowNotification", { title: "T", message: "M", image: "info", displaytime: 1_500 }),
+  exact("GUI.ShowNotification", { title: "T", message: "M", displaytime: 100 }),
+  exact("GUI.ShowNotification", { title: "T" }),
+  exact("Input.ButtonEvent", { button: "up", keymap: "KB" }),
+  exact("Input.ButtonEvent", { button: "up", keymap: "R1", holdtime: 100 }),
+  exact("Input.ButtonEvent", { button: "volume_up", keymap: "R1" }),
+  exact("Input.ButtonEvent", { button: "up", keymap: "XX" }),
+  exact("Input.ButtonEvent", { button: "up", keymap: "R1", holdtime: -1 }),
+  exact("Settings.GetSettingValue", { setting: "debug.screenshotpath" }),
+  exact("Files.PrepareDownload", { path: "image://DefaultFolder.png/" }),
+  // Where no folder for them is set, it asks somebody in front of it for one.
+  exact("Input.ExecuteAction", { action: "screenshot" }),
+  inWindow(10_126),
+  exact("GUI.GetProperties", { properties: ["currentwindow", "currentcontrol"] }),
+  exact("Input.Back"),
+  home,
+];
+
 const described: readonly Step[] = [
   exact("JSONRPC.Permission"),
   exact("Textures.GetTextures"),
@@ -193,5 +214,7 @@ export const exchanges: Readonly<Record<string, (place: Place) => readonly Step[
   "what stands in a keyboard": () => field,
   "how it may be controlled": () => ports,
   "play lists": lists,
+  "beyond keys": () => controls,
+  "through a play list": listed,
   "what it tells of itself": () => described,
 };

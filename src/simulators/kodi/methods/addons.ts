@@ -79,8 +79,8 @@ function find(model: Model, id: unknown): SimulatedAddon {
 }
 
 function describe(addon: SimulatedAddon, properties: unknown) {
-  const { id, name, version = "1.0.0", content, enabled = true } = addon;
+  const { id, name, version = "1.0.0", content, enabled = true, thumbnail = "" } = addon;
   const type = content === "executable" ? "xbmc.python.script" : "xbmc.python.pluginsource";
-  const all = { name, version, enabled, installed: true, author: "zapd", summary: name, broken: false, thumbnail: "" };
+  const all = { name, version, enabled, installed: true, author: "zapd", summary: name, broken: false, thumbnail };
   return { addonid: id, ...pick(properties, all), type };
 }

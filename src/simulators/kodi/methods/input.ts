@@ -1,7 +1,7 @@
-import { type Method, type Methods, method, required } from "../method.ts";
+import { invalidParams, type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
-import { oneOf, text, truth } from "../schema.ts";
+import { oneOf, text, truth, whole } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
 import { changeVolume, tell } from "./application.ts";
 import { faster } from "./player.ts";
@@ -64,6 +64,8 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   volumeup: (model) => changeVolume(model, model.volume + 1),
   volumedown: (model) => changeVolume(model, model.volume - 1),
   back,
+  // Where no folder for them is set, it asks somebody in front of it for one (Kodi 20.1, ran).
+  screenshot: (model) => openDialog(model, "browser"),
   select,
   contextmenu: contextMenu,
 };
@@ -80,6 +82,16 @@ export const input: Methods = {
     act(model, String(action));
     return "OK";
   }),
+  // On the keyboard any name is taken, on a remote only a button that there is (Kodi 20.1, ran). What a held button repeats is not simulated.
+  "Input.ButtonEvent": method(
+    { button: required(text), keymap: required(oneOf("KB", "XG", "R1", "R2")), holdtime: whole(0) },
+    (model, { button, keymap }) => {
+      const name = String(button);
+      if (keymap !== "KB" && !isButton(name)) throw invalidParams();
+      press(model, name);
+      return "OK";
+    },
+  ),
   // It replaces what the field holds, and is OK without a keyboard (players.md 7.3).
   "Input.SendText": method({ text: required(text), done: truth }, (model, params) => {
     const characters = String(params["text"]);
@@ -97,6 +109,22 @@ export function act(model: Model, action: string): void {
   model.emit("key", `action ${action}`);
   if (Object.hasOwn(ACTIONS, action)) ACTIONS[action]?.(model);
 }
+
+/** The buttons of the maps `KB` (a keyboard) and `R1` (a remote), as the usual keymap has them. */
+const BUTTONS: Readonly<Record<string, string>> = {
+  ...{ up: "up", down: "down", left: "left", right: "right", select: "select", enter: "select", return: "select" },
+  ...{ back: "back", backspace: "back", escape: "back", menu: "contextmenu", title: "contextmenu", info: "info" },
+  ...{ play: "play", pause: "pause", stop: "stop", forward: "fastforward", reverse: "rewind", mute: "mute" },
+  ...{ volumeplus: "volumeup", volumeminus: "volumedown", channelplus: "channelup", channelminus: "channeldown" },
+  ...{ skipplus: "skipnext", skipminus: "skipprevious", space: "pause", x: "stop" },
+};
+
+export function press(model: Model, button: string): void {
+  if (button === "start" || button === "home") go(model, HOME);
+  else act(model, BUTTONS[button] ?? "noop");
+}
+
+const isButton = (name: string) => name === "start" || name === "home" || Object.hasOwn(BUTTONS, name);
 
 function select(model: Model): void {
   if (model.dialog !== null) closeDialog(model);

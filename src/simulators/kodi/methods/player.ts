@@ -1,6 +1,19 @@
 import { Died, failed, invalidParams, type Methods, method, type Params, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
-import { about, open, openChannel, type Playing, pause, position, seek, setSpeed, stop, timeOf } from "../playback.ts";
+import {
+  about,
+  goTo,
+  open,
+  openChannel,
+  openInList,
+  type Playing,
+  pause,
+  position,
+  seek,
+  setSpeed,
+  stop,
+  timeOf,
+} from "../playback.ts";
 import { anything, either, names, number, oneOf, type Schema, text, truth, whole } from "../schema.ts";
 
 const SPEEDS = [-32, -16, -8, -4, -2, 1, 2, 4, 8, 16, 32];
@@ -43,7 +56,7 @@ function propertiesOf(playing: Playing | null, player: number): Record<string, u
     ...{ canmove: false, canzoom: false, canrotate: false, canshuffle: false },
     canrepeat: playing !== null && playing.channel === null,
     playlistid: player,
-    position: playing === null ? -1 : 0,
+    position: playing?.position ?? -1,
     ...{ repeat: "off", shuffled: false, partymode: false, subtitleenabled: false },
     ...{ audiostreams: [], videostreams: [], subtitles: [] },
   };
@@ -54,8 +67,9 @@ const NOTHING = { title: "", file: "", mediapath: "", album: "", artist: [], sho
 /** As Kodi 20.1 described them (ran): the title of a file is in `label` alone. */
 function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
   if (playing === null) return { ...pick(wanted, NOTHING), label: "", type: "unknown" };
-  const { channel, kind, title, file, path } = playing;
-  const common = { label: title, mediapath: path, file: channel ? undefined : file };
+  const { channel, kind, title, file, path, thumbnail } = playing;
+  const art = thumbnail === "" ? { icon: "image://DefaultFolder.png/" } : { thumb: thumbnail };
+  const common = { label: title, mediapath: path, file: channel ? undefined : file, thumbnail, art, fanart: "" };
   const mine = channel
     ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
     : {
@@ -145,12 +159,18 @@ export const player: Methods = {
     (model, params) => jump(model, meant(model, params), params["value"]),
   ),
   "Player.GoTo": method({ playerid, to: required(either(oneOf("previous", "next"), whole(0))) }, (model, params) => {
-    idleOrMeant(model, params);
+    const playing = idleOrMeant(model, params);
+    const { to } = params;
+    const at = playing?.position ?? 0;
+    if (playing !== null) goTo(model, playing, typeof to === "number" ? to : at + (to === "next" ? 1 : -1));
     return "OK";
   }),
   "Player.Open": method(
     {
-      item: either(only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)),
+      item: either(...[only("file", text), only("path", text), only("channelid", whole(1)), only("directory", text)], {
+        type: "object",
+        properties: { playlistid: whole(0, 2), position: whole(0) },
+      }),
       options: anything,
     },
     (model, { item }) => openItem(model, item),
@@ -173,13 +193,22 @@ function jump(model: Model, playing: Playing, value: unknown) {
   const after = position(playing);
   model.notify("Player.OnSeek", about(playing, { seekoffset: timeOf(after - before), time: timeOf(after) }));
   if (playing.kind === "video") model.notify("Player.OnAVChange", about(playing));
-  const said = relative === undefined ? after : before;
-  return { percentage: total === 0 ? 0 : (said / total) * 100, time: timeOf(said), totaltime: timeOf(total) };
+  // Beyond the end it says where it was told to go (Kodi 20.1, ran).
+  const said = relative === undefined ? absolute : before;
+  return {
+    percentage: total === 0 ? 0 : Math.min(100, (said / total) * 100),
+    time: timeOf(said),
+    totaltime: timeOf(total),
+  };
 }
 
 function openItem(model: Model, item: unknown): string {
-  const { file, channelid } = { ...(item as Params | undefined) };
+  const { file, channelid, playlistid, position: at = 0 } = { ...(item as Params | undefined) };
   if (item === undefined) throw invalidParams();
+  if (playlistid !== undefined) {
+    openInList(model, Number(playlistid), Number(at));
+    return "OK";
+  }
   if (typeof channelid === "number") {
     const channel = model.channels.find(({ id }) => id === channelid);
     // Kodi 20.1 died of a channel that is not there (ran): SIGSEGV, nothing answered.

@@ -1,4 +1,4 @@
-import { failed, invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
+import { failed, invalidParams, limits, type Methods, method, pick, RpcError, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
 import { FULLSCREEN, go, HOME, inFront, VIDEOS, WINDOWS } from "../windows.ts";
@@ -31,7 +31,30 @@ export const gui: Methods = {
       return "OK";
     },
   ),
-  "GUI.ShowNotification": method({ title: required(text), message: required(text) }, () => "OK"),
+  "GUI.ShowNotification": method(
+    { title: required(text), message: required(text), image: text, displaytime: whole(1_500) },
+    (model, { title, message }) => {
+      model.emit("toast", `toast "${title}": "${message}"`);
+      return "OK";
+    },
+  ),
+};
+
+/** Escapes in small letters, as Kodi writes them. */
+const escaped = (path: string) => encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
+
+/** What the web server can be asked for, and from where it is told is another matter: see web.ts (Kodi 20.1, ran). */
+export const files: Methods = {
+  "Files.PrepareDownload": {
+    ...method({ path: required(text) }, ({ addons, media }, { path }) => {
+      const wanted = String(path);
+      const isPicture = [...addons, ...media].some(({ thumbnail }) => thumbnail === wanted);
+      if (!isPicture && !media.some(({ file }) => file === wanted)) throw new RpcError(-32602, { details: null });
+      const details = { path: `${isPicture ? "image" : "vfs"}/${escaped(wanted)}` };
+      return { details, mode: "redirect", protocol: "http" };
+    }),
+    onlyHttp: true,
+  },
 };
 
 const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", "hidden", "locked", "lastplayed"];
@@ -42,6 +65,12 @@ export const pvr: Methods = {
     ({ channels }, { properties }) =>
       pick(properties, { available: channels.length > 0, recording: false, scanning: false }),
   ),
+  "PVR.GetChannelGroups": method({ channeltype: required(oneOf("tv", "radio")), limits: anything }, (model, params) => {
+    if (model.channels.length === 0) throw failed();
+    const channeltype = params["channeltype"] === "radio" ? "radio" : "tv";
+    const group = { channelgroupid: channeltype === "tv" ? 1 : 2, channeltype, label: "All channels" };
+    return { channelgroups: [group], limits: limits(1) };
+  }),
   "PVR.GetChannels": method(
     {
       channelgroupid: required(either(whole(1), oneOf("alltv", "allradio"))),
@@ -56,7 +85,9 @@ export const pvr: Methods = {
         .filter(({ radio = false }) => radio === wantsRadio)
         .map(({ id, name, number, radio }) => {
           const channeltype = radio ? "radio" : "tv";
-          const all = { channel: name, channelnumber: number, channeltype, hidden: false };
+          // The logo is drawn by the skin: the web server does not serve it (Kodi 20.1, ran).
+          const thumbnail = `image://pvrchannel_${channeltype}@${encodeURIComponent(encodeURIComponent(name))}/`;
+          const all = { channel: name, channelnumber: number, channeltype, hidden: false, thumbnail };
           return { channelid: id, label: name, ...pick(properties, all) };
         });
       return { channels: found, limits: limits(found.length) };
@@ -187,5 +218,6 @@ function settingsOf({ name, ports, identity, password }: Model): Record<string, 
     "services.esport": events ?? 9_777,
     "services.esallinterfaces": true,
     "services.zeroconf": true,
+    "debug.screenshotpath": "",
   };
 }

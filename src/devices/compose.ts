@@ -1,0 +1,187 @@
+/**
+ * Several protocols, one device: which entries of the registry belong together, in which order they are asked, and how what
+ * they tell is put together. Pure: it depends on what is known of the entries, and on nothing that came before, so that the
+ * order in which they were found does not matter.
+ */
+import type { Composition, PlatformState } from "../platforms/platform.ts";
+import type { Entry } from "./entry.ts";
+
+/** What one protocol of a device has shown of its state, and which parts of that it tells by itself. */
+export interface Seen<State extends object = Partial<PlatformState>> {
+  readonly state: State;
+  readonly pushed: ReadonlySet<string>;
+}
+
+/** Which entries belong to each entry; always told of both. */
+type Edges = Map<Entry, Set<Entry>>;
+
+/** A hardware's own words that are shorter, or that many have, tell nothing apart. */
+const shortestSerial = 6;
+
+/**
+ * The groups that are one device each, the oldest entry of each first. Entries of different platforms belong together when
+ * their user joined them; and when they are at the same host, and have a hardware id in common, or are of a pair of platforms
+ * that one box often speaks and agree in name or model. Where two candidates fit, none is joined, nor what the user split.
+ */
+export function groupsOf(entries: readonly Entry[], { pairs }: Composition): readonly (readonly Entry[])[] {
+  const joined = joinedByUser(entries);
+  const soft = agreeing(entries, pairs);
+  dropContested(soft, joined);
+  for (;;) {
+    const groups = connected(entries, [joined, soft]);
+    const contested = groups.flatMap((group) => group.filter((one) => group.some((other) => conflict(one, other))));
+    const company = contested.flatMap((one) => connectedTo(one, [joined]));
+    const cut = company.filter((one) => (soft.get(one)?.size ?? 0) > 0);
+    if (cut.length === 0) return groups;
+    for (const one of cut) for (const other of [...(soft.get(one) ?? [])]) unlink(soft, one, other);
+  }
+}
+
+/** Whether the user said of two that they are not one device. */
+export function areApart(one: Entry, other: Entry): boolean {
+  return one.apart?.includes(other.id) === true || other.apart?.includes(one.id) === true;
+}
+
+function conflict(one: Entry, other: Entry): boolean {
+  return one !== other && (one.platform === other.platform || areApart(one, other));
+}
+
+/** What the user joined; of two of one platform, which a file may say by mistake, the later is left out. */
+function joinedByUser(entries: readonly Entry[]): Edges {
+  const edges: Edges = new Map();
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  for (const one of entries) {
+    for (const id of one.joined ?? []) {
+      const other = byId.get(id);
+      if (!other || other === one || edges.get(one)?.has(other)) continue;
+      const both = [...connectedTo(one, [edges]), ...connectedTo(other, [edges])];
+      if (!both.some((entry, at) => both.some((next, after) => after > at && conflict(entry, next))))
+        link(edges, one, other);
+    }
+  }
+  return edges;
+}
+
+/** Whatever two entries at one host have in common that makes them one device, unless something speaks against it. */
+function agreeing(entries: readonly Entry[], pairs: Composition["pairs"]): Edges {
+  const edges: Edges = new Map();
+  const arePair = (one: Entry, other: Entry) =>
+    pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
+  const match = (keysOf: (entry: Entry) => readonly string[], fits: (one: Entry, other: Entry) => boolean) => {
+    const sharing = new Map<string, Entry[]>();
+    for (const entry of entries) {
+      for (const key of keysOf(entry)) {
+        const at = `${entry.host} ${key}`;
+        const all = sharing.get(at) ?? [];
+        all.push(entry);
+        sharing.set(at, all);
+      }
+    }
+    for (const all of sharing.values()) {
+      if (new Set(all.map((entry) => entry.platform)).size < 2) continue;
+      for (const one of all)
+        for (const other of all)
+          if (one !== other && !conflict(one, other) && !isOtherHardware(one, other) && fits(one, other))
+            link(edges, one, other);
+    }
+  };
+  match(hardwareIds, () => true);
+  match((entry) => folded(entry.name_on_device, "name"), arePair);
+  match((entry) => folded(entry.model, "model"), arePair);
+  return edges;
+}
+
+/** The neighbour table has shown hardware for both, and not the same: whatever they say of themselves, they are two. */
+function isOtherHardware(one: Entry, other: Entry): boolean {
+  const [seen = [], seenToo = []] = [one.standing?.macs, other.standing?.macs];
+  return seen.length > 0 && seenToo.length > 0 && !seen.some((mac) => seenToo.includes(mac));
+}
+
+/** Names that the hardware has for itself, as far as they can be compared between platforms. */
+function hardwareIds({ macs, serial, hardware_ids = [] }: Entry): readonly string[] {
+  const own = macs.filter((mac) => !/^(00:?)+$|^(ff:?)+$/.test(mac)).map((mac) => `mac:${mac}`);
+  const isSerial = serial !== null && serial.length >= shortestSerial && new Set(serial).size > 2;
+  return [...own, ...(isSerial ? [`serial:${serial.toLowerCase()}`] : []), ...hardware_ids];
+}
+
+/** A text as it is compared: without case, spaces and punctuation. */
+function folded(text: string | null, what: string): readonly string[] {
+  const bare = (text ?? "")
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+  return bare === "" ? [] : [`${what}:${bare}`];
+}
+
+/** Of candidates that exclude one another, none is joined; what the user joined has been decided already. */
+function dropContested(soft: Edges, joined: Edges): void {
+  const contested: (readonly [Entry, Entry])[] = [];
+  for (const [one, candidates] of soft) {
+    const own = connectedTo(one, [joined]);
+    for (const candidate of candidates) {
+      const company = connectedTo(candidate, [joined]);
+      const isOneOfMany = [...own, ...candidates].some((other) => conflict(candidate, other));
+      const isExcluded = company.some((member) => own.some((other) => conflict(member, other)));
+      if (isOneOfMany || isExcluded) contested.push([one, candidate]);
+    }
+  }
+  for (const [one, other] of contested) unlink(soft, one, other);
+}
+
+function link(edges: Edges, one: Entry, other: Entry): void {
+  edges.set(one, (edges.get(one) ?? new Set()).add(other));
+  edges.set(other, (edges.get(other) ?? new Set()).add(one));
+}
+
+function unlink(edges: Edges, one: Entry, other: Entry): void {
+  edges.get(one)?.delete(other);
+  edges.get(other)?.delete(one);
+}
+
+/** An entry and all that edges lead to from it. */
+function connectedTo(one: Entry, edges: readonly Edges[]): readonly Entry[] {
+  const reached = new Set([one]);
+  for (const entry of reached) for (const kind of edges) for (const other of kind.get(entry) ?? []) reached.add(other);
+  return [...reached];
+}
+
+/** The entries in groups, each in the order of the registry. */
+function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly (readonly Entry[])[] {
+  const at = new Map(entries.map((entry, index) => [entry, index]));
+  const grouped = new Set<Entry>();
+  return entries.flatMap((entry) => {
+    if (grouped.has(entry)) return [];
+    const group = connectedTo(entry, edges);
+    for (const one of group) grouped.add(one);
+    return [group.length < 2 ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
+  });
+}
+
+/** Those of preferred platforms first, in their order; the others behind them, as they were. */
+export function inOrder<T>(
+  all: readonly T[],
+  platforms: readonly string[],
+  platformOf: (one: T) => string,
+): readonly T[] {
+  if (all.length < 2) return all;
+  const rank = (one: T) => {
+    const at = platforms.indexOf(platformOf(one));
+    return at === -1 ? platforms.length : at;
+  };
+  return all.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** A device's state, part by part: of those that say anything of it who tells it by itself, then who was asked, the preferred first. */
+export function mergedState<State extends object>(first: Seen<State>, ...others: readonly Seen<State>[]): State {
+  if (others.length === 0) return first.state;
+  const seen = [first, ...others];
+  const parts = [...new Set(seen.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
+  const says = ({ state }: Seen<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
+  const merged = { ...first.state };
+  for (const part of parts) {
+    const tells = seen.filter((one) => says(one, part));
+    const teller = tells.find(({ pushed }) => pushed.has(part)) ?? tells[0];
+    if (teller) merged[part] = teller.state[part];
+  }
+  return merged;
+}

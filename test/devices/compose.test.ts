@@ -1,0 +1,320 @@
+/** Which entries are one device: whatever came first, was lost, came late or twice. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { idOf, type Sighting } from "../../src/devices/entry.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import type { Composition, Facts } from "../../src/platforms/platform.ts";
+import { factsOf } from "../support/fake-platform.ts";
+
+const composition: Composition = {
+  pairs: [
+    ["alpha", "beta"],
+    ["alpha", "gamma"],
+  ],
+  leading: ["alpha", "beta", "gamma"],
+  preferred: {},
+};
+
+async function withRegistry<T>(run: (registry: Registry, path: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-compose-"));
+  try {
+    const path = join(folder, "devices.json");
+    return await run(await open(path), path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function open(path: string): Promise<Registry> {
+  const damaged = (problem: string) => {
+    throw new Error(problem);
+  };
+  return Registry.open({ path, composition, damaged });
+}
+
+const box = { host: "192.0.2.1", port: 80 };
+const elsewhere = { host: "192.0.2.2", port: 80 };
+const mac = "02:00:00:00:00:aa";
+
+function seen(
+  platform: string,
+  identity: string,
+  { host = box.host, ids, ...facts }: Partial<Facts> & { host?: string; ids?: readonly string[] } = {},
+  more: Partial<Sighting> = {},
+): Sighting {
+  const told = { ...factsOf(identity, { serial: null, ...facts }), ...(ids && { ids }) };
+  return { platform, facts: told, address: { host, port: 80 }, ...more };
+}
+
+/** The groups, by platform and identity. */
+function groups(registry: Registry): string[] {
+  const words = registry.devices.map((device) => {
+    const parts = registry.partsOf(device.id).map((entry) => `${entry.platform} ${entry.identity}`);
+    return parts.toSorted().join(" + ");
+  });
+  return words.toSorted();
+}
+
+async function after(...sightings: readonly Sighting[]): Promise<string[]> {
+  return withRegistry(async (registry) => {
+    // One after the other, and all in one write.
+    await Promise.all(sightings.map((sighting) => registry.merge(sighting)));
+    return groups(registry);
+  });
+}
+
+const together = ["alpha a + beta b"];
+const apart = ["alpha a", "beta b"];
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: { code: string }) => error.code,
+  );
+
+describe("entries of two platforms are one device", () => {
+  test("with a hardware id in common at one host, whatever they are called", async () => {
+    const own = [
+      [{ macs: [mac] }, { macs: [mac] }],
+      [{ serial: "X0123456" }, { serial: "x0123456" }],
+      [{ ids: ["upnp:1234"] }, { ids: ["upnp:1234"] }],
+    ];
+    for (const [one, other] of own)
+      expect(await after(seen("alpha", "a", one), seen("delta", "d", other))).toEqual(["alpha a + delta d"]);
+  });
+
+  test("of a known pair at one host, with a name or a model that agrees", async () => {
+    const pair = (one: Partial<Facts>, other: Partial<Facts>) =>
+      after(seen("alpha", "a", one), seen("beta", "b", other));
+    expect(await pair({ name: "Living Room" }, { name: "living-room" })).toEqual(together);
+    expect(await pair({ name: "One", model: "TV 9" }, { name: "Two", model: "TV9" })).toEqual(together);
+    expect(await pair({ name: "One" }, { name: "Two" })).toEqual(apart);
+    expect(await pair({ name: null }, { name: null })).toEqual(apart);
+  });
+
+  test("and not otherwise: another host, no known pair, hardware that the neighbour table tells apart, words that many have", async () => {
+    const same = { name: "Den", macs: [mac] };
+    expect(await after(seen("alpha", "a", same), seen("beta", "b", { ...same, host: elsewhere.host }))).toEqual(apart);
+    expect(await after(seen("beta", "b", { name: "Den" }), seen("gamma", "g", { name: "Den" }))).toEqual([
+      "beta b",
+      "gamma g",
+    ]);
+    const shown = [{ mac }, { mac: "02:00:00:00:00:bb" }] as const;
+    expect(await after(seen("alpha", "a", same, shown[0]), seen("beta", "b", same, shown[1]))).toEqual(apart);
+    for (const weak of [{ serial: "1" }, { serial: "00000000" }, { macs: ["00:00:00:00:00:00"] }])
+      expect(
+        await after(seen("alpha", "a", { ...weak, name: "A" }), seen("beta", "b", { ...weak, name: "B" })),
+      ).toEqual(apart);
+  });
+
+  test("where two candidates fit, none is joined; two of one platform are never one device", async () => {
+    const den = { name: "Den" };
+    expect(await after(seen("alpha", "a1", den), seen("alpha", "a2", den), seen("beta", "b", den))).toEqual([
+      "alpha a1",
+      "alpha a2",
+      "beta b",
+    ]);
+    expect(await after(seen("alpha", "a1", { macs: [mac] }), seen("alpha", "a2", { macs: [mac] }))).toEqual([
+      "alpha a1",
+      "alpha a2",
+    ]);
+    // The one that is contested stays out; the others are one.
+    expect(
+      await after(
+        seen("beta", "b1", { ...den, macs: [mac] }),
+        seen("beta", "b2", { ...den, macs: [mac] }),
+        seen("alpha", "a", den),
+        seen("gamma", "g", den),
+      ),
+    ).toEqual(["alpha a + gamma g", "beta b1", "beta b2"]);
+  });
+
+  test("as soon as it is known: a name that is learned later, and no longer when it has moved away", () =>
+    withRegistry(async (registry) => {
+      await registry.merge(seen("alpha", "a", { name: "Den" }));
+      const { entry } = await registry.merge(seen("beta", "b", { name: null }));
+      expect(groups(registry)).toEqual(apart);
+      await registry.learn(entry.id, { name: "Den" });
+      expect(groups(registry)).toEqual(together);
+      await registry.merge(seen("beta", "b", { name: "Den", host: elsewhere.host }));
+      expect(groups(registry)).toEqual(apart);
+      await registry.merge(seen("alpha", "a", { name: "Den", host: elsewhere.host }));
+      expect(groups(registry)).toEqual(together);
+    }));
+
+  test("in whatever order they come, some late, some twice", async () => {
+    const all = [
+      seen("alpha", "a", { name: "Den", macs: [mac] }),
+      seen("beta", "b", { name: "den" }),
+      seen("gamma", "g", { name: "Den" }),
+      seen("delta", "d", { name: "D", macs: [mac] }),
+      seen("beta", "b2", { name: "Other", host: elsewhere.host }),
+      seen("alpha", "a2", { name: "Other", host: elsewhere.host }),
+      seen("alpha", "a3", { name: "Twin", host: "192.0.2.3" }),
+      seen("alpha", "a4", { name: "Twin", host: "192.0.2.3" }),
+      seen("beta", "b3", { name: "Twin", host: "192.0.2.3" }),
+      seen("gamma", "g2", { name: "Other", host: elsewhere.host, macs: ["02:00:00:00:00:01"] }),
+    ];
+    const expected = await after(...all);
+    expect(expected).toEqual([
+      "alpha a + beta b + delta d + gamma g",
+      "alpha a2 + beta b2 + gamma g2",
+      "alpha a3",
+      "alpha a4",
+      "beta b3",
+    ]);
+    const orders = fc.shuffledSubarray([...all, ...all.slice(3)], { minLength: all.length + 3 });
+    await fc.assert(
+      fc.asyncProperty(orders, async (order) => {
+        const late = all.filter((one) => !order.includes(one));
+        expect(await after(...order, ...late)).toEqual(expected);
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+describe("a device of several entries", () => {
+  const two = async (registry: Registry) => {
+    const older = (await registry.merge(seen("beta", "b", { name: "Box" }))).entry;
+    const younger = (await registry.merge(seen("alpha", "a", { name: "Den" }))).entry;
+    return { older, younger };
+  };
+
+  test("has the id of the older, the name of the user's over one of the set, and both ids mean it", () =>
+    withRegistry(async (registry, path) => {
+      const { older, younger } = await two(registry);
+      await registry.change(younger.id, { name: "Mine" });
+      await registry.learn(younger.id, { name: "Box" });
+      const [device] = registry.devices;
+      expect(registry.devices.length).toBe(1);
+      expect(device).toMatchObject({ id: older.id, name: "Mine", named_by: "user" });
+      for (const word of ["Mine", "mine", older.id, younger.id]) expect(registry.resolve(word)?.id).toBe(older.id);
+      expect(() => registry.resolve("Box")).toThrow();
+      const again = await open(path);
+      expect(again.entries).toEqual(registry.entries);
+      expect(again.entries.map((entry) => entry.part_of)).toEqual([undefined, older.id]);
+      // Its name is taken once, and that which nobody has any more is free.
+      expect((await again.merge(seen("delta", "d", { name: "Box", host: elsewhere.host }))).entry.name).toBe("Box");
+      expect(await failure(again.change(idOf("delta", "d"), { name: "mine" }))).toBe("device_name_taken");
+      expect((await again.change(younger.id, { name: "MINE" })).name).toBe("MINE");
+      expect(again.devices[0]?.name).toBe("MINE");
+    }));
+
+  test("is removed whole, and used whole", () =>
+    withRegistry(async (registry) => {
+      const scan = { by: "scan" } as const;
+      await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
+      const { entry } = await registry.merge(seen("beta", "b", { name: "Den" }, scan));
+      await registry.use(entry.id);
+      expect(await registry.removeUnused()).toEqual([]);
+      expect((await registry.remove(entry.id)).length).toBe(2);
+      expect(registry.entries).toEqual([]);
+      await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
+      await registry.merge(seen("beta", "b", { name: "Den" }, scan));
+      expect((await registry.removeUnused()).length).toBe(2);
+    }));
+
+  test("stays the default one, whichever of its names or ids the config has", () =>
+    withRegistry(async (registry) => {
+      const { older, younger } = await two(registry);
+      await registry.wantDefault("Den");
+      await registry.join(older.id, younger.id);
+      expect(registry.defaultEntry?.id).toBe(older.id);
+      await registry.wantDefault(younger.id);
+      expect(registry.defaultEntry?.id).toBe(older.id);
+      await registry.wantDefault("");
+      expect(registry.defaultEntry?.id).toBe(older.id);
+    }));
+
+  test("counts as one of the thousand", () =>
+    withRegistry(async (registry) => {
+      const host = (at: number) => `192.0.${2 + (at >> 8)}.${at & 255}`;
+      await Promise.all(
+        Array.from({ length: 1_000 }, (_, at) =>
+          registry.merge(seen("alpha", `a${at}`, { host: host(at), name: `N${at}` })),
+        ),
+      );
+      await registry.merge(seen("beta", "b", { host: host(7), name: "N7" }));
+      expect([registry.devices.length, registry.entries.length]).toEqual([1_000, 1_001]);
+      expect(await failure(registry.merge(seen("beta", "b2", { host: host(7), name: "Another" })))).toBe(
+        "storage_error",
+      );
+    }));
+});
+
+describe("what the user decides", () => {
+  test("holds whatever is found later: joined across hosts, split though all agrees, and back again", () =>
+    withRegistry(async (registry, path) => {
+      const far = seen("beta", "b", { name: "Box", host: elsewhere.host });
+      const one = (await registry.merge(seen("alpha", "a", { name: "Den" }))).entry;
+      const other = (await registry.merge(far)).entry;
+      expect((await registry.join(other.id, one.id)).id).toBe(one.id);
+      await registry.merge(far);
+      expect(groups(await open(path))).toEqual(together);
+      const left = await registry.split(one.id, "beta");
+      expect(left.device.name).toBe("Den");
+      expect(left.apart).toMatchObject({ id: other.id, name: "Box" });
+      const near = seen("beta", "b", { name: "Den" });
+      await registry.merge(near);
+      expect(groups(registry)).toEqual(apart);
+      expect(groups(await open(path))).toEqual(apart);
+      await registry.join(one.id, other.id);
+      expect(groups(registry)).toEqual(together);
+    }));
+
+  test("settles what was contested", () =>
+    withRegistry(async (registry) => {
+      const den = { name: "Den" };
+      for (const identity of ["b1", "b2"]) await registry.merge(seen("beta", identity, den));
+      const { entry } = await registry.merge(seen("alpha", "a", den));
+      await registry.join(entry.id, idOf("beta", "b2"));
+      expect(groups(registry)).toEqual(["alpha a + beta b2", "beta b1"]);
+      await registry.merge(seen("gamma", "g", den));
+      expect(groups(registry)).toEqual(["alpha a + beta b2 + gamma g", "beta b1"]);
+    }));
+
+  test("when the oldest is split off, its id goes with it, and the rest is a device by a name of its own", () =>
+    withRegistry(async (registry) => {
+      const den = { name: "Den" };
+      const oldest = (await registry.merge(seen("alpha", "a", den))).entry;
+      await registry.merge(seen("beta", "b", den));
+      await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
+      await registry.learn(idOf("beta", "b"), { macs: [mac] });
+      await registry.split(oldest.id, "alpha");
+      expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
+      expect(registry.devices.map(({ name }) => name)).toEqual(["Den", "Den 2"]);
+    }));
+
+  test("is refused where it cannot be: two of one platform, itself, nothing to split", () =>
+    withRegistry(async (registry) => {
+      const one = (await registry.merge(seen("alpha", "a1", { name: "One" }))).entry;
+      const other = (await registry.merge(seen("alpha", "a2", { name: "Two" }))).entry;
+      expect(await failure(registry.join(one.id, other.id))).toBe("invalid_payload");
+      expect(await failure(registry.join(one.id, one.id))).toBe("invalid_payload");
+      expect(await failure(registry.split(one.id, "alpha"))).toBe("invalid_payload");
+      expect(await failure(registry.split(one.id, "beta"))).toBe("invalid_payload");
+      expect(await failure(registry.join(one.id, idOf("alpha", "none")))).toBe("device_not_found");
+      expect(groups(registry)).toEqual(["alpha a1", "alpha a2"]);
+    }));
+});
+
+describe("a file", () => {
+  test("whose parts dangle, go in a circle, or are damaged opens with every device, under names of their own", () =>
+    withRegistry(async (registry, path) => {
+      for (const at of [1, 2, 3, 4]) await registry.merge(seen("alpha", `a${at}`, { name: `Set ${at}` }));
+      const kept = JSON.parse(readFileSync(path, "utf8"));
+      const [one, two, three, four] = kept.devices;
+      one.part_of = idOf("alpha", "nobody");
+      two.part_of = three.id;
+      three.part_of = two.id;
+      four.part_of = 7;
+      four.apart = ["x"];
+      writeFileSync(path, JSON.stringify(kept));
+      const again = await open(path);
+      expect(again.devices.map(({ name }) => name)).toEqual(["Set 1", "Set 2", "Set 3", "Set 4"]);
+      expect(again.entries.every((entry) => entry.part_of === undefined)).toBe(true);
+    }));
+});
