@@ -10,8 +10,7 @@ import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
-import { addressOf, type Finding, Intake } from "./probe-queue.ts";
-import type { Seats } from "./seats.ts";
+import { addressOf, type Finding, Intake, type Seats } from "./probe-queue.ts";
 import { searchSsdp } from "./ssdp.ts";
 import { ScanWindow } from "./window.ts";
 

@@ -1,7 +1,7 @@
-/** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in. */
+/** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in, within bounds. */
 import { textOf } from "../api/errors.ts";
 import type { Address, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
-import { Seats } from "./seats.ts";
+import { until } from "../system/sleep.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
 /** A host of which few have been asked has its turn, though others have filled the rest. */
@@ -46,7 +46,6 @@ export class Intake<D> {
   #waiting: { host: string; work(): Promise<void> }[] = [];
   #running = 0;
   #tries = 0;
-  #idle: (() => void) | undefined;
 
   constructor(deps: IntakeDependencies<D>) {
     this.#deps = deps;
@@ -80,15 +79,7 @@ export class Intake<D> {
 
   /** What was found, when all have said who they are or the grace is over. */
   async finish(graceMs: number): Promise<D[]> {
-    if (this.#running > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, graceMs);
-        this.#idle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
+    await until(() => this.#running === 0, { timeoutMs: graceMs, everyMs: 10 });
     this.#waiting = [];
     return [...this.#found.values()];
   }
@@ -125,7 +116,6 @@ export class Intake<D> {
         this.#running--;
         host.running--;
         this.#next();
-        if (this.#running === 0) this.#idle?.();
       });
     }
   }
@@ -144,5 +134,59 @@ export class Intake<D> {
       this.#deps.debug(`${lead.host}:${lead.port} is no ${platform.name} device: ${textOf(error)}`);
       return false;
     }
+  }
+}
+
+/** The new devices that one scan may bring: a few of each host, and a bounded number in all (SECURITY.md T30). */
+const seats = { perHost: 16, perScan: 128 } as const;
+
+interface Taken {
+  count: number;
+  /** Devices that took a seat, as they are known by. */
+  readonly ids: string[];
+}
+
+/** The seats of one scan. */
+export class Seats {
+  readonly #hosts = new Map<string, Taken>();
+  #total = 0;
+
+  /**
+   * A seat for a new device of a host; `null` when it has none left. When all are taken, a host that took more than its
+   * share gives one back: the device that goes is named then.
+   */
+  take(host: string): { readonly instead: string | null } | null {
+    const mine = this.#of(host);
+    if (mine.count >= seats.perHost) return null;
+    let instead: string | null = null;
+    if (this.#total < seats.perScan) this.#total++;
+    else {
+      const greediest = [...this.#hosts.values()]
+        .filter(({ ids }) => ids.length > 0)
+        .reduce<Taken | null>((most, one) => (most && most.count >= one.count ? most : one), null);
+      const last = greediest && greediest.count > mine.count + 1 ? greediest.ids.pop() : undefined;
+      if (!greediest || last === undefined) return null;
+      greediest.count--;
+      instead = last;
+    }
+    mine.count++;
+    return { instead };
+  }
+
+  /** A seat that was taken is not needed. */
+  giveBack(host: string): void {
+    this.#of(host).count--;
+    this.#total--;
+  }
+
+  /** Who took the seat. */
+  took(host: string, id: string): void {
+    this.#of(host).ids.push(id);
+  }
+
+  #of(host: string): Taken {
+    const taken = this.#hosts.get(host) ?? { count: 0, ids: [] };
+    this.#hosts.set(host, taken);
+    return taken;
   }
 }

@@ -8,6 +8,7 @@ import { dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { makeFolder } from "../system/files.ts";
 import { isStrange } from "../system/owners.ts";
+import { until } from "../system/sleep.ts";
 import { currentRuntime } from "./runtime.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
@@ -78,8 +79,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    for (const until = performance.now() + soonMs; performance.now() < until; await pause())
-      if (await answers(socket)) throw await running(socket);
+    if (await until(() => answers(socket), { timeoutMs: soonMs })) throw await running(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "it is taken by another program" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
@@ -103,31 +103,30 @@ export async function answers(path: string): Promise<boolean> {
 }
 
 async function takeMark(mark: string): Promise<void> {
-  for (const until = performance.now() + takeoverMs; performance.now() < until; await pause()) {
-    try {
-      closeSync(openSync(mark, "wx", 0o600));
-      return;
-    } catch (error) {
-      if (systemCode(error) !== "EEXIST")
-        throw new ZapdError("storage_error", `${dirname(mark)} could not be written to (${systemCode(error)})`, {
-          cause: error,
-        });
-    }
-    const found = exists(mark);
-    // Marks are empty files of our own. What else has that name is the user's.
-    if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
-      throw inTheWay(mark, "of the start, and zapd did not make it");
-    const made = found?.mtimeMs ?? Date.now();
-    // One from the future is from before the clock was set back.
-    if (Math.abs(Date.now() - made) > markStaleMs) removeMark(mark);
-  }
+  if (await until(() => tryMark(mark), { timeoutMs: takeoverMs, everyMs: 25 })) return;
   throw new ZapdError("storage_error", `Another zapd has been starting for ${takeoverMs / 1000} s`, {
     hint: `If none is, remove ${mark}`,
   });
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 25));
+/** Whether the mark is ours now; one that is stale is removed. */
+function tryMark(mark: string): boolean {
+  try {
+    closeSync(openSync(mark, "wx", 0o600));
+    return true;
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST")
+      throw new ZapdError("storage_error", `${dirname(mark)} could not be written to (${systemCode(error)})`, {
+        cause: error,
+      });
+  }
+  const found = exists(mark);
+  // Marks are empty files of our own. What else has that name is the user's.
+  if (found && (!found.isFile() || found.size > 0 || isStrange(found)))
+    throw inTheWay(mark, "of the start, and zapd did not make it");
+  // One from the future is from before the clock was set back.
+  if (found && Math.abs(Date.now() - found.mtimeMs) > markStaleMs) removeMark(mark);
+  return false;
 }
 
 function removeMark(mark: string): void {

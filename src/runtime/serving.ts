@@ -1,4 +1,5 @@
 /** Requests under way: they wait while the daemon is still opening its state, and it waits for them when it stops. */
+import { until } from "../system/sleep.ts";
 import type { Handler } from "./runtime.ts";
 
 export interface Serving {
@@ -6,8 +7,8 @@ export interface Serving {
   readonly handler: Handler;
   /** From now on requests are handled. */
   open(handler: Handler): void;
-  /** Waits until none is under way, or the grace is over. */
-  drained(graceMs: number): Promise<void>;
+  /** Waits until none is under way; `false` when the grace is over before. */
+  drained(graceMs: number): Promise<boolean>;
 }
 
 /** So many requests make a busy daemon. */
@@ -17,7 +18,6 @@ const busyAfter = 64;
 export function createServing(onBusy: () => void): Serving {
   let running = 0;
   let taken = 0;
-  let idle = () => {};
   const opened = Promise.withResolvers<Handler>();
   let handle: Handler = async (request, call) => (await opened.promise)(request, call);
   return {
@@ -27,22 +27,13 @@ export function createServing(onBusy: () => void): Serving {
       try {
         return await handle(request, call);
       } finally {
-        if (--running === 0) idle();
+        running--;
       }
     },
     open(handler) {
       handle = handler;
       opened.resolve(handler);
     },
-    async drained(graceMs) {
-      if (running === 0) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, graceMs);
-        idle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    },
+    drained: (graceMs) => until(() => running === 0, { timeoutMs: graceMs, everyMs: 10 }),
   };
 }

@@ -5,7 +5,7 @@
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, Surroundings } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
-import { sleep } from "../system/sleep.ts";
+import { sleep, until } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts";
 import { refuseOwn } from "./socket.ts";
 
@@ -173,7 +173,10 @@ export class DeviceHttp {
     connection.proven = true;
     connection.provenAt = performance.now();
     // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
-    if (!this.#keepsThem) this.#keepsThem = await staysOpen(connection, keepsAfter);
+    if (!this.#keepsThem) {
+      const closes = await until(() => !connection.usable, { timeoutMs: keepsAfter, everyMs: 5 });
+      this.#keepsThem = !closes;
+    }
     return connection.usable ? connection : this.#open(signal);
   }
 
@@ -261,13 +264,6 @@ export class DeviceHttp {
   within(signal: AbortSignal): AbortSignal {
     return deadline(this.#options.surroundings.requestTimeout(), signal);
   }
-}
-
-/** Whether a connection is still open after a moment; known at once when it is closed. */
-async function staysOpen(connection: HttpConnection, ms: number): Promise<boolean> {
-  for (let waited = 0; connection.usable && waited < ms; waited += 5)
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  return connection.usable;
 }
 
 /** A signal that ends with the caller's, or after `ms` with `device_timeout`. */

@@ -4,7 +4,7 @@
  * once nobody asks.
  */
 import { DeviceError, ZapdError } from "../api/errors.ts";
-import { orAborted } from "../system/sleep.ts";
+import { orAborted, until } from "../system/sleep.ts";
 
 /** What a link keeps: one conversation with a device. */
 export interface Session {
@@ -98,7 +98,9 @@ export class ReconnectingSession<S extends Session> {
     this.#opening?.controller.abort(letGo("is no longer connected"));
     const session = this.#session;
     this.#session = undefined;
-    if (session) closeWhenDone(session);
+    // What is under way may end first; it has a deadline of its own, and half a minute here.
+    const isDone = () => session?.pending === 0 || session?.alive === false;
+    if (session) void until(isDone, { timeoutMs: 30_000, everyMs: 50 }).then(() => session.close());
   }
 
   /** Ends the session at once, as if the device had hung up and were not to be called again unasked. */
@@ -198,14 +200,6 @@ export class ReconnectingSession<S extends Session> {
     }, left + 10);
     this.#idle.unref?.();
   }
-}
-
-const looks = { every: 50, most: 600 } as const;
-
-/** What is under way may end first; it has a deadline of its own, and half a minute here. */
-function closeWhenDone(session: Session, looked = 0): void {
-  if (session.pending === 0 || !session.alive || looked >= looks.most) return session.close();
-  setTimeout(() => closeWhenDone(session, looked + 1), looks.every).unref?.();
 }
 
 /** This connection is not used any more: that is no word of the device's. */

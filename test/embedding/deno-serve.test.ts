@@ -4,9 +4,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Failure } from "../../src/api/operations.ts";
 import { denoFlags, freePort } from "../support/daemon.ts";
-import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { codeOf, type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-serve-"));
@@ -43,7 +42,6 @@ const own = () => `Host: 127.0.0.1:${port}`;
 function call(method: string, path: string, headers: readonly string[], body?: string): Promise<RawAnswer> {
   return send(requestOf(method, path, headers, body), { to: port });
 }
-const codeOf = ({ body }: RawAnswer) => Failure.parse(JSON.parse(body)).error.code;
 
 test("the API is there, and keeps what it is told", async () => {
   const patched = await call("PATCH", "/v1/config", [own()], '{"discovery.interval_s":77}');

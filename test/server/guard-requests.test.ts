@@ -1,7 +1,7 @@
 /** Rows of SECURITY.md 2.2 that are about the request itself: its Host, its target, its method, its marker, its door. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Failure } from "../../src/api/operations.ts";
-import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { codeOf, type RawAnswer, requestOf, send } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
 
 let room: Room;
@@ -22,7 +22,6 @@ function call(method: string, target: string, headers: readonly string[], body?:
   return send(bytes, { to: port, bodyless: method === "HEAD" });
 }
 
-const codeOf = (answer: RawAnswer): string => Failure.parse(JSON.parse(answer.body)).error.code;
 const good = "Host: 127.0.0.1:{port}";
 
 describe("T2 Host", () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { chunksOf } from "../../src/server/body.ts";
-import { type RawAnswer, requestOf, type Sending, send } from "../support/raw-http.ts";
+import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
 import { slowTest } from "../support/whole.ts";
 
@@ -33,11 +33,6 @@ function call(
 ): Promise<RawAnswer> {
   const host = `Host: 127.0.0.1:${room.daemon.port}`;
   return send(requestOf(method, target, [host, ...headers], body), { to: room.daemon.port, ...sending });
-}
-
-/** The error code, with its status, of an answer that must be a refusal in the envelope. */
-function refusal(answer: RawAnswer): string {
-  return `${answer.status} ${Failure.parse(JSON.parse(answer.body)).error.code}`;
 }
 
 async function untouched(run: () => Promise<unknown>): Promise<void> {

@@ -1,9 +1,9 @@
 /** Addresses: the `{id}` in every spelling, routes that are none, methods that a route does not take, HEAD. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Failure, operations } from "../../src/api/operations.ts";
+import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { type RawAnswer, refusal, requestOf, send } from "../support/raw-http.ts";
 import { furnish, type Room } from "../support/room.ts";
 
 let room: Room;
@@ -23,7 +23,6 @@ function call(what: string, body?: string): Promise<RawAnswer> {
   return send(bytes, { to: port, bodyless: method === "HEAD" });
 }
 
-const refusal = (answer: RawAnswer) => `${answer.status} ${Failure.parse(JSON.parse(answer.body)).error.code}`;
 const rename = async (name: string) => {
   const { status, body } = await room.daemon.api("PATCH", `/devices/${id}`, { name });
   expect([name, status]).toEqual([name, 200]);

@@ -4,9 +4,8 @@ import { readdirSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { Failure } from "../../src/api/operations.ts";
 import { withArchive } from "../../src/server/upload.ts";
-import { type RawAnswer, requestOf, type Sending, send } from "../support/raw-http.ts";
+import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
 import { furnish, type Room, soundPackage } from "../support/room.ts";
 
 let room: Room;
@@ -64,7 +63,6 @@ function upload(body: Uint8Array, headers = [multipart], sending: Partial<Sendin
   return send([head([...headers, ...length]), body], { to: room.daemon.port, ...sending });
 }
 
-const refusal = (answer: RawAnswer) => `${answer.status} ${Failure.parse(JSON.parse(answer.body)).error.code}`;
 const untouched = async (run: () => Promise<unknown>) => expect(await room.reachedDuring(run)).toBe(0);
 
 const whole = form(archive);

@@ -1,5 +1,6 @@
 /** HTTP by hand: the bytes of a request exactly as a test writes them, and whatever comes back. */
 import net from "node:net";
+import { Failure } from "../../src/api/operations.ts";
 
 export interface RawAnswer {
   /** 0 when the connection ended without an answer. */
@@ -20,6 +21,15 @@ export interface Sending {
   readonly bodyless?: boolean;
   /** Waits for the end of the connection even when the answer is complete. */
   readonly toTheEnd?: boolean;
+}
+
+/** The status and the code of an answer that must be a refusal in the envelope: `404 device_not_found`. */
+export function refusal({ status, body }: Pick<RawAnswer, "status" | "body">): string {
+  return `${status} ${codeOf({ body })}`;
+}
+
+export function codeOf({ body }: Pick<RawAnswer, "body">): string {
+  return Failure.parse(JSON.parse(body)).error.code;
 }
 
 /** A request's bytes. A header is a whole line; `content-length` is added to a body unless the headers frame it. */

@@ -42,13 +42,16 @@ export function opened(head: string, but: Readonly<Record<string, string | null>
   return `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`;
 }
 
-/** A server's frame: not masked. */
-export function frame(first: number, payload: string | Uint8Array = ""): Buffer {
+/** A server's frame: not masked. It may say another length than it has. */
+export function frame(first: number, payload: string | Uint8Array = "", said?: number): Buffer {
   const bytes = Buffer.from(payload);
-  const head =
-    bytes.length < 126 ? [bytes.length] : bytes.length < 65_536 ? [126, bytes.length >> 8, bytes.length & 255] : null;
-  if (!head) throw new Error("longer than these tests need");
-  return Buffer.concat([Buffer.from([first, ...head]), bytes]);
+  const length = said ?? bytes.length;
+  if (length < 126) return Buffer.concat([Buffer.from([first, length]), bytes]);
+  const head = Buffer.alloc(length < 65_536 ? 4 : 10);
+  head.set([first, length < 65_536 ? 126 : 127]);
+  if (length < 65_536) head.writeUInt16BE(length, 2);
+  else head.writeBigUInt64BE(BigInt(length), 2);
+  return Buffer.concat([head, bytes]);
 }
 
 /** Takes connections; `say` is given each with its whole head, and without it nothing is ever answered. */
