@@ -127,7 +127,7 @@ async function candidates(line: readonly string[], current: string): Promise<rea
   if (!open && current.startsWith("-") && !ended)
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = open !== undefined ? values[open] : named;
-  const context = createContext(asked);
+  const context = await createContext(asked);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
 }
 

@@ -45,7 +45,11 @@ describe("the command", () => {
     const take = (line: string) => {
       told += `${line}\n`;
     };
-    const context: Context = { ...createContext(words, { print: { type: "boolean" } }), print: take, say: take };
+    const context: Context = {
+      ...(await createContext(words, { print: { type: "boolean" } })),
+      print: take,
+      say: take,
+    };
     return serve(context, surroundings(platform));
   }
 

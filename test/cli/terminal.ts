@@ -41,9 +41,9 @@ export class InTerminal {
       ...(cwd !== undefined && { cwd }),
     });
     this.ended = child.exited.then(async (status) => {
-      // What was written last is still on its way.
-      await Bun.sleep(30);
-      this.#terminal.close();
+      // What was written last is still on its way, and nothing tells when all of it is here.
+      for (let read = -1; read < this.text.length; await Bun.sleep(30)) read = this.text.length;
+      setTimeout(() => this.#terminal.close(), 1_000).unref();
       return child.signalCode ?? status;
     });
   }
