@@ -211,6 +211,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     },
     async stop() {
       stopped = true;
+      devices.journal.close(false);
       await discovery.stop();
       devices.close();
       sleep.end();

@@ -51,7 +51,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: "client",
-    files: /^src\/api\/client(-types)?\.ts$/,
+    files: /^src\/api\/client(-\w+)?\.ts$/,
     uses: ["words", "endpoints"],
     knows: ["api"],
     why: "a client is made from the same table as the server, and runs without it",

@@ -4,8 +4,11 @@
  */
 import type { z } from "zod";
 import type { Archive } from "./client.ts";
+import type { Followed } from "./client-stream.ts";
 import type { Operation, operations } from "./operations.ts";
 
+export type { Followed } from "./client-stream.ts";
+export type { ApiEvent } from "./events.ts";
 export type { App, Device, KeyOrText, State } from "./schemas.ts";
 
 type Optional<T> = Record<never, never> extends T ? { readonly query?: T } : { readonly query: T };
@@ -24,11 +27,17 @@ type Given<O extends Operation> = WithId<O> &
   WithBody<O> &
   WithUpload<O> & { readonly signal?: AbortSignal | undefined };
 
-/** One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. */
+/**
+ * One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. A
+ * stream is followed with `for await`: once it has begun it comes back by itself when it breaks off, and loses nothing that
+ * the daemon still has.
+ */
 export type Client = {
   readonly [Name in keyof typeof operations]: (
     ...given: Record<never, never> extends Given<(typeof operations)[Name]>
       ? [given?: Given<(typeof operations)[Name]>]
       : [given: Given<(typeof operations)[Name]>]
-  ) => Promise<z.output<(typeof operations)[Name]["data"]>>;
+  ) => (typeof operations)[Name] extends { answers: "stream" }
+    ? AsyncIterable<Followed>
+    : Promise<z.output<(typeof operations)[Name]["data"]>>;
 };

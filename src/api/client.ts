@@ -9,12 +9,15 @@
  * ```
  */
 
+import type { Followed } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
+
+const usualUrl = "http://127.0.0.1:7272/v1";
 
 export interface ClientOptions {
   /** Where the API is; `http://127.0.0.1:7272/v1` when left out. */
@@ -33,8 +36,13 @@ export interface Archive {
 /** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
 export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
 
+/** The operations that answer with one value, and not with a stream. */
+export type ValueName = {
+  [Name in EndpointName]: (typeof endpoints)[Name] extends { answers: "stream" } ? never : Name;
+}[EndpointName];
+
 /** What an operation answers: the `data` of its envelope. */
-export type Result<Name extends EndpointName> = Awaited<ReturnType<Client[Name]>>;
+export type Result<Name extends ValueName> = Awaited<ReturnType<Client[Name]>>;
 
 export interface Answer<Data> {
   readonly data: Data;
@@ -43,7 +51,7 @@ export interface Answer<Data> {
 }
 
 /** Calls an operation by its name. Fails with an `ApiError`, a `NotZapdError`, or whatever `fetch` fails with. */
-export type Call = <Name extends EndpointName>(
+export type Call = <Name extends ValueName>(
   name: Name,
   ...given: Parameters<Client[Name]>
 ) => Promise<Answer<Result<Name>>>;
@@ -69,17 +77,18 @@ export class NotZapdError extends Error {
 
 export function createClient(options: ClientOptions = {}): Client {
   const call = createCall(options) as (name: EndpointName, given?: AnyArguments) => Promise<Answer<unknown>>;
-  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => [
-    name,
-    async (given?: AnyArguments) => (await call(name, given)).data,
-  ]);
+  const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => {
+    const isStream = (endpoints[name] as Endpoint).answers === "stream";
+    const asked = async (given?: AnyArguments) => (await call(name, given)).data;
+    return [name, isStream ? (given?: AnyArguments) => createStream(options, name, given) : asked];
+  });
   // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
 }
 
 /** A client as one function, for callers that want the text of each response, too. */
 export function createCall(options: ClientOptions = {}): Call {
-  const { url = "http://127.0.0.1:7272/v1", fetch: send = (request: Request) => fetch(request) } = options;
+  const { url = usualUrl, fetch: send = (request: Request) => fetch(request) } = options;
   const call = async (name: EndpointName, given: AnyArguments = {}) => {
     const response = await send(requestOf(url, endpoints[name], given));
     return readAnswer(await response.text());
@@ -88,9 +97,34 @@ export function createCall(options: ClientOptions = {}): Call {
   return call as Call;
 }
 
+/** Follows an operation that answers with a stream: what only that needs is loaded for it. */
+export async function* createStream(
+  options: ClientOptions & { broken?(isBroken: boolean): void },
+  name: EndpointName,
+  given: AnyArguments = {},
+): AsyncGenerator<Followed> {
+  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken } = options;
+  const { follow } = await import("./client-stream.ts");
+  yield* follow({
+    signal: given.signal,
+    ...(broken && { broken }),
+    passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",
+    async open(lastId, signal) {
+      const request = requestOf(url, endpoints[name], { ...given, signal });
+      request.headers.set("accept", "application/x-ndjson");
+      if (lastId !== null) request.headers.set("last-event-id", lastId);
+      const response = await send(request);
+      const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
+      if (isStream && response.body) return response.body;
+      readAnswer(await response.text());
+      throw new NotZapdError("What answers is not zapd");
+    },
+  });
+}
+
 interface AnyArguments {
   readonly id?: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly archive?: Archive;
   readonly progress?: (bytes: number) => void;
@@ -101,7 +135,9 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   const { id = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
-  const set = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const set = Object.entries(query).flatMap(([name, value = []]) =>
+    [value].flat().map((one): [string, string] => [name, one]),
+  );
   const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
   if (archive) Object.assign(init, formOf(archive, given.progress));

@@ -198,6 +198,13 @@ export const codes = {
     when: "The body is larger than it may be",
     message: "The body is larger than 1 MiB",
   },
+  too_many_streams: {
+    status: 429,
+    exit: exits.failed,
+    when: "As many streams are open over TCP as there may be: 64",
+    message: "There are 64 streams open already",
+    hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
+  },
   device_unreachable: {
     ...unreachable,
     when: "Nothing answers at the device's address, or another device does",

@@ -2,9 +2,10 @@
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
 import { codes, type ErrorCode } from "./errors.ts";
+import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Device, KeyName, KeyOrText, Playback, State, Volume } from "./schemas.ts";
+import { App, Device, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -35,6 +36,7 @@ const statusTexts: Readonly<Record<number, string>> = {
   403: "Not let in",
   404: "Not known",
   413: "The body is too large",
+  429: "There are too many already",
   500: "The device failed, or zapd itself",
 };
 
@@ -56,8 +58,22 @@ const id = {
 } as const;
 
 /** Components that others refer to: those of answers, and those of requests. */
-const sharedAnswers = { Device, App, State, Playback, Volume, Config: configSchema, ConfigReload, Failure };
+const sharedAnswers = {
+  Device,
+  App,
+  State,
+  Playback,
+  Volume,
+  Config: configSchema,
+  ConfigReload,
+  Failure,
+};
 const sharedRequests = { Key: KeyName, KeyOrText };
+
+const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The events by the names of their components: `StateChangedEvent`. */
+const sharedEvents = Object.fromEntries(Object.entries(events).map(([type, one]) => [`${pascal(type)}Event`, one]));
+const eventNames = Object.keys(sharedEvents);
 
 /** Every operation with its name. */
 const named = Object.entries(operations) as [EndpointName, Operation][]; // the keys, which `Object.entries` forgets
@@ -177,7 +193,7 @@ const packageForm: Json = {
   },
 };
 
-function responses(name: EndpointName, { codes: own, data }: Operation): Json {
+function responses(name: EndpointName, { codes: own, data, answers }: Operation): Json {
   const all = [...everywhere, ...own];
   const statuses = [...new Set(all.map((code) => codes[code].status))].toSorted((one, other) => one - other);
   const failures = statuses.map((status) => [
@@ -192,7 +208,24 @@ function responses(name: EndpointName, { codes: own, data }: Operation): Json {
     required: ["ok", "data"],
   };
   const success = { description: "Done", content: { "application/json": { schema: envelope } } };
-  return { 200: success, ...Object.fromEntries(failures) };
+  const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
+  return { 200: done, ...Object.fromEntries(failures) };
+}
+
+const pictureResponse: Json = {
+  description: "The picture, with an `ETag`",
+  content: Object.fromEntries(["image/png", "image/jpeg", "image/webp"].map((type) => [type, {}])),
+};
+
+/** A stream of events: in an event stream each is the `data` of a frame, whose `event` and `id` are its type and its id. */
+function streamResponse(name: EndpointName): Json {
+  return {
+    description: "The stream, until its reader hangs up or the daemon stops",
+    content: {
+      "text/event-stream": { schema: { oneOf: eventNames.map(ref) } },
+      "application/x-ndjson": { schema: ref(componentOf(name, "Result")) },
+    },
+  };
 }
 
 /** A failure with one status, and which of the codes it can have. */
@@ -239,13 +272,13 @@ function dataSchema(name: EndpointName, data: z.ZodType): Schema {
 function componentSchemas(): Record<string, Schema> {
   const answers = z.registry<{ id: string }>();
   const requests = z.registry<{ id: string }>();
-  for (const [name, schema] of Object.entries(sharedAnswers)) answers.add(schema, { id: name });
+  for (const [name, schema] of Object.entries({ ...sharedAnswers, ...sharedEvents })) answers.add(schema, { id: name });
   answers.add(Failure.shape.error.shape.code, { id: "ErrorCode" });
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
   for (const [name, { body, data }] of named) {
     const result = componentOf(name, "Result");
     if (body) requests.add(body, { id: componentOf(name, "Body") });
-    if (dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
+    if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };
   const all: Record<string, Schema> = {

@@ -8,6 +8,7 @@ import { configSchema, restartKeys } from "../config/schema.ts";
 import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
+import { EventLine } from "./events.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
 import { App, Device, KeyOrText, port, State, text, time } from "./schemas.ts";
 
@@ -16,6 +17,7 @@ export const tags = {
   apps: "The catalog of a device, launching and leaving",
   remote: "One key, text, or a timed sequence",
   dev: "Sideloading, for platforms with a developer mode",
+  events: "What happens, as it happens",
   daemon: "zapd itself",
   config: "The config file: read, patched, reloaded",
 } as const;
@@ -29,6 +31,7 @@ export interface Operation extends Endpoint {
   /** Its `examples` stand in the docs. */
   readonly body?: z.ZodType;
   readonly query?: z.ZodObject;
+  /** What is in the envelope; of a stream, one line of it. */
   readonly data: z.ZodType;
 }
 
@@ -317,7 +320,25 @@ export const operations = {
     description:
       "Live from the device. A part that the set refuses or lacks is `null`, and one refused query never fails the whole. Calls at the same time share one reading, never one from before the caller's last command.",
     codes: asking,
-    data: z.object({ device, state: State.describe("Read just now") }),
+    query: z.object({
+      wait_for: z
+        .union([z.string().max(512), z.array(z.string().max(512)).max(8)])
+        .optional()
+        .describe(
+          "Answers when this is so, or when the time is over: `power:on`, `app:netflix`, `app:none`, `playback:playing`, `input:hdmi1`, `muted:true`. Several must all hold",
+        ),
+      timeout_ms: z
+        .string()
+        .regex(/^\d{1,5}$/)
+        .refine((ms) => Number(ms) <= 60_000, { error: "must be at most 60000" })
+        .optional()
+        .describe("How long to wait for it, in milliseconds: 60000 at most, 10000 without it"),
+    }),
+    data: z.object({
+      device,
+      state: State.describe("Read just now"),
+      matched: z.boolean().optional().describe("Whether what was waited for is so; left out where nothing was"),
+    }),
   },
   listApps: {
     ...endpoints.listApps,
@@ -488,6 +509,39 @@ export const operations = {
           "How many lines came after `cursor` and before the first of `lines`, and are not kept any more; left out where there are none",
         ),
     }),
+  },
+  events: {
+    ...endpoints.events,
+    tag: "events",
+    summary: "What happens, as it happens",
+    description:
+      "A stream: an event stream (SSE), or JSON Lines for `accept: application/x-ndjson`. First comes a snapshot of all devices, then every change: each event is whole, and has an id that grows by one. Whoever comes back with the last id (`Last-Event-ID`, or `since`) is told what it missed, and nothing twice; where that is no longer kept (1,024 events, 1 MiB, 10 minutes), or the daemon is another, a snapshot says so. Every 15 s without an event a heartbeat tells the newest id. Of one device at most ten changes of state a second are told, the last one always. A reader that is more than 256 events or 256 KiB behind gets a snapshot (`lagged`) in the place of what it missed; one that takes nothing for 120 s is hung up on. While somebody follows, devices that do not push are asked now and then; with nobody, never. At most 64 streams over TCP.",
+    codes: [...byName, "too_many_streams"],
+    query: z.object({
+      devices: z
+        .string()
+        .max(4_096)
+        .optional()
+        .describe(
+          "Only what is about these devices: names or ids, with commas between them. What is about no device is told as well",
+        ),
+      types: z
+        .string()
+        .max(1_024)
+        .optional()
+        .describe(
+          "Only these types, exact or by their beginning: `state.changed,device.*`. A snapshot and the end are told in any case",
+        ),
+      snapshot: z.enum(["true", "false"]).optional().describe("`false`: begins with what changes from now on"),
+      since: z
+        .string()
+        .max(64)
+        .optional()
+        .describe(
+          "The id of the last event that the reader has, or `oldest`; the header `Last-Event-ID` goes before it",
+        ),
+    }),
+    data: EventLine,
   },
   status: {
     ...endpoints.status,

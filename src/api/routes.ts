@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly takes?: "json" | "query" | "upload";
   /** The JSON may be left out. */
   readonly optionalBody?: true;
+  /** What a success answers where it is not one value in the envelope. */
+  readonly answers?: "stream" | "picture";
 }
 
 export const endpoints = {
@@ -36,7 +38,7 @@ export const endpoints = {
   splitDevice: { method: "post", path: "/devices/:id/split", reaches: "memory", takes: "json" },
   trustDevice: { method: "post", path: "/devices/:id/trust", reaches: "memory" },
   removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
-  getState: { method: "get", path: "/devices/:id/state", reaches: "device" },
+  getState: { method: "get", path: "/devices/:id/state", reaches: "device", takes: "query" },
   listApps: { method: "get", path: "/devices/:id/apps", reaches: "device" },
   launchApp: { method: "post", path: "/devices/:id/apps/launch", reaches: "device", takes: "json" },
   stopApp: { method: "post", path: "/devices/:id/apps/stop", reaches: "device" },
@@ -52,6 +54,7 @@ export const endpoints = {
   installPackage: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
   reloadPackage: { method: "post", path: "/devices/:id/dev/reload", reaches: "device" },
   readLogs: { method: "get", path: "/devices/:id/dev/logs", reaches: "device", takes: "query" },
+  events: { method: "get", path: "/events", reaches: "stream", takes: "query", answers: "stream" },
   status: { method: "get", path: "/daemon/status", reaches: "memory" },
   readConfig: { method: "get", path: "/config", reaches: "memory" },
   patchConfig: { method: "patch", path: "/config", reaches: "memory", takes: "json" },

@@ -64,16 +64,41 @@ export type App = z.infer<typeof App>;
 
 export const Playback = z.object({
   status: z.enum(playbackStatuses).describe("What the player does"),
-  position_ms: z.int().nullable().describe("`null`, where the device did not say"),
+  position_ms: z
+    .int()
+    .nullable()
+    .describe("Where it was at `position_at`, from which it runs on by `rate`; `null`, where the device did not say"),
   duration_ms: z.int().nullable().describe("`null`, where the device did not say"),
   live: z.boolean().nullable().describe("Whether it is a live stream"),
   title: unsaid,
+  position_at: time.nullable().describe("When the position was read; `null` without one"),
+  rate: z
+    .number()
+    .nullable()
+    .describe("How fast it plays: 1, 0 while it is paused, 2, -4; `null`, where nothing is known"),
 });
 
 export const Volume = z.object({
   level: z.number().min(0).max(100).nullable().describe("0 to 100"),
   muted: z.boolean().nullable().describe("`null`, where the device did not say"),
 });
+
+export const Input = z.object({
+  id: z
+    .string()
+    .describe(
+      "The word that selects it, as `input` of the state has it: `hdmi1` to `hdmi4`, `av`, `tuner`, or the device's own",
+    ),
+  name: z.string().describe("As the device shows it"),
+});
+export type Input = z.infer<typeof Input>;
+
+export const Channel = z.object({
+  id: z.string().describe("What selects it"),
+  number: text.describe("As the remote dials it: `5`, `5.1`; `null`, where it has none"),
+  name: z.string().describe("As the device shows it"),
+});
+export type Channel = z.infer<typeof Channel>;
 
 export const State = z.object({
   power: z.enum(powers).describe("`unknown`, where the device does not know"),
@@ -98,3 +123,9 @@ export const KeyOrText = z
   .describe(
     "A key by its name, or `literal:<text>` with 1 to 1,024 characters of any script, no control characters",
   ) as unknown as z.ZodType<KeyOrText, KeyOrText>;
+
+/** What a player can be told to do. */
+export const playbackCommands = ["play", "pause", "stop", "seek", "next", "previous"] as const;
+
+/** A picture, which is answered as it is. */
+export const Picture = z.custom<Uint8Array>((value) => value instanceof Uint8Array);

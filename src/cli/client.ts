@@ -1,5 +1,13 @@
 /** Calls to the daemon, over its control socket and nothing else. */
-import { type Answer, ApiError, type Arguments, createCall, NotZapdError, type Result } from "../api/client.ts";
+import {
+  type Answer,
+  ApiError,
+  type Arguments,
+  createCall,
+  NotZapdError,
+  type Result,
+  type ValueName,
+} from "../api/client.ts";
 import { systemCode, ZapdError } from "../api/errors.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -7,11 +15,13 @@ import { type Context, stderr } from "./context.ts";
 import { CommandError, type Failure, notRunning, UsageError } from "./failure.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
-export type Called<Name extends EndpointName> = Answer<Result<Name>>;
+export type Called<Name extends ValueName> = Answer<Result<Name>>;
 
 interface CallOptions {
   /** Nothing is told while it takes its time. */
   readonly quiet?: boolean;
+  /** `--timeout` is told to the daemon, which ends the call by itself. */
+  readonly untilAnswered?: boolean;
 }
 
 /** What every operation may take, whichever it is. */
@@ -22,17 +32,17 @@ interface Given {
 }
 
 /** Calls an operation. Fails with CommandError: the daemon's own failure, or that it is not running. */
-export async function call<Name extends EndpointName>(
+export async function call<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
-  { quiet = context.json }: CallOptions = {},
+  { quiet = context.json, untilAnswered = false }: CallOptions = {},
 ): Promise<Called<Name>> {
   if ((given as Given).id?.trim() === "") throw new UsageError("the name of the device is empty");
   const waiting = quiet ? undefined : afterAMoment(context, name, given);
   let done = false;
   try {
-    const called = await callOnce(context, name, given);
+    const called = await callOnce(context, name, given, untilAnswered);
     done = true;
     return called;
   } finally {
@@ -40,13 +50,14 @@ export async function call<Name extends EndpointName>(
   }
 }
 
-async function callOnce<Name extends EndpointName>(
+async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,
+  untilAnswered: boolean,
 ): Promise<Called<Name>> {
   const { signal: own } = given as Given;
-  const deadline = context.deadline();
+  const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
   const send = createCall({
     url: "http://zapd/v1",
@@ -95,7 +106,7 @@ export async function readDocument(context: Context, path: string): Promise<stri
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
-async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
@@ -119,7 +130,7 @@ function isAbsent(error: unknown): boolean {
 export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
 
 /** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
-export async function ask<Name extends EndpointName>(
+export async function ask<Name extends ValueName>(
   context: Context,
   name: Name,
   given: Arguments<Name>,

@@ -44,6 +44,7 @@ const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
 const config = () => import("./config.ts");
 const completion = () => import("./completion.ts");
+const watch = () => import("./watch.ts");
 const remote = () => import("./remote/session.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const service = () => import("./service.ts");
@@ -99,6 +100,21 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       completes: "device",
       most: 1,
       options: timeout,
+    }),
+    watch: command("[NAME …] [--types TYPE,…]", "what happens, a line each, until Ctrl-C", from(watch, "watch"), {
+      completes: "device",
+      most: many,
+      also: ["events", "follow"],
+      options: { types: value("TYPES", "only these types, such as state.changed,device.*") },
+      examples: ["zapd watch", "zapd watch Den --json | jq .state.app"],
+    }),
+    wait: command("WHAT …", "until it is so: exit 0, or 124 when the time is over", from(watch, "wait"), {
+      most: many,
+      options: timeout,
+      examples: [
+        "zapd wait power:on -d Kitchen --timeout 30s",
+        "zapd launch netflix && zapd wait app:netflix playback:playing",
+      ],
     }),
     remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), {
       completes: "device",

@@ -1,6 +1,6 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
 import { keys } from "../platforms/platform.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import { split } from "./command.ts";
 import { type Command, type Completed, commands } from "./commands.ts";

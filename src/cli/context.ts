@@ -1,7 +1,7 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { printable, unseen } from "../system/log.ts";
+import { printable, unseen } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
@@ -41,6 +41,8 @@ export interface Context {
   readonly colour: boolean;
   /** Columns of the terminal; unlimited when stdout is none. */
   readonly width: number;
+  /** The time of `--timeout`, in milliseconds; none without that option. */
+  readonly timeoutMs: number | undefined;
   /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
   deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined;
   /** The control socket to call. */
@@ -93,6 +95,7 @@ export async function createContext(
     get width() {
       return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
     },
+    timeoutMs,
     deadline() {
       if (timeoutMs !== undefined) deadline ??= { signal: AbortSignal.timeout(timeoutMs), ms: timeoutMs };
       return deadline;

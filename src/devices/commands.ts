@@ -6,7 +6,7 @@ import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, Connection, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import { method, named } from "./failures.ts";
+import { named, requireCapability } from "./failures.ts";
 import {
   atOff,
   checkPress,
@@ -18,6 +18,7 @@ import {
   readPress,
   runSequence,
 } from "./press.ts";
+import type { Turn } from "./queue.ts";
 import type { At, Reach, Task } from "./reach.ts";
 
 /** Milliseconds for actions that are more than one answer (SECURITY.md 4). */
@@ -47,7 +48,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     timeoutMs: limits.list,
     at,
     work: async (connection, within, { id, record }) => {
-      const listed = await method(connection.apps, "apps")(within);
+      const listed = await requireCapability(connection.apps, "apps")(within);
       return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
@@ -57,43 +58,42 @@ export function launchApp(
   device: Device,
   wanted: string,
   params: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
   return device.byOne("launch", async (at) => {
-    const app = await resolve(device, at, wanted, signal);
-    const confirmed = await command(device, signal, {
+    const app = await resolve(device, at, wanted, turn);
+    const confirmed = await command(device, turn, {
       doing: `launching ${app.name}`,
       timeoutMs: limits.launch,
       at,
       given: [wanted, ...Object.keys(params), ...Object.values(params)],
-      work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+      work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
   });
 }
 
-export async function stopApp(device: Device, signal: AbortSignal): Promise<App | null> {
-  return command(device, signal, {
+export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
+  return command(device, turn, {
     doing: "leaving the app",
     timeoutMs: limits.stop,
     needs: "stop",
     whenOff: { wake: false, result: null },
     work: async (connection, within, reach) => {
-      const app = await method(connection.stop, "stop")(within);
+      const app = await requireCapability(connection.stop, "stop")(within);
       return app && describeApp(app, device.catalog.apps(reach.id));
     },
   });
 }
 
-export async function pressKey(device: Device, wanted: string, signal: AbortSignal): Promise<void> {
+export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
   const press = readPress(wanted);
-  const { remote } = device;
-  checkPress(device.record, remote, press);
+  checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
   const power = powerAfter(press);
-  await command(device, signal, {
+  await command(device, turn, {
     doing: doing(press),
-    timeoutMs: patience(press, remote, device.timeoutMs),
+    timeoutMs: patience(press, device),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
     ...takenBy(press),
@@ -110,7 +110,7 @@ function takenBy(press: Press): Pick<Task<unknown>, "needs" | "fits" | "confiden
   if ("text" in press) return { needs: "text", confidential: true };
   const { key } = press;
   if (key === "power-on") return { needs: "power_on" };
-  return { needs: "keys", fits: ({ connection }) => connection.keys?.names.has(key) === true };
+  return { needs: "keys", fits: ({ description }) => description.keys.has(key) };
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -118,7 +118,7 @@ export async function pressKeys(
   device: Device,
   wanted: readonly string[],
   delayMs: number,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<{ sent: number; duration_ms: number }> {
   const total = delayMs * (wanted.length - 1);
   if (total > sequenceLimits.totalMs) {
@@ -128,10 +128,9 @@ export async function pressKeys(
     );
   }
   const presses = wanted.map(readPress);
-  const { remote } = device;
-  for (const press of presses) checkPress(device.record, remote, press);
+  for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
-  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, remote, device.timeoutMs), 0);
+  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, device), 0);
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
@@ -146,7 +145,7 @@ export async function pressKeys(
         checkTyped(device, press);
         const task = {
           doing: doing(press),
-          timeoutMs: patience(press, remote, device.timeoutMs),
+          timeoutMs: patience(press, device),
           work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
         };
         // A key that this protocol lacks goes to one that has it.
@@ -160,7 +159,7 @@ export async function pressKeys(
     takes: total + presses.length * 50,
     atLeast: total,
     patient: true,
-    signal,
+    ...turn,
   });
   return ran;
 }
@@ -168,11 +167,7 @@ export async function pressKeys(
 /** Fails where nothing can be installed, before a byte of a package is read. */
 export function checkDeveloper(device: Device): void {
   const doing = "installing the package";
-  try {
-    method(device.first("dev").connection.dev, "dev");
-  } catch (error) {
-    throw named(error, device.record, doing);
-  }
+  device.require("dev", doing);
   device.checkTrusted(doing);
 }
 
@@ -180,29 +175,29 @@ export async function installPackage(
   device: Device,
   archive: Archive,
   password: string,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<InstallResult> {
-  const result = await command(device, signal, {
+  const result = await command(device, turn, {
     doing: "installing the package",
     timeoutMs: limits.install,
     needs: "dev",
     work: async (connection, within) => {
       device.checkTrusted("installing the package");
-      return method(connection.dev, "dev").install(archive, password, within);
+      return requireCapability(connection.dev, "dev").install(archive, password, within);
     },
   });
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
-  await refreshApps(device, false, signal).catch(() => {});
+  await refreshApps(device, false, turn.signal).catch(() => {});
   return result;
 }
 
-export async function reloadPackage(device: Device, signal: AbortSignal): Promise<App> {
-  return command(device, signal, {
+export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
+  return command(device, turn, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
     work: async (connection, within, reach) => {
-      const app = await method(connection.dev, "dev").reload(within);
+      const app = await requireCapability(connection.dev, "dev").reload(within);
       return describeApp(app, device.catalog.apps(reach.id));
     },
   });
@@ -217,7 +212,7 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
       timeoutMs: limits.logs,
       needs: "dev",
       given: cursor === null ? [] : [cursor],
-      work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
+      work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
     },
     signal,
   );
@@ -228,19 +223,19 @@ function checkTyped(device: Device, press: Press): void {
   if ("text" in press) device.checkTrusted(doing(press));
 }
 
-function command<T>(device: Device, signal: AbortSignal, task: Task<T>): Promise<T> {
-  return device.command(task, { signal });
+function command<T>(device: Device, turn: Turn, task: Task<T>): Promise<T> {
+  return device.command(task, turn);
 }
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
-async function resolve(device: Device, at: At, wanted: string, signal: AbortSignal): Promise<App> {
-  const { id, platform, connection } = at.reach;
-  method(connection.launch, "launch");
+async function resolve(device: Device, at: At, wanted: string, turn: Turn): Promise<App> {
+  const { id, platform } = at.reach;
+  device.require("launch", "launching an app");
   const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
   // Part of a command: a device that is asleep is woken for it.
-  const list = await command(device, signal, listing(device, at)).catch((error: unknown) => {
+  const list = await command(device, turn, listing(device, at)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.
     const known = isRefused(error) ? findService(wanted, platform) : null;
     if (known) return known;

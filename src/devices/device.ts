@@ -10,15 +10,18 @@ import {
   type Capability,
   type Connection,
   capabilities,
+  type Description,
   type Platform,
   type PlatformState,
+  type StatePart,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, method, named } from "./failures.ts";
+import { aborted, named, requireCapability } from "./failures.ts";
+import { changesBetween, type Feed } from "./feed.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
@@ -31,9 +34,12 @@ import {
   type ReachDependencies,
   type Task,
 } from "./reach.ts";
+import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends ReachDependencies {
   readonly catalog: Catalog;
+  /** Told what it does, for those who follow. */
+  readonly feed: Feed;
   /** What waits for its turn while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
   /** An entry of the registry, live. */
@@ -56,12 +62,32 @@ export class Device {
   /** Where the last pairing was begun, until it has succeeded. */
   #pairing: Reach | undefined;
   #reaches: { of: readonly Entry[]; all: readonly Reach[] };
+  /** Asks what it does while somebody is interested. */
+  readonly watch: Watch;
+  /** When the position of what plays was last seen. */
+  #positionAt: string | null = null;
+  /** The command that is under way, or has ended lately: what changes is its doing. */
+  #action: { readonly id: string; endedAt: number } | undefined;
+  readonly #observers = new Set<(state: State) => void>();
 
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
     this.id = parts[0].id;
     this.#reaches = { of: [], all: this.#reachesOf(parts) };
     this.#queue = new Queue(deps.sleep);
+    const device = this;
+    this.watch = new Watch({
+      get state() {
+        return device.shownState;
+      },
+      get access() {
+        return device.record.access;
+      },
+      get pushes() {
+        return device.connection.pushes ?? nothing;
+      },
+      look: () => this.#look(),
+    });
   }
 
   /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
@@ -161,15 +187,24 @@ export class Device {
     return this.reach.connection;
   }
 
-  /** The keys and the text that it takes, over any of its protocols. */
-  get remote(): Pick<Connection, "keys" | "text"> {
+  /** What it can do over any of its protocols, told without a connection. */
+  get description(): Description {
     const { reaches } = this;
-    if (reaches.length < 2) return this.reach.connection;
-    const all = reaches.map((reach) => reach.connection);
-    const keys = all.find((one) => one.keys)?.keys;
-    const text = this.first("text").connection.text;
-    const names = new Set(all.flatMap((one) => [...(one.keys?.names ?? [])]));
-    return { ...(keys && { keys: { ...keys, names } }), ...(text && { text }) };
+    if (reaches.length < 2) return this.reach.description;
+    const all = reaches.map((reach) => reach.description);
+    const has = new Set(all.flatMap((one) => [...one.has]));
+    const works = this.capabilities;
+    const withheld = new Set([...has].filter((one) => !works.includes(one)));
+    return { has, withheld, keys: new Set(all.flatMap((one) => [...one.keys])) };
+  }
+
+  /** Fails with `unsupported_operation`, under its name, where it lacks a capability. */
+  require(capability: Capability, doing: string): void {
+    try {
+      this.first(capability).require(capability);
+    } catch (error) {
+      throw named(error, this.record, doing);
+    }
   }
 
   /** As the API shows it. */
@@ -251,19 +286,19 @@ export class Device {
   async #stateOf(at: At): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
+      needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await method(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state")(within);
         this.observe(state, "poll", reach);
-        const app = state.app && describeApp(state.app, this.catalog.apps(reach.id));
-        return { ...state, app, observed_at: new Date().toISOString() };
+        return this.#shown(state, reach);
       },
     };
     try {
       return await this.#readAnywhere(task);
     } catch (error) {
-      if (isSilent(error) && at.reach.isOff) return { ...offState, observed_at: new Date().toISOString() };
+      if (isSilent(error) && at.reach.isOff) return this.#shown(offState, at.reach);
       throw error;
     }
   }
@@ -273,14 +308,15 @@ export class Device {
     return this.#shared(`${what} ${task.at?.reach.id}`, () => this.#readAnywhere(task), signal);
   }
 
-  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal, isUse = true): Promise<T> {
     const key = `${what} ${this.#commands}`;
     let reading = this.#reads.get(key) as Promise<T> | undefined;
     if (!reading) {
       reading = work().finally(() => this.#reads.delete(key));
       this.#reads.set(key, reading);
     }
-    return this.#using(Promise.race([reading, aborted(signal)]));
+    const answer = Promise.race([reading, aborted(signal)]);
+    return isUse ? this.#using(answer) : answer;
   }
 
   /** A read: by the next protocol where one does not answer; of a device that has moved, where it is now. */
@@ -307,12 +343,15 @@ export class Device {
     try {
       return await this.#queue.run(turn, () => {
         begun = true;
+        this.#action = actionOf(turn, Number.POSITIVE_INFINITY);
         return this.#using(this.#run(task, turn.signal));
       });
     } catch (error) {
       throw begun ? error : named(error, this.record, task.doing);
     } finally {
       this.#commands++;
+      if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
+      if (begun) this.watch.commanded();
       this.#leaveIfGone();
     }
   }
@@ -423,7 +462,60 @@ export class Device {
 
   /** The one writer of its last state, as one of its protocols shows it. */
   observe(patch: Partial<PlatformState>, cause: Cause, reach: Reach): void {
-    if (this.#deps.registry.get(reach.id)) reach.note(patch, cause);
+    if (!this.#deps.registry.get(reach.id)) return;
+    reach.note(patch, cause);
+    if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
+    const state = this.shownState;
+    if (state === null) return;
+    const { id, endedAt } = this.#action ?? { id: undefined, endedAt: 0 };
+    const action = performance.now() - endedAt < effectsWithin ? id : undefined;
+    this.watch.seen(this.#deps.feed.state(this.id, state, cause, action));
+    for (const observer of this.#observers) observer(state);
+  }
+
+  /** Its state as it was last seen, without asking it; `null` where it never was. */
+  get shownState(): State | null {
+    const { lastState } = this;
+    return Object.keys(lastState).length > 0 ? this.#known(lastState) : null;
+  }
+
+  /** The same; of one that was never seen, that nothing is known. */
+  get stateNow(): State {
+    return this.#known(this.lastState);
+  }
+
+  #known(seen: Partial<PlatformState>): State {
+    const { power } = this.reaches.find((reach) => reach.power !== "unknown") ?? this.reach;
+    return this.#shown({ ...unknownState, power, ...seen }, this.reach);
+  }
+
+  #shown({ power, app, screensaver, playback, volume, input }: PlatformState, { id }: Reach): State {
+    const now = new Date().toISOString();
+    const at = playback?.position_ms == null ? null : (this.#positionAt ?? now);
+    const rate = playback ? (playback.rate ?? (playback.status === "playing" ? 1 : 0)) : null;
+    return {
+      power,
+      app: app && describeApp(app, this.catalog.apps(id)),
+      screensaver,
+      playback: playback && { ...playback, position_at: at, rate },
+      volume,
+      input,
+      observed_at: now,
+    };
+  }
+
+  /** Tells every state that is seen from now on; until the answer is called. */
+  onState(observer: (state: State) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  /** One look at what it does, for those who follow; whether it was other than before. */
+  async #look(): Promise<boolean> {
+    const before = this.shownState;
+    await this.#shared("state", () => this.#readState(), new AbortController().signal, false);
+    const after = this.shownState;
+    return after !== null && changesBetween(before, after).length > 0;
   }
 
   /** The user says that what answers where it is now is it. */
@@ -436,6 +528,7 @@ export class Device {
 
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
+    this.watch.end();
     const { credentials, registry } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = { of: registry.entries, all: reaches };
@@ -474,4 +567,15 @@ export class Device {
       .use(this.id)
       .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`));
   }
+}
+
+const nothing: ReadonlySet<StatePart> = new Set();
+/** What changes so soon after a command is its doing, in milliseconds. */
+const effectsWithin = 2_200;
+
+/** The state of a device of which nothing is known. */
+const unknownState: PlatformState = { ...offState, power: "unknown" };
+
+function actionOf({ action }: Turn, endedAt: number): { readonly id: string; endedAt: number } | undefined {
+  return action === undefined ? undefined : { id: action, endedAt };
 }

@@ -1,8 +1,10 @@
 /** All devices: which one is meant, which is the default one, and which are no longer known. */
 import { ZapdError } from "../api/errors.ts";
-import type { Device as View } from "../api/schemas.ts";
+import type { State, Device as View } from "../api/schemas.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
+import { Feed } from "./feed.ts";
+import { Journal } from "./journal.ts";
 import { noneKnown } from "./names.ts";
 import { Reach } from "./reach.ts";
 
@@ -11,19 +13,114 @@ export class Devices {
   readonly #devices = new Map<string, Device>();
   /** The entries of the registry, live: what is joined or split keeps its connections. */
   readonly #reaches = new Map<string, Reach>();
+  /** What happens to them, for those who follow. */
+  readonly journal = new Journal({ shown: () => this.#shown() });
+  readonly #feed = new Feed(this.journal);
+  /** The entries, and the default device, as those who follow know them. */
+  #told: {
+    readonly entries: readonly Entry[];
+    readonly ids: readonly string[];
+    readonly defaultId: string | undefined;
+  };
+  /** How many are interested in every device, and what is held for them. */
+  #interested = 0;
+  readonly #held = new Map<string, () => void>();
   #over: ZapdError | undefined;
 
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf">) {
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "feed">) {
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
     };
-    this.#deps = { ...deps, gone, reachOf: (entry) => this.reachOf(entry) };
+    this.#deps = {
+      ...deps,
+      gone,
+      feed: this.#feed,
+      reachOf: (entry) => this.reachOf(entry),
+      changed: (id) => this.#changed(id),
+    };
+    this.#told = this.#tellable();
+    this.#feed.known(this.describeAll());
+    deps.registry.onChange(() => this.#registryChanged());
+  }
+
+  /** Somebody is interested in what devices do (`null`: in all of them), until they let go. */
+  watch(ids: ReadonlySet<string> | null): () => void {
+    if (ids !== null) {
+      const wanted = this.#deps.registry.devices.filter(({ id }) => ids.has(id));
+      const held = wanted.map((entry) => this.of(entry).watch.hold());
+      return () => {
+        for (const release of held) release();
+      };
+    }
+    this.#interested++;
+    this.#holdAll();
+    return () => {
+      if (--this.#interested > 0) return;
+      for (const release of this.#held.values()) release();
+      this.#held.clear();
+    };
+  }
+
+  #holdAll(): void {
+    if (this.#interested === 0) return;
+    for (const entry of this.#deps.registry.devices)
+      if (!this.#held.has(entry.id)) this.#held.set(entry.id, this.of(entry).watch.hold());
+  }
+
+  #shown(): { id: string; show(): { device: View; state: State | null } }[] {
+    const { devices, defaultEntry } = this.#deps.registry;
+    return devices.map((entry) => {
+      const show = () => {
+        const device = this.of(entry);
+        return { device: device.describe(entry.id === defaultEntry?.id), state: device.shownState };
+      };
+      return { id: entry.id, show };
+    });
+  }
+
+  #tellable() {
+    const { entries, devices, defaultEntry } = this.#deps.registry;
+    return { entries, ids: devices.map(({ id }) => id), defaultId: defaultEntry?.id };
+  }
+
+  /** A device is shown otherwise than before, over any of its protocols. */
+  #changed(entryId: string): void {
+    const entry = this.#deps.registry.deviceOf(entryId);
+    if (entry) this.#feed.device(this.of(entry).describe());
+  }
+
+  #registryChanged(): void {
+    const before = this.#told;
+    const now = this.#tellable();
+    this.#told = now;
+    const known = new Set(before.entries);
+    const changed = now.entries.filter((entry) => !known.has(entry)).map(({ id }) => id);
+    if (before.defaultId !== now.defaultId)
+      for (const id of [before.defaultId, now.defaultId]) if (id !== undefined) changed.push(id);
+    const ids = new Set(now.ids);
+    for (const id of before.ids) {
+      if (ids.has(id)) continue;
+      this.#held.get(id)?.();
+      this.#held.delete(id);
+      this.#feed.removed(id);
+    }
+    for (const id of new Set(changed)) this.#changed(id);
+    this.#holdAll();
   }
 
   /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
   find(segment: string): Device {
     return this.of(this.#deps.registry.resolve(segment) ?? this.#default());
+  }
+
+  /** The same, where it is known. */
+  known(segment: string): Device | null {
+    try {
+      return this.find(segment);
+    } catch {
+      return null;
+    }
   }
 
   /** The live device that an entry of the registry is, or is a part of. */
@@ -88,6 +185,8 @@ export class Devices {
 
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
+    this.#feed.close();
+    for (const device of this.#devices.values()) device.watch.end();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
     for (const reach of this.#reaches.values()) reach.close(this.#over);
   }

@@ -24,6 +24,8 @@ export interface Turn extends Partial<Span> {
   /** Waits behind commands that are known to be long, for as long as they take. */
   readonly patient?: boolean;
   readonly signal: AbortSignal;
+  /** By which what it brings about is told from what happens by itself. */
+  readonly action?: string;
 }
 
 export class Queue {

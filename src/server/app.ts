@@ -11,6 +11,7 @@ import { configRoutes } from "./config.ts";
 import { daemonRoutes } from "./daemon.ts";
 import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
+import { eventRoutes, tellAction } from "./events.ts";
 import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
@@ -49,6 +50,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       deps.hosts,
       deps.sleep,
       () => addressOf(deps),
+      (ended) => tellAction(deps.devices, ended),
     ),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
@@ -57,6 +59,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   devRoutes(app, deps);
+  eventRoutes(app, deps);
   daemonRoutes(app, deps);
   configRoutes(app, deps);
   openApiRoute(app, deps);

@@ -10,15 +10,15 @@ export function appRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
     return { platform: device.record.platform, apps: await listApps(device, signal) };
   });
 
-  route(app, "launchApp", async ({ id, body, signal }) => {
+  route(app, "launchApp", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    const launched = await launchApp(device, body.app, body.params ?? {}, signal);
+    const launched = await launchApp(device, body.app, body.params ?? {}, turn);
     return device.acted("launch", launched);
   });
 
-  route(app, "stopApp", async ({ id, signal }) => {
+  route(app, "stopApp", async ({ id, turn }) => {
     const device = devices.find(id);
-    const stopped = await stopApp(device, signal);
+    const stopped = await stopApp(device, turn);
     return device.acted("stop", { app: stopped });
   });
 

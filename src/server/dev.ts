@@ -12,7 +12,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
   const { devices, config } = deps;
   const installing = new Set<string>();
 
-  route(app, "installPackage", async ({ id, request, signal }) => {
+  route(app, "installPackage", async ({ id, request, turn }) => {
     const device = devices.find(id);
     const password = checkReady(device);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
@@ -26,7 +26,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
       // Streams take as long to load as the rest of the daemon, and most daemons are never sent a package.
       const { withArchive } = await import("./upload.ts");
       const installed = await withArchive(request, deps.uploads, (archive) =>
-        installPackage(device, archive, password, signal),
+        installPackage(device, archive, password, turn),
       );
       return device.acted("install", { package: installed.package, messages: [...installed.messages] });
     } finally {
@@ -34,9 +34,9 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     }
   });
 
-  route(app, "reloadPackage", async ({ id, signal }) => {
+  route(app, "reloadPackage", async ({ id, turn }) => {
     const device = devices.find(id);
-    const reloaded = await reloadPackage(device, signal);
+    const reloaded = await reloadPackage(device, turn);
     return device.acted("reload", { app: reloaded });
   });
 

@@ -1,6 +1,11 @@
 import type { Hono } from "hono";
+import { readCondition } from "../devices/conditions.ts";
+import { waitFor } from "../devices/wait.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
+
+/** Milliseconds that a wait takes where its caller does not say. */
+const usualWaitMs = "10000";
 
 /** Devices: the registry, discovery and live state. */
 export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: AppDependencies): void {
@@ -55,9 +60,17 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: Ap
     return device.describe();
   });
 
-  route(app, "getState", async ({ id, signal }) => {
+  route(app, "getState", async ({ id, query, request, signal }) => {
     const device = devices.find(id);
-    const state = await device.state(signal);
-    return { device: device.describe(), state };
+    const { wait_for = [], timeout_ms = usualWaitMs } = query;
+    const conditions = [wait_for].flat().map(readCondition);
+    if (conditions.length === 0) {
+      const state = await device.state(signal);
+      return { device: device.describe(), state };
+    }
+    // HEAD asks for the headers alone: it starts no wait.
+    if (request.method === "HEAD") return { device: device.describe(), state: device.stateNow, matched: false };
+    const { state, matched } = await waitFor(device, conditions, Number(timeout_ms), signal);
+    return { device: device.describe(), state, matched };
   });
 }

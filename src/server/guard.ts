@@ -8,7 +8,7 @@ import type { Reach } from "../api/routes.ts";
 import type { Config } from "../config/config.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { marker } from "../transport/socket.ts";
-import type { Env } from "./route.ts";
+import type { Ended, Env } from "./route.ts";
 
 /** Loopback names only, whatever the port: `ssh -L` works, and a rebound page always carries a name of its own. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/;
@@ -25,16 +25,19 @@ const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
  * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
- * tells the routes what was sent before this machine woke, and `address` is where zapd listens.
+ * tells the routes what was sent before this machine woke, `address` is where zapd listens, and `finished` is told of every
+ * command that has ended.
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
   hosts: readonly string[] = [],
   sleep?: SleepWatch,
   address: () => string = () => "http://127.0.0.1:7272",
+  finished?: (ended: Ended) => void,
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set("sleep", sleep);
+    c.set("finished", finished);
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);

@@ -5,16 +5,16 @@ import { type Env, route } from "./route.ts";
 
 /** The remote: one key, or a timed sequence. */
 export function remoteRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
-  route(app, "pressKey", async ({ id, body, signal }) => {
+  route(app, "pressKey", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    await pressKey(device, body.key, signal);
+    await pressKey(device, body.key, turn);
     return device.acted("key", { key: body.key });
   });
 
-  route(app, "pressKeys", async ({ id, body, signal }) => {
+  route(app, "pressKeys", async ({ id, body, turn }) => {
     const device = devices.find(id);
     const { keys, delay_ms } = body;
-    const { sent, duration_ms } = await pressKeys(device, keys, delay_ms, signal);
+    const { sent, duration_ms } = await pressKeys(device, keys, delay_ms, turn);
     return device.acted("sequence", { keys, delay_ms, sent, duration_ms });
   });
 }

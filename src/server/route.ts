@@ -1,7 +1,8 @@
 /** How every route is made: parse what the operation takes, call, answer in the envelope. */
 import type { Context, Hono } from "hono";
-import type { z } from "zod";
+import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
+import { type Caller, callerHeader, callers } from "../api/events.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
 import type { Call } from "../runtime/runtime.ts";
@@ -17,11 +18,26 @@ export interface Env {
     foreign?: boolean;
     /** Whether this machine has slept, and whether it woke just now. */
     sleep?: SleepWatch | undefined;
+    /** Told of every command that has ended. */
+    finished?: ((ended: Ended) => void) | undefined;
   };
 }
 
 type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
 type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
+
+/** A command that has ended, for those who follow. */
+export interface Ended {
+  readonly action: string;
+  readonly actionId: string;
+  /** The `{id}` of the path. */
+  readonly id: string;
+  readonly by: Caller;
+  readonly body: unknown;
+  /** What it answered, or what it failed with. */
+  readonly outcome: { readonly data: unknown } | { readonly error: unknown };
+  readonly durationMs: number;
+}
 
 /** What a handler is given, already checked. */
 export interface Given<O extends Operation> {
@@ -31,6 +47,8 @@ export interface Given<O extends Operation> {
   readonly query: QueryOf<O>;
   /** Ends when the caller hangs up. */
   readonly signal: AbortSignal;
+  /** The same, with the id by which those who follow know what the command brings about. */
+  readonly turn: { readonly signal: AbortSignal; readonly action: string };
   readonly request: Request;
 }
 
@@ -40,10 +58,15 @@ const maxPath = 2_048;
 const maxQuery = 4_096;
 
 type Operations = typeof operations;
+/** The operations that answer with a stream, and those with one value. */
+type StreamName = {
+  [Name in EndpointName]: Operations[Name] extends { answers: "stream" } ? Name : never;
+}[EndpointName];
+type ValueName = Exclude<EndpointName, StreamName>;
 type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
 
 /** Adds an operation's route. What the handler returns becomes `data`. */
-export function route<Name extends EndpointName>(
+export function route<Name extends ValueName>(
   app: Hono<Env>,
   name: Name,
   handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name>,
@@ -51,6 +74,7 @@ export function route<Name extends EndpointName>(
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
   const commands = path.includes("/:id") && reaches === "device" && method !== "get";
+  const action = actionOf(operation);
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
     const sleep = commands ? c.get("sleep") : undefined;
@@ -63,8 +87,10 @@ export function route<Name extends EndpointName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     if (sleep?.times !== slept) throw tooOld();
+    const id = c.req.param("id") ?? "";
+    const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
-      id: c.req.param("id") ?? "",
+      id,
       body,
       query,
       request,
@@ -72,12 +98,53 @@ export function route<Name extends EndpointName>(
       get signal() {
         return request.signal;
       },
+      get turn() {
+        return { signal: request.signal, action: actionId };
+      },
     };
-    // The schemas of this very operation have read them, which types cannot follow.
-    const data = handler(given as unknown as Given<Operations[Name]>);
-    // Whoever must be waited for has a deadline of its own.
-    if (data instanceof Promise) c.env.withoutIdleLimit("answered");
-    return c.json({ ok: true, data: await data });
+    const since = performance.now();
+    const tell = (outcome: Ended["outcome"]) => {
+      const by = callers.find((one) => one === c.req.header(callerHeader)) ?? "http";
+      const durationMs = Math.round(performance.now() - since);
+      if (action !== null) c.get("finished")?.({ action, actionId, id, by, body, outcome, durationMs });
+    };
+    try {
+      // The schemas of this very operation have read them, which types cannot follow.
+      const answer = handler(given as unknown as Given<Operations[Name]>);
+      // Whoever must be waited for has a deadline of its own.
+      if (answer instanceof Promise) c.env.withoutIdleLimit("answered");
+      const data = await answer;
+      tell({ data });
+      return c.json({ ok: true, data });
+    } catch (error) {
+      tell({ error });
+      throw error;
+    }
+  });
+}
+
+/** The word of an action, as its answer says it; `null` for what is none. */
+function actionOf({ data }: Operation): string | null {
+  const literal = data instanceof z.ZodObject ? data.shape["action"] : undefined;
+  return literal instanceof z.ZodLiteral ? String(literal.value) : null;
+}
+
+/** Adds the route of a stream: it makes its own answer, once its query is checked. What is wrong before its first byte is told in the envelope. */
+export function stream<Name extends StreamName>(
+  app: Hono<Env>,
+  name: Name,
+  handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<Response> | Response,
+): void {
+  const operation: Operation = operations[name];
+  app.on(operation.method, `/v1${operation.path}`, async (c) => {
+    checkReach(c, operation.reaches);
+    const request = c.req.raw;
+    checkUrl(request.url);
+    const query = operation.query && checked(operation.query, queryOf(c));
+    const id = c.req.param("id") ?? "";
+    const { signal } = request;
+    const given = { id, body: undefined, query, request, signal, turn: { signal, action: "" }, context: c };
+    return handler(given as unknown as Parameters<typeof handler>[0]);
   });
 }
 

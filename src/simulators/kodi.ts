@@ -25,9 +25,6 @@ export type {
 } from "./kodi/options.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
 
-/** A view of the player at one moment. */
-export type KodiState = KodiSimulator["state"];
-
 /** What plays when the test, and no call, starts it. */
 export interface Shown {
   title?: string;
@@ -104,17 +101,24 @@ export class KodiSimulator extends SimulatedSet {
     return this.#model.typed;
   }
 
+  /** A view of it at one moment. */
   get state() {
     const { power, volume, muted, dialog, folder, screensaver, playing, launched } = this.#model;
     return {
-      ...{ power, volume, muted, screensaver },
+      power,
+      volume,
+      muted,
+      screensaver,
       /** What is on top: a window or a dialog. */
       window: inFront(this.#model).window,
       dialog: dialog?.kind ?? null,
       /** The folder of the plug-in in front; empty when there is none. */
       folder,
       playback: playing && {
-        ...{ player: playing.player, kind: playing.kind, path: playing.path, title: playing.title },
+        player: playing.player,
+        kind: playing.kind,
+        path: playing.path,
+        title: playing.title,
         speed: playing.speed,
         positionMs: position(playing),
         durationMs: playing.durationMs,

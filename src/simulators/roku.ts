@@ -22,9 +22,6 @@ export type {
   SimulatedChannel,
 } from "./roku/options.ts";
 
-/** A view of the set at one moment. */
-export type RokuState = RokuSimulator["state"];
-
 /** A Roku. */
 export class RokuSimulator extends SimulatedSet {
   readonly serial: string;
@@ -78,10 +75,14 @@ export class RokuSimulator extends SimulatedSet {
     return this.#model.text;
   }
 
+  /** A view of it at one moment. */
   get state() {
     const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
     return {
-      ...{ power, volume, muted, screensaver },
+      power,
+      volume,
+      muted,
+      screensaver,
       /** The id of the app in front; null is home. */
       activeApp: active,
       /** The television input in front, if one is. */

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { takesColour } from "../../src/cli/context.ts";
 import { clock, columnsOf, cut, shellWord, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
-import { printable } from "../../src/system/log.ts";
+import { printable } from "../../src/system/printable.ts";
 
 describe("columns of a text", () => {
   test.each([

@@ -12,7 +12,15 @@ const shown = (model: Model, view: Partial<View> = {}) => render(model, { ...usu
 
 const playing = state({
   app: app("YouTube"),
-  playback: { status: "playing", position_ms: 724_000, duration_ms: 1_880_000, live: false, title: null },
+  playback: {
+    status: "playing",
+    position_ms: 724_000,
+    duration_ms: 1_880_000,
+    live: false,
+    title: null,
+    position_at: null,
+    rate: 1,
+  },
 });
 
 describe("the screen", () => {

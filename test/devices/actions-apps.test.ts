@@ -26,7 +26,7 @@ const failure = (work: Promise<unknown>) =>
   );
 
 describe("apps", () => {
-  const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, never);
+  const launch = (wanted: string, params = {}) => house.actions.launch(tv, wanted, params, { signal: never });
 
   test("come from the cache; a cold one is filled first, once for all who ask", async () => {
     house.set.takes = 10;
@@ -60,9 +60,9 @@ describe("apps", () => {
 
   test("are left, and the one that was shown is told; with nothing shown that succeeds too", async () => {
     await house.actions.apps(tv, never);
-    expect(await house.actions.stop(tv, never)).toMatchObject({ id: "netflix", platform_id: "12" });
+    expect(await house.actions.stop(tv, { signal: never })).toMatchObject({ id: "netflix", platform_id: "12" });
     const idle = await openHouse();
-    expect(await idle.actions.stop(await idle.add("1"), never)).toBeNull();
+    expect(await idle.actions.stop(await idle.add("1"), { signal: never })).toBeNull();
     idle.remove();
   });
 });
@@ -91,9 +91,15 @@ describe("development", () => {
     for (const fails of [false, true]) {
       const bench = await workbench(fails);
       const entry = await bench.add("1");
-      expect(await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, "secret", never)).toBe(result);
+      expect(await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, "secret", { signal: never })).toBe(
+        result,
+      );
       expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
-      expect(await bench.actions.reload(entry, never)).toMatchObject({ id: "dev", type: "dev", name: "Mine" });
+      expect(await bench.actions.reload(entry, { signal: never })).toMatchObject({
+        id: "dev",
+        type: "dev",
+        name: "Mine",
+      });
       bench.remove();
     }
   });

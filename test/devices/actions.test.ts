@@ -19,7 +19,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const key = (wanted: string) => house.actions.key(tv, wanted, never);
+const key = (wanted: string) => house.actions.key(tv, wanted, { signal: never });
 
 describe("a key", () => {
   test("is one of the table, or text behind literal:", () => {
@@ -72,7 +72,7 @@ describe("a key", () => {
     const awake = await openHouse((set) => {
       let isOn = false;
       return {
-        ...set.connection(["power", "power-on", "power-off"]),
+        ...set.connection(),
         power: {
           isOn: (signal) => set.do("asked", signal, isOn),
           on: (signal) => {
@@ -88,7 +88,8 @@ describe("a key", () => {
       };
     });
     const set = await awake.add("1");
-    for (const wanted of ["power-on", "power-off", "power", "power"]) await awake.actions.key(set, wanted, never);
+    for (const wanted of ["power-on", "power-off", "power", "power"])
+      await awake.actions.key(set, wanted, { signal: never });
     const turnedOn = ["asked", "on", "asked"];
     expect(house.set.done).toEqual(["home", "text ab c"]);
     expect(awake.set.done).toEqual([...turnedOn, "off", "asked", ...turnedOn, "asked", "off"]);
@@ -106,7 +107,7 @@ describe("a key", () => {
     expect(error).toMatchObject({
       code: "unsupported_key",
       message: "TV has no mute key",
-      hint: "It has: home, up, down, play",
+      hint: "It has: home, up, down, play, power, power-off",
     });
     expect(house.set.done).toEqual([]);
   });
@@ -114,7 +115,7 @@ describe("a key", () => {
 
 describe("a sequence", () => {
   const sequence = (wanted: string[], delay: number, signal = never) =>
-    house.actions.sequence(tv, wanted, delay, signal);
+    house.actions.sequence(tv, wanted, delay, { signal });
 
   test("sends its keys in order, with the delay between them and none after the last", async () => {
     const start = performance.now();
@@ -141,7 +142,7 @@ describe("a sequence", () => {
         },
       },
     }));
-    await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 40, never);
+    await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 40, { signal: never });
     // On the schedule, which a late timer before it does not move; a burst would be no gap at all.
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(15);
     slow.remove();
@@ -167,7 +168,7 @@ describe("a sequence", () => {
       },
     }));
     const entry = await breaking.add("1", { name: "TV" });
-    expect(await failure(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, never))).toBe(
+    expect(await failure(breaking.actions.sequence(entry, ["home", "home", "up", "home"], 0, { signal: never }))).toBe(
       "device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence",
     );
     expect(breaking.set.done).toEqual(["home", "home"]);

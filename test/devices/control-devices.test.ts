@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
-import { factsOf, neverOff } from "../support/fake-platform.ts";
+import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
@@ -19,7 +19,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 const thrown = (work: () => unknown) => {
   try {
     work();
@@ -52,15 +52,19 @@ describe("capabilities", () => {
         devices.of(entry).state(never),
         actions.apps(entry, never),
         actions.refresh(entry, true, never),
-        actions.stop(entry, never),
+        actions.stop(entry, { signal: never }),
       ],
       ...[
-        actions.launch(entry, "12", {}, never),
-        actions.key(entry, "home", never),
-        actions.key(entry, "literal:x", never),
+        actions.launch(entry, "12", {}, { signal: never }),
+        actions.key(entry, "home", { signal: never }),
+        actions.key(entry, "literal:x", { signal: never }),
       ],
-      ...[actions.sequence(entry, ["home"], 0, never), actions.reload(entry, never), actions.logs(entry, null, never)],
-      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", never),
+      ...[
+        actions.sequence(entry, ["home"], 0, { signal: never }),
+        actions.reload(entry, { signal: never }),
+        actions.logs(entry, null, never),
+      ],
+      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", { signal: never }),
     ];
     for (const work of asked)
       expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
@@ -70,7 +74,7 @@ describe("capabilities", () => {
   test("of a device on a platform that is gone are none, and what is asked of it fails with that", async () => {
     const { entry } = await house.registry.merge({
       platform: "gone",
-      facts: factsOf("9", { name: "Old" }),
+      sighting: sightingOf("9", { name: "Old" }),
       address: { host: "192.0.2.1", port: 9 },
     });
     expect(house.devices.of(entry).describe().capabilities).toEqual([]);
@@ -80,13 +84,13 @@ describe("capabilities", () => {
 });
 
 describe("a connection", () => {
-  test("is made once, and made anew, the old one closed, when the device has moved or says something new", async () => {
+  test("is made once, and anew, the old one closed, when the device has moved; what it says new is known to the one that is open", async () => {
     await press("home");
     await house.devices.of(tv).state(never);
     expect(house.connected.length).toBe(1);
     await house.registry.merge({
       platform: "fake",
-      facts: factsOf("1", { name: "TV" }),
+      sighting: sightingOf("1", { name: "TV" }),
       address: { host: "192.0.2.8", port: 9 },
     });
     await press("up");
@@ -95,14 +99,14 @@ describe("a connection", () => {
     house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
-    expect(house.connected.at(-1)?.target.access).toBe("limited");
-    expect(house.set.closed.length).toBe(2);
+    expect(house.connected.at(-1)?.target.facts.access).toBe("limited");
+    expect(house.set.closed.length).toBe(1);
   });
 
   test("is closed when its device is forgotten, and all are when zapd ends", async () => {
     const other = await house.add("2");
     await press("home");
-    await house.actions.key(other, "home", never);
+    await house.actions.key(other, "home", { signal: never });
     house.devices.forget([tv]);
     expect(house.set.closed.length).toBe(1);
     house.devices.close();

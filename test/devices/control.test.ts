@@ -18,7 +18,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const press = (key: string, signal = never) => house.actions.key(tv, key, signal);
+const press = (key: string, signal = never) => house.actions.key(tv, key, { signal });
 describe("the state", () => {
   test("is read once for all who ask at the same time, and again for who asks later", async () => {
     house.set.takes = 20;
@@ -96,7 +96,10 @@ describe("commands", () => {
   test("run one at a time and in order; those to another device do not wait", async () => {
     const other = await house.add("2");
     house.set.takes = 10;
-    await Promise.all([...["home", "up", "down"].map((key) => press(key)), house.actions.key(other, "play", never)]);
+    await Promise.all([
+      ...["home", "up", "down"].map((key) => press(key)),
+      house.actions.key(other, "play", { signal: never }),
+    ]);
     expect(house.set.done.filter((one) => one !== "play")).toEqual(["home", "up", "down"]);
     expect(house.set.mostRunning).toBe(2);
   });
@@ -117,6 +120,7 @@ describe("commands", () => {
     house.set.takes = 60_000;
     const task = {
       doing: "pressing home",
+      needs: "keys",
       timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
@@ -128,6 +132,7 @@ describe("commands", () => {
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
       doing: "waiting",
+      needs: "keys",
       timeoutMs: 2 ** 33,
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;

@@ -94,7 +94,7 @@ describe("a pairing that is accepted at the set", () => {
     last().end.resolve({ ...given, facts: factsOf("1", { name: "TV", access: "full" }) });
     expect(await waiting).toBeNull();
     expect(access()).toBe("full");
-    expect(keeper().read()).toEqual(given.secret);
+    expect(keeper().read()).toEqual({ key, certificate: "aa11" });
     expect(last().cancelled).toBe(1);
   });
 
@@ -189,7 +189,7 @@ describe("a pairing that is accepted at the set", () => {
 
   test("does not wait behind commands, nor they behind it", async () => {
     const waiting = pair();
-    await house.actions.key(tv, "home", never);
+    await house.actions.key(tv, "home", { signal: never });
     last().end.resolve(given);
     await waiting;
   });

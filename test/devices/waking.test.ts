@@ -14,7 +14,7 @@ const silent = () => new ZapdError("device_unreachable", "did not answer", { hin
 
 beforeEach(async () => {
   house = await openHouse(
-    (set) => ({ ...set.connection(["home", "power", "power-on", "power-off"]), power: neverOff }),
+    (set) => ({ ...set.connection(), power: neverOff }),
     [],
     async (_parts, waking, signal) => {
       house.set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
@@ -33,7 +33,7 @@ const failure = (work: Promise<unknown>) =>
     () => "none",
     (error: ZapdError) => `${error.code}: ${error.message}`,
   );
-const press = (key: string) => house.actions.key(tv, key, never);
+const press = (key: string) => house.actions.key(tv, key, { signal: never });
 const fallAsleep = async (power: "standby" | "off" = "standby") => {
   house.set.state = { ...house.set.state, power };
   await house.devices.of(tv).state(never);
@@ -133,7 +133,7 @@ describe("a command to a device that is asleep", () => {
   test("power-off and leaving the app have nothing to do there; power turns it on, once", async () => {
     await fallAsleep();
     await press("power-off");
-    expect(await house.actions.stop(tv, never)).toBeNull();
+    expect(await house.actions.stop(tv, { signal: never })).toBeNull();
     expect(house.set.done).toEqual([]);
     await press("power");
     expect(house.set.done).toEqual(["called silent 30"]);
@@ -148,10 +148,10 @@ describe("a command to a device that is asleep", () => {
 
   test("a sequence wakes it before its first key, and is not begun again when a later one finds it silent", async () => {
     await fallAsleep();
-    await house.actions.sequence(tv, ["home", "home"], 0, never);
+    await house.actions.sequence(tv, ["home", "home"], 0, { signal: never });
     expect(house.set.done).toEqual(["called silent 30", "home", "home"]);
     house.set.done.length = 0;
-    const running = failure(house.actions.sequence(tv, ["home", "home", "home"], 50, never));
+    const running = failure(house.actions.sequence(tv, ["home", "home", "home"], 50, { signal: never }));
     await Bun.sleep(20);
     house.set.failure = silent();
     expect(await running).toContain("1 of 3 keys were sent");
@@ -169,7 +169,7 @@ describe("a command to a device that is asleep", () => {
           reject(signal.reason);
         });
       });
-    const pressing = house.actions.key(tv, "home", caller.signal).catch((reason: unknown) => reason);
+    const pressing = house.actions.key(tv, "home", { signal: caller.signal }).catch((reason: unknown) => reason);
     await Bun.sleep(10);
     caller.abort("gone");
     expect(await pressing).toBe("gone");
@@ -185,7 +185,7 @@ describe("a command to a device that is asleep", () => {
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
-  const task = { doing: "hanging", timeoutMs: 20, work: () => new Promise<never>(() => {}) };
+  const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
   const hanging = failure(house.devices.of(tv).command(task, { signal: never }));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { noStrace, tracedTest } from "../support/strace.ts";
 import { KillSweep, newSweep } from "./kill-sweep.ts";
-import { type Sets, startSets, writers } from "./writers.ts";
+import { regrouping, type Sets, startSets, writers } from "./writers.ts";
 
 let sets: Sets;
 let sweep: KillSweep;
@@ -21,7 +21,7 @@ afterAll(async () => {
 /** Of each call, one that differs from writer to writer, so that all of them are met. */
 const sampled = (at: number) => (_call: string, n: number) => n === 1 + (at % 3);
 
-for (const [at, writer] of writers.entries()) {
+for (const [at, writer] of [...writers, regrouping].entries()) {
   tracedTest(
     `R6 ${writer.file}: killed at a sample of its system calls, no answered change is lost, and nothing is left`,
     async () => {

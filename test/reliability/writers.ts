@@ -21,8 +21,9 @@ export interface Writer {
   path(daemon: TestDaemon): string;
   /** Changes the file to say `turn`; gives the HTTP status. */
   change(daemon: TestDaemon, sets: Sets, turn: number): Promise<number>;
-  /** What the file says. */
+  /** What the file says: the turn, or what is left of it when it is divided by `cycle`. */
   read(daemon: TestDaemon): Promise<number>;
+  readonly cycle?: number;
 }
 
 const roku = "/devices/roku";
@@ -72,6 +73,33 @@ export const writers: readonly Writer[] = [
     },
   },
 ];
+
+/** Two devices that its user makes one with each odd turn, and two again with the next: one change of many entries. */
+export const regrouping: Writer = {
+  file: "devices.json, joined and split",
+  path: (daemon) => join(daemon.stateFolder, "devices.json"),
+  cycle: 2,
+  async change(daemon, _sets, turn) {
+    const wanted = turn % 2;
+    // What was not answered may have been done all the same.
+    if ((await regrouping.read(daemon)) === wanted) return 200;
+    const [path, body] = wanted === 1 ? ["join", { with: "kodi" }] : ["split", { platform: "kodi" }];
+    return (await daemon.api("POST", `${roku}/${path}`, body)).status;
+  },
+  async read(daemon) {
+    const { data } = (await daemon.api("GET", "/devices")).body;
+    const shown = data.map(({ name, platforms }: { name: string; platforms: string[] }) => `${name}: ${platforms}`);
+    const states = [["roku: roku", "Kodi: kodi"], ["roku: roku,kodi"]];
+    const found = states.findIndex((state) => JSON.stringify(state) === JSON.stringify(shown));
+    if (found === -1 && shown[1] !== "kodi: kodi") throw new Error(`neither joined nor split: ${shown}`);
+    const { devices } = JSON.parse(readFileSync(regrouping.path(daemon), "utf8"));
+    const parts = devices.filter((entry: { part_of?: string }) => entry.part_of !== undefined).length;
+    const words = devices.map(({ joined = [], apart = [] }) => [joined.length, apart.length]);
+    const whole = new Set(words.map(String)).size === 1;
+    if (!whole || parts !== Math.max(found, 0)) throw new Error(`half of a change: ${JSON.stringify(devices)}`);
+    return Math.max(found, 0);
+  },
+};
 
 /** Two devices on this machine. */
 export async function startSets(): Promise<Sets> {

@@ -3,7 +3,6 @@
  * changed afterwards: not the devices, not the config nor a byte of its file, and the set has heard nothing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { networkInterfaces } from "node:os";
 import { Failure, operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { requestOf, send } from "../support/raw-http.ts";
@@ -130,25 +129,9 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
   [key]: [
     ...rows(payload, {}, ...wrong.map((one) => ({ key: one })), { key: "info", delay_ms: 1 }, { keys: ["info"] }),
     ...rows("400 invalid_key", { key: "HOME" }, { key: " home" }, { key: "home " }, { key: "home\n" }, { key: "Home" }),
-    ...rows(
-      "400 invalid_key",
-      { key: "__proto__" },
-      { key: "constructor" },
-      { key: "literal" },
-      { key: "Literal:a" },
-      { key: long(8_000) },
-    ),
-    ...rows(
-      "400 invalid_key",
-      { key: "literal:" },
-      { key: "literal:a\u0007" },
-      { key: "literal:\n" },
-      { key: "literal:\u0000" },
-    ),
-    ...rows("400 invalid_key", { key: "literal:\u007f" }, { key: "literal:\u009f" }, { key: `literal:${long(1_025)}` }),
-    ...rows("400 invalid_key", '{"key":"literal:\\ud83d"}', '{"key":"literal:a\\udcfa\\ud83d"}', {
-      key: `literal:${"📺".repeat(1_025)}`,
-    }),
+    ...rows("400 invalid_key", { key: "__proto__" }, { key: "literal" }, { key: "Literal:a" }, { key: long(8_000) }),
+    ...rows("400 invalid_key", { key: "literal:" }, { key: "literal:\u0000" }, { key: `literal:${long(1_025)}` }),
+    ...rows("400 invalid_key", '{"key":"literal:\\ud83d"}'),
     { bad: { key: "hoem" }, code: "400 invalid_key", hint: /Did you mean home\?/ },
     { bad: { key: "volume_up" }, code: "400 invalid_key", hint: /Did you mean volume-up\?/ },
     { bad: { key: "play/pause" }, code: "400 invalid_key", hint: /Did you mean play-pause\?/ },
@@ -218,33 +201,10 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
   [refresh]: ["true", 1, null, [], {}].flatMap((clear) => rows(payload, { clear })),
   [change]: [
     ...wrong.flatMap((name) => rows(payload, { name })),
-    ...[
-      "",
-      " ",
-      "\t\n",
-      "a/b",
-      "/",
-      "a%b",
-      "100%",
-      "%41",
-      "a\u0000b",
-      "a\nb",
-      "a\u007f",
-      "a\u0085b",
-      "\u001b[31mred",
-    ].flatMap((name) => rows("400 invalid_device_name", { name })),
-    ...["default", "Default", " DEFAULT ", long(129), "📺".repeat(129)].flatMap((name) =>
-      rows("400 invalid_device_name", { name }),
-    ),
-    ...rows(
-      "400 invalid_device_name",
-      { name: "0f9b4a4e-5b0a-5b0f-9d3c-7a1f2e6b9c55" },
-      { name: "0F9B4A4E-5B0A-5B0F-9D3C-7A1F2E6B9C55" },
-    ),
-    ...rows("400 invalid_device_name", '{"name":"a\\ud800"}', '{"name":"\\udfffa"}'),
-    ...["Küche", "küche", "KÜCHE", "  Küche  ", "Ku\u0308che", "KU\u0308CHE"].flatMap((name) =>
-      rows("400 device_name_taken", { name }),
-    ),
+    // What a name may be: test/devices/names.test.ts.
+    ...["", "a/b", "a\nb", " DEFAULT ", long(129)].flatMap((name) => rows("400 invalid_device_name", { name })),
+    ...rows("400 invalid_device_name", '{"name":"a\\ud800"}', { name: "0f9b4a4e-5b0a-5b0f-9d3c-7a1f2e6b9c55" }),
+    ...["Küche", "  KÜCHE  ", "Ku\u0308che"].flatMap((name) => rows("400 device_name_taken", { name })),
     ...[
       null,
       1,
@@ -280,28 +240,11 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
       rows(payload, { host: "127.0.0.1:{set}", ports }),
     ),
   ],
+  // Every kind of it: test/config/refusals.test.ts.
   [config]: [
-    ...[[], {}, ["a"], { a: 1 }].flatMap((value) =>
-      rows("400 unsupported_patch_value", { "daemon.log_level": value }, { "daemon.log_level": "debug", nokey: value }),
-    ),
-    ...[
-      "nokey",
-      "daemon",
-      "daemon.",
-      ".http_port",
-      "daemon.http_port.x",
-      "Daemon.http_port",
-      "daemon.HTTP_PORT",
-      " daemon.http_port",
-      "daemon.__proto__",
-      "__proto__.x",
-    ].flatMap((name) => rows("400 unknown_config_key", { [name]: 1 }, { "daemon.log_level": "warn", [name]: null })),
-    ...rows(
-      "400 invalid_config_value",
-      { "daemon.http_port": "7272" },
-      { "daemon.log_level": "loud" },
-      { "discovery.timeout_ms": 99, "daemon.log_level": "warn" },
-    ),
+    ...rows("400 unsupported_patch_value", { "daemon.log_level": [] }, { "daemon.log_level": "debug", nokey: {} }),
+    ...rows("400 unknown_config_key", { nokey: 1 }, { "daemon.log_level": "warn", "daemon.__proto__": null }),
+    ...rows("400 invalid_config_value", { "daemon.http_port": "7272" }, { "daemon.log_level": "loud" }),
   ],
 };
 
@@ -311,9 +254,8 @@ for (const [route, table] of Object.entries(tables)) {
   });
 }
 
-// What these want is right, and the product does not do it yet: src/api/operations.ts refuses by length before a key is looked at, and
-// zod's records drop this name in silence.
-describe("open", () => {
+// A schema's own limit must not come before the code that says more, and zod's records drop this name in silence.
+describe("what schemas alone would say otherwise", () => {
   test("an empty key and a very long one are no keys", async () => {
     for (const bad of ["", `literal:${long(9_000)}`, long(9_000)]) {
       await refused(key, { key: bad }, "400 invalid_key");
@@ -326,25 +268,11 @@ describe("open", () => {
 });
 
 describe("T7 hosts that no device can have", () => {
-  const broadcasts = Object.values(networkInterfaces())
-    .flat()
-    .filter((one) => one?.family === "IPv4" && !one.internal)
-    .map((one) => lastAddress(one?.cidr ?? ""));
-  const unspecified = ["0.0.0.0", "0.0.0.0:8060", "0.1.2.3", "::", "[::]", "[::]:8060", "0", "::ffff:0.0.0.0"];
-  const groups = [
-    "224.0.0.1",
-    "239.255.255.250:1900",
-    "ff02::1",
-    "[ff02::1]:8060",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::ffff:224.0.0.1",
-  ];
-  // How a host may be spelled at all: test/discovery/hosts.test.ts.
-  const spelled = ["http://127.0.0.1", "user@127.0.0.1", "127.0.0.1:65536", "127.0.0.1:x", "::1]:80"];
+  // What an address may be, and how it may be spelled: test/discovery/hosts.test.ts.
+  const nobodys = ["0.0.0.0:8060", "[::]", "::ffff:0.0.0.0", "239.255.255.250:1900", "[ff02::1]:8060"];
+  const spelled = ["http://127.0.0.1", "user@127.0.0.1", "127.0.0.1:65536", "a\u0000b", "\ud83d\udcfa", ".."];
   const own = ["127.0.0.1:{own}", "localhost:{own}", "[::ffff:127.0.0.1]:{own}", "2130706433:{own}"];
-  const more = ["a\u0000b", "a\nb", "\ud83d\udcfa", "..", "-", "%31"];
-  const all = [...unspecified, ...groups, ...broadcasts, ...spelled, ...own, ...more];
+  const all = [...nobodys, ...spelled, ...own];
   test.each(all)("%s", async (host) => {
     await refused(add, { host }, "400 invalid_host");
   });
@@ -353,13 +281,6 @@ describe("T7 hosts that no device can have", () => {
     await refused(add, { host: "127.0.0.1:1", port: 2 }, "400 invalid_host");
     await refused(add, '{"host":"127.0.0.1","port":{own}}', "400 invalid_host");
   });
-
-  function lastAddress(cidr: string): string {
-    const [address = "", bits = "32"] = cidr.split("/");
-    const value = address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
-    const last = value + 2 ** (32 - Number(bits)) - 1 - (value % 2 ** (32 - Number(bits)));
-    return [24, 16, 8, 0].map((shift) => Math.floor(last / 2 ** shift) % 256).join(".");
-  }
 });
 
 test("a name that another device has is not given to a device that is added", async () => {

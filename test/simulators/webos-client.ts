@@ -57,7 +57,11 @@ export async function openClient(url: string): Promise<RawClient> {
     return await next((message) => message["id"] === id);
   };
   return {
-    ...{ socket, heard, next, send, ask },
+    socket,
+    heard,
+    next,
+    send,
+    ask,
     get closed() {
       return closed;
     },
@@ -97,10 +101,12 @@ export function manifest(permissions: readonly string[] = EVERYTHING) {
 }
 
 /** The outer list of smart-tvs.md 2.3. */
-export const EVERYTHING: readonly string[] = [
-  ...["LAUNCH", "LAUNCH_WEBAPP", "APP_TO_APP", "CLOSE", "CONTROL_AUDIO", "CONTROL_DISPLAY", "CONTROL_POWER"],
-  ...["CONTROL_TV_SCREEN", "CONTROL_INPUT_TV", "CONTROL_INPUT_MEDIA_PLAYBACK", "CONTROL_INPUT_JOYSTICK"],
-  ...["CONTROL_INPUT_TEXT", "CONTROL_MOUSE_AND_KEYBOARD", "READ_INSTALLED_APPS", "READ_RUNNING_APPS"],
-  ...["READ_APP_STATUS", "READ_INPUT_DEVICE_LIST", "READ_NETWORK_STATE", "READ_POWER_STATE", "READ_CURRENT_CHANNEL"],
-  ...["READ_TV_CHANNEL_LIST", "READ_SETTINGS", "READ_COUNTRY_INFO", "WRITE_NOTIFICATION_TOAST"],
-];
+export const EVERYTHING: readonly string[] = `
+  LAUNCH LAUNCH_WEBAPP APP_TO_APP CLOSE CONTROL_AUDIO CONTROL_DISPLAY CONTROL_POWER
+  CONTROL_TV_SCREEN CONTROL_INPUT_TV CONTROL_INPUT_MEDIA_PLAYBACK CONTROL_INPUT_JOYSTICK
+  CONTROL_INPUT_TEXT CONTROL_MOUSE_AND_KEYBOARD READ_INSTALLED_APPS READ_RUNNING_APPS
+  READ_APP_STATUS READ_INPUT_DEVICE_LIST READ_NETWORK_STATE READ_POWER_STATE READ_CURRENT_CHANNEL
+  READ_TV_CHANNEL_LIST READ_SETTINGS READ_COUNTRY_INFO WRITE_NOTIFICATION_TOAST
+`
+  .trim()
+  .split(/\s+/);

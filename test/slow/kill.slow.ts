@@ -1,7 +1,7 @@
 /** SECURITY.md R6, whole: a kill at every system call of every writer, and at random moments. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { KillSweep, newSweep } from "../reliability/kill-sweep.ts";
-import { type Sets, startSets, writers } from "../reliability/writers.ts";
+import { regrouping, type Sets, startSets, writers } from "../reliability/writers.ts";
 import { tracedTest } from "../support/strace.ts";
 import { part, some } from "./length.ts";
 
@@ -17,7 +17,7 @@ const steps = [
   ...["openat folder", "fsync folder", "close folder"],
 ];
 
-for (const writer of writers) {
+for (const writer of [...writers, regrouping]) {
   tracedTest(
     `R6 ${writer.file}: killed at every system call, no answered change is lost, and nothing is left`,
     async () => {

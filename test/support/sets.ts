@@ -23,13 +23,11 @@ async function started<T extends { start(): Promise<void>; stop(): Promise<void>
 /** Its serial is its own: searches reach the sets of other test runs on this machine too. */
 export function plugInRoku(options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
   const serial = `X0${randomUUID().replaceAll("-", "").slice(0, 10).toUpperCase()}`;
-  return started(createRokuSimulator({ ...{ name: "Test Room", serial, ssdp: false, launchMs: 0 }, ...options }));
+  return started(createRokuSimulator({ name: "Test Room", serial, ssdp: false, launchMs: 0, ...options }));
 }
 
 export function plugInKodi(options: Partial<KodiSimulatorOptions> = {}): Promise<KodiSimulator> {
-  return started(
-    createKodiSimulator({ ...{ name: "Test Room", uuid: randomUUID(), mdns: false, startMs: 0 }, ...options }),
-  );
+  return started(createKodiSimulator({ name: "Test Room", uuid: randomUUID(), mdns: false, startMs: 0, ...options }));
 }
 
 export function plugInWebos(options: Partial<WebosSimulatorOptions> = {}): Promise<WebosSimulator> {

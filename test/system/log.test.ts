@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createLog, type LogLevel, type LogOptions, printable } from "../../src/system/log.ts";
+import { createLog, type LogLevel, type LogOptions } from "../../src/system/log.ts";
+import { printable } from "../../src/system/printable.ts";
 
 function logTo(options: Partial<LogOptions> = {}) {
   const lines: string[] = [];

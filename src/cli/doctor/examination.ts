@@ -4,14 +4,13 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
-import type { Arguments, Result } from "../../api/client.ts";
+import type { Arguments, Result, ValueName } from "../../api/client.ts";
 import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
-import type { EndpointName } from "../../api/routes.ts";
 import type { Device } from "../../api/schemas.ts";
 import { type Config, ConfigFile } from "../../config/config.ts";
 import { configOf, longestSocket } from "../../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../../discovery/interfaces.ts";
-import { printable } from "../../system/log.ts";
+import { printable } from "../../system/printable.ts";
 import { sleep } from "../../system/sleep.ts";
 import { ask, type Outcome } from "../client.ts";
 import type { Context } from "../context.ts";
@@ -105,7 +104,7 @@ export interface Examination extends Places {
   /** Every known device; none when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
   /** One call to the daemon. */
-  ask<Name extends EndpointName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
+  ask<Name extends ValueName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
 }
 
 export function examine(machine: Machine, places: Places, context: Context): Examination {

@@ -8,17 +8,18 @@ import type {
   Capability,
   Connection,
   Description,
-  DeviceSurroundings,
   Emit,
+  Facts,
   Key,
   Platform,
   PlatformState,
-  Target,
+  Surroundings,
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { Ecp, identifyRoku } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
+import { type RokuMemory, type RokuTarget, rokuMemory } from "./memory.ts";
 import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
 import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
@@ -27,14 +28,14 @@ import { rokuServices } from "./services.ts";
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
 
-export const roku: Platform = {
+export const roku: Platform<RokuMemory> = {
   name: "roku",
-  defaultPort: ecpPort,
-  ports: { ...developerPorts, wake: 9 },
-  finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
+  ports: { control: ecpPort, ...developerPorts, wake: 9 },
+  queries: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   services: rokuServices,
   sleepHint:
     "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
+  memory: rokuMemory,
   isAppId: isRokuAppId,
   async identify(address, surroundings, signal) {
     const http = new DeviceHttp({ address, surroundings });
@@ -55,50 +56,47 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
 };
 
 /** The keys of this very model. */
-function keysOf({ traits, kind }: Target): Set<Key> {
-  const has = (trait: string | undefined) => trait === undefined || traits[trait] === "yes" || kind === "unknown";
-  return new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(rokuKeys[key]?.needs)));
+function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
+  const has = (key: Key) => {
+    const needed = rokuKeys[key]?.needs;
+    return needed === undefined || memory[needed] === true || kind === "unknown";
+  };
+  return new Set((Object.keys(rokuKeys) as Key[]).filter(has));
 }
 
-function hasDeveloper({ traits }: Target): boolean {
-  return traits["developer"] !== "no";
-}
-
-function describeRoku(target: Target): Description {
+function describeRoku(facts: Facts, memory: RokuMemory): Description {
+  const keys = keysOf(facts, memory);
   const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
-  if (keysOf(target).has("power-on")) has.add("power_on");
-  if (hasDeveloper(target)) has.add("dev");
-  return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
+  if (keys.has("power-on")) has.add("power_on");
+  if (memory.developer !== false) has.add("dev");
+  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []) };
 }
 
-function connectRoku(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
-  const names = keysOf(target);
-  const ecp = new Ecp(target, surroundings, emit, names.has("power-on"));
-  const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings, emit);
-  const connection: Connection = {
+function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>): Connection {
+  const ecp = new Ecp(target, surroundings, emit, () => keysOf(target.facts, target.memory).has("power-on"));
+  const apps = new RokuApps(ecp, () => target.memory.developer === true);
+  const developer = connectDeveloper(target, ecp, apps, surroundings, emit);
+  return {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),
     launch: (id, params, signal) => apps.launch(id, params, signal),
     stop: (signal) => apps.stop(signal),
-    keys: { names, press: (key, signal) => press(ecp, key, signal) },
+    keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
-      msPerCharacter: characterEvery + surroundings.requestTimeout(),
+      longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),
       type: (text, signal) => type(ecp, text, signal),
     },
-    close() {
-      ecp.http.close();
-      developer?.close();
-    },
-  };
-  if (names.has("power-on"))
-    connection.power = {
+    power: {
       isOn: (signal) => isOn(ecp, signal),
       on: (signal) => press(ecp, "power-on", signal),
       wakesByPacket: true,
-    };
-  if (developer) connection.dev = developer.dev;
-  return connection;
+    },
+    dev: developer.dev,
+    close() {
+      ecp.http.close();
+      developer.close();
+    },
+  };
 }
 
 /** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
@@ -163,13 +161,13 @@ function stillOn(ecp: Ecp, sent: number): void {
 }
 
 /** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
-async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise<PlatformState> {
+async function readState(ecp: Ecp, target: RokuTarget, signal: AbortSignal): Promise<PlatformState> {
   const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
   const [info, active, player, audio] = await Promise.allSettled([
     ecp.info(signal),
     document(paths.activeApp, "say which app is shown"),
     document(paths.mediaPlayer, "say what plays"),
-    target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
+    target.memory.volume === true ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")

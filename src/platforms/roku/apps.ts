@@ -22,9 +22,9 @@ const linkNames: ReadonlyMap<string, string> = new Map([
 export class RokuApps {
   readonly #ecp: Ecp;
   /** Whether `exit-app` may be tried: it wants developer mode (1.8). */
-  readonly #mayExit: boolean;
+  readonly #mayExit: () => boolean;
 
-  constructor(ecp: Ecp, mayExit: boolean) {
+  constructor(ecp: Ecp, mayExit: () => boolean) {
     this.#ecp = ecp;
     this.#mayExit = mayExit;
   }
@@ -102,7 +102,7 @@ export class RokuApps {
 
   /** Once suspends an app with Instant Resume, twice ends it; refused or unknown, Home is left (1.8). */
   async #exit(id: string, signal: AbortSignal): Promise<void> {
-    if (!this.#mayExit) return;
+    if (!this.#mayExit()) return;
     try {
       if ((await this.#ecp.command(paths.exit(id), "leave the app", signal)) >= 400) return;
       if (await this.#shows((app) => app?.platformId !== id, suspendWithin, signal)) {

@@ -2,11 +2,12 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Developer, DeviceSurroundings, Emit, Target } from "../platform.ts";
+import type { Developer, Emit, Surroundings } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
 import { upload } from "./installer.ts";
+import type { RokuMemory, RokuTarget } from "./memory.ts";
 import { readPackage } from "./package.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
@@ -22,19 +23,16 @@ const compileError =
   /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
 
 export function connectDeveloper(
-  target: Target,
+  target: RokuTarget,
   ecp: Ecp,
   apps: RokuApps,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
+  surroundings: Surroundings,
+  emit: Emit<RokuMemory>,
 ): { dev: Developer; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
   const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
-  let realm = target.traits["dev_realm"];
   const accepted = (by: string) => {
-    if (by === realm) return;
-    realm = by;
-    emit({ type: "facts", facts: { traits: { dev_realm: by } } });
+    if (by !== target.memory.dev_realm) emit({ type: "facts", memory: { dev_realm: by } });
   };
   const feed = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
   const dev: Developer = {
@@ -52,7 +50,12 @@ export function connectDeveloper(
       );
       // A set in standby would take the package, and nobody would see it start. One that nobody may turn on takes it so.
       if (ecp.listsApps) ecp.mustBeOn();
-      const page = await upload(http, archive, { password, replace: present, realm, accepted }, signal);
+      const page = await upload(
+        http,
+        archive,
+        { password, replace: present, realm: target.memory.dev_realm, accepted },
+        signal,
+      );
       if (page.outcome === "identical") await apps.start("dev", signal);
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: described, messages: page.messages };

@@ -5,8 +5,9 @@
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { DeviceSurroundings, Emit, Facts, Identified, Power, Target } from "../platform.ts";
+import type { Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
 import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
+import type { RokuMemory, RokuTarget } from "./memory.ts";
 import { accessHint, paths, remoteHint } from "./paths.ts";
 
 const appListBytes = 1024 * 1024;
@@ -16,6 +17,7 @@ interface DocumentOptions {
   readonly check?: () => void;
 }
 
+/** What a set says of itself: its facts, and whether it is on. */
 export type DeviceInfo = Facts & { readonly power: Power };
 
 /** How long a set's word on who it is and whether it is on holds: it may be turned off by another hand meanwhile. */
@@ -24,11 +26,11 @@ const wordHolds = 2_000;
 /** The control port of one Roku. */
 export class Ecp {
   readonly http: DeviceHttp;
-  readonly #target: Target;
-  readonly #emit: Emit;
+  readonly #target: RokuTarget;
+  readonly #emit: Emit<RokuMemory>;
   #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
 
-  constructor(target: Target, surroundings: DeviceSurroundings, emit: Emit, hasPowerOn = true) {
+  constructor(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>, canTurnOn = () => true) {
     this.#target = target;
     this.#emit = emit;
     this.http = new DeviceHttp({
@@ -36,7 +38,9 @@ export class Ecp {
       surroundings,
       prove: async (read) => void (await this.#identity(read)),
       holdsFor: wordHolds,
-      ...(!hasPowerOn && { silentHint: remoteHint }),
+      get silentHint() {
+        return canTurnOn() ? undefined : remoteHint;
+      },
     });
   }
 
@@ -48,12 +52,13 @@ export class Ecp {
   /** Whether the set has just said that it is in standby. A player does not know, for it is never off itself (1.3). */
   get inStandby(): boolean {
     const said = this.#said;
-    return said !== undefined && this.#target.kind !== "player" && (said.is === "standby" || said.is === "off");
+    return said !== undefined && this.#target.facts.kind !== "player" && (said.is === "standby" || said.is === "off");
   }
 
   /** Whether its settings let it say which apps it has. */
   get listsApps(): boolean {
-    return this.#target.access !== "limited" && this.#target.access !== "disabled";
+    const { access } = this.#target.facts;
+    return access !== "limited" && access !== "disabled";
   }
 
   /** Its word is an old one: what was just sent may turn it on or off. */
@@ -118,12 +123,12 @@ export class Ecp {
       if (who.passing) throw notUnderstood("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
-    this.#emit({ type: "facts", facts: who });
-    const { power } = who;
+    const { facts, memory, power } = who;
+    this.#emit({ type: "facts", facts, memory });
     if (power === null) return null;
-    this.#power = { is: power, access: who.access, at: performance.now() };
+    this.#power = { is: power, access: facts.access, at: performance.now() };
     if (power !== "unknown") this.#emit({ type: "state", patch: { power } });
-    return { ...who, power };
+    return { ...facts, power };
   }
 
   async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
@@ -156,12 +161,19 @@ function refused(what: string, mode: string): DeviceError {
 }
 
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
-export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Identified> {
-  const who = await whoAnswers((path) => http.read(path, signal));
-  const { ids, power, passing, ...facts } = who;
-  if (ids.length === 0)
+export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Sighting<RokuMemory>> {
+  const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal));
+  const [identity] = ids;
+  if (identity === undefined)
     throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");
-  return { ...facts, ...(power !== null && { power }), ...(passing && { provisional: true }) };
+  return {
+    identity,
+    facts,
+    memory,
+    pairing: "none",
+    ...(power !== null && { power }),
+    ...(passing && { provisional: true }),
+  };
 }
 
 interface Who extends Said {
@@ -181,7 +193,7 @@ async function whoAnswers(read: Read): Promise<Who> {
     return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };
   });
   const info = asked?.info;
-  if (info?.serial) return { ...info, passing: false };
+  if (info?.facts.serial) return { ...info, passing: false };
   const describe = async () => {
     const answer = await read(paths.description);
     if (!isOk(answer)) throw notUnderstood("is not a Roku");
@@ -190,11 +202,13 @@ async function whoAnswers(read: Read): Promise<Who> {
   if (!info) {
     const described = await describe();
     const access = asked ? refusedMode(asked.answer.status) : null;
-    return { ...described, access, power: null, passing: described.serial === null && access === null };
+    const passing = described.facts.serial === null && access === null;
+    return { ...described, facts: { ...described.facts, access }, power: null, passing };
   }
   const described = await attempt(describe);
   const ids = [...(described?.ids ?? []), ...info.ids];
-  return { ...info, serial: described?.serial ?? null, ids, identity: ids[0] ?? "", passing: described === null };
+  const facts = { ...info.facts, serial: described?.facts.serial ?? null };
+  return { ...info, facts, ids, passing: described === null };
 }
 
 /** What came of it, or `null` when the device failed at it. Nobody there, or no time left, is the end of the whole. */

@@ -3,12 +3,12 @@ import { notUnderstood } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
 import type { Access, Facts, Kind, Power } from "../platform.ts";
-
-/** What a Roku may have beyond the keys of every Roku. */
-export type Trait = "volume" | "power" | "inputs";
+import type { RokuMemory } from "./memory.ts";
 
 /** What one document of a set says of it: the facts, and every word by which the set can be known again. */
-export interface Said extends Facts {
+export interface Said {
+  readonly facts: Facts;
+  readonly memory: RokuMemory;
   /** Its serial number first, where it says one, then the ids that stand for it; the first is its identity. */
   readonly ids: readonly string[];
 }
@@ -24,16 +24,17 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
   const ids = idsOf(serial, says("udn"), says("device-id"));
   return {
     ids,
-    identity: ids[0] ?? "",
-    serial,
-    name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
-    kind,
-    manufacturer: says("vendor-name"),
-    model: says("model-name") ?? says("friendly-model-name") ?? says("model-number"),
-    macs: macsOf(info),
-    softwareVersion: says("software-version"),
-    access: accessOf(says("ecp-setting-mode")),
-    traits: traitsOf(info, kind),
+    facts: {
+      serial,
+      name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
+      kind,
+      manufacturer: says("vendor-name"),
+      model: says("model-name") ?? says("friendly-model-name") ?? says("model-number"),
+      macs: macsOf(info),
+      softwareVersion: says("software-version"),
+      access: accessOf(says("ecp-setting-mode")),
+    },
+    memory: memoryOf(info, kind),
     power: powerOf(says("power-mode"), kind),
   };
 }
@@ -47,16 +48,17 @@ export function readDescription(text: string): Said {
   const ids = idsOf(serial, says("UDN"), null);
   return {
     ids,
-    identity: ids[0] ?? "",
-    serial,
-    name: says("friendlyName"),
-    kind: "unknown",
-    manufacturer: says("manufacturer"),
-    model: says("modelName") ?? says("modelNumber"),
-    macs: [],
-    softwareVersion: null,
-    access: null,
-    traits: {},
+    facts: {
+      serial,
+      name: says("friendlyName"),
+      kind: "unknown",
+      manufacturer: says("manufacturer"),
+      model: says("modelName") ?? says("modelNumber"),
+      macs: [],
+      softwareVersion: null,
+      access: null,
+    },
+    memory: {},
   };
 }
 
@@ -97,16 +99,15 @@ function powerOf(mode: string | null, kind: Kind): Power {
 }
 
 /** A TV has its own sound, power and inputs; a player has them where it steers the TV over CEC or infrared (1.3). */
-function traitsOf(info: Element, kind: Kind): Record<string, string> {
+function memoryOf(info: Element, kind: Kind): RokuMemory {
   const any = (...names: string[]) => names.some((name) => isTrue(info, name));
-  const traits: Partial<Record<Trait | "developer", string>> = {};
-  if (kind !== "player" || any("supports-audio-volume-control", "supports-cec-audio-volume-control"))
-    traits.volume = "yes";
-  if (kind !== "player" || any("supports-tv-power-control", "supports-cec-power-control")) traits.power = "yes";
-  if (kind === "tv" || kind === "unknown") traits.inputs = "yes";
   const developer = childText(info, "developer-enabled");
-  if (developer) traits.developer = developer === "true" ? "yes" : "no";
-  return traits;
+  return {
+    volume: kind !== "player" || any("supports-audio-volume-control", "supports-cec-audio-volume-control"),
+    power: kind !== "player" || any("supports-tv-power-control", "supports-cec-power-control"),
+    inputs: kind === "tv" || kind === "unknown",
+    ...(developer && { developer: developer === "true" }),
+  };
 }
 
 function isTrue(info: Element, name: string): boolean {

@@ -156,6 +156,11 @@ export abstract class SimulatedSet {
   }
 }
 
+/** The words of a text, for tables of names. */
+export function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
+
 /** Adds to a list of what came in, of which only the last are kept. */
 export function keep<T>(list: T[], one: T, most = 10_000): T {
   list.push(one);

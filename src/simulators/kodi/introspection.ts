@@ -1,26 +1,23 @@
 /** What JSONRPC.Introspect tells of the methods that are simulated: in the form of Kodi 20.1 (ran), in words of our own. */
+import { words } from "../bench/set.ts";
 import { invalidParams, type Methods } from "./method.ts";
 import type { Parameter, Schema } from "./schema.ts";
 
 type Described = Record<string, unknown>;
 
 /** What is told without being asked. */
-const NOTIFICATIONS = Object.entries({
-  Application: ["OnVolumeChanged"],
-  GUI: ["OnScreensaverActivated", "OnScreensaverDeactivated"],
-  Input: ["OnInputFinished", "OnInputRequested"],
-  Player: [
-    ...["OnAVChange", "OnAVStart", "OnPause", "OnPlay", "OnPropertyChanged", "OnResume", "OnSeek"],
-    ...["OnSpeedChanged", "OnStop"],
-  ],
-  Playlist: ["OnAdd", "OnClear", "OnRemove"],
-  System: ["OnQuit", "OnRestart", "OnSleep", "OnWake"],
-}).flatMap(([namespace, events]) => events.map((event) => `${namespace}.${event}`));
+const NOTIFICATIONS = words(`
+  Application.OnVolumeChanged GUI.OnScreensaverActivated GUI.OnScreensaverDeactivated
+  Input.OnInputFinished Input.OnInputRequested
+  Player.OnAVChange Player.OnAVStart Player.OnPause Player.OnPlay Player.OnPropertyChanged Player.OnResume
+  Player.OnSeek Player.OnSpeedChanged Player.OnStop Playlist.OnAdd Playlist.OnClear Playlist.OnRemove
+  System.OnQuit System.OnRestart System.OnSleep System.OnWake
+`);
 
-const PERMISSIONS = [
-  ...["ControlGUI", "ControlNotify", "ControlPVR", "ControlPlayback", "ControlPower", "ControlSystem"],
-  ...["ExecuteAddon", "ManageAddon", "Navigate", "ReadData", "RemoveData", "UpdateData", "WriteFile"],
-];
+const PERMISSIONS = words(`
+  ControlGUI ControlNotify ControlPVR ControlPlayback ControlPower ControlSystem ExecuteAddon ManageAddon
+  Navigate ReadData RemoveData UpdateData WriteFile
+`);
 
 /** What who asks may do: everything, on every way that leads here (Kodi 20.1, ran). */
 export const permissions = (): Record<string, boolean> => Object.fromEntries(PERMISSIONS.map((name) => [name, true]));
@@ -65,7 +62,8 @@ export function introspect(methods: Methods, { descriptions, metadata, filter }:
         ...(descriptions && { description: wordsOf(name) }),
         params: methods[name]?.params.map((parameter) => parameterOf(parameter, types)),
         ...(metadata && { permission: permissionOf(name) }),
-        ...{ returns: { type: name.includes(".Get") ? "object" : "any" }, type: "method" },
+        returns: { type: name.includes(".Get") ? "object" : "any" },
+        type: "method",
       },
     ]);
   const head = { description: "JSON-RPC API of XBMC", id: "http://xbmc.org/jsonrpc/ServiceDescription.json" };
@@ -97,8 +95,10 @@ const refersTo = (described: unknown, type: string) => JSON.stringify(described)
 function notificationsOf(names: readonly string[]): Record<string, Described> {
   const sender = { name: "sender", required: true, type: "string" };
   const described = (name: string) => ({
-    ...{ description: wordsOf(name), params: [sender, { name: "data", required: true, type: contentOf(name) }] },
-    ...{ returns: null, type: "notification" },
+    description: wordsOf(name),
+    params: [sender, { name: "data", required: true, type: contentOf(name) }],
+    returns: null,
+    type: "notification",
   });
   return Object.fromEntries(names.map((name) => [name, described(name)]));
 }

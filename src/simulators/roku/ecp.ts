@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { picture } from "../bench/documents.ts";
 import type { Answer, HttpOptions, Request } from "../bench/http.ts";
+import { words } from "../bench/set.ts";
 import { exitApp, launch } from "./apps.ts";
 import * as documents from "./documents.ts";
 import { findApp, type Model } from "./model.ts";
@@ -133,10 +134,9 @@ const forDevelopers =
   (model, ...given) =>
     model.identity.developer === null ? 403 : act(model, ...given);
 
-const DEVELOPER_QUERIES = [
-  ...["app-ui", "chanperf", "registry", "sgnodes", "r2d2-bitmaps", "fwbeacons", "sgrendezvous"],
-  "graphics-frame-rate",
-];
+const DEVELOPER_QUERIES = words(
+  "app-ui chanperf registry sgnodes r2d2-bitmaps fwbeacons sgrendezvous graphics-frame-rate",
+);
 
 function developerQuery(word: string): Route {
   const act = forDevelopers((model) => {
@@ -178,13 +178,15 @@ const ROUTES: Readonly<Record<string, Route>> = {
   "POST keydown": keyRoute("down"),
   "POST keyup": keyRoute("up"),
   "POST launch": {
-    ...{ rule: "launch", words: 1 },
+    rule: "launch",
+    words: 1,
     act: (model, [id = ""], params) => LAUNCHED[launch(model, id, params)],
     fault: (model, [id = ""]) => (findApp(model, id) ? null : 404),
   },
   "POST install": { rule: "action", words: 1, act: () => 200 },
   "POST input": {
-    ...{ rule: "action", words: 1 },
+    rule: "action",
+    words: 1,
     act(model, _words, params) {
       const words = Object.entries(params).map(([name, value]) => `${name}=${value}`);
       model.emit("input", ["input", ...words].join(" "));
@@ -193,7 +195,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
   },
   // Roku's documentation has a status, clients read a document beside it (1.8).
   "POST exit-app": {
-    ...{ rule: "action", words: 2 },
+    rule: "action",
+    words: 2,
     act: onModern(
       forDevelopers((model, [id = "", force]) =>
         exitApp(model, id, force === "true") === "not-running" ? 404 : documents.EXITED,

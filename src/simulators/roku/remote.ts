@@ -1,15 +1,15 @@
 /** The keys of the remote, and what each does. */
-import { keep } from "../bench/set.ts";
+import { keep, words } from "../bench/set.ts";
 import { goHome, launch, SKIP_MS, skip, togglePause } from "./apps.ts";
 import type { Model } from "./model.ts";
 
 /** The keys a set accepts, as it names them (1.8). `PowerToggle` and `Sleep` are refused. */
-const KEYS = [
-  ...["Home", "Rev", "Fwd", "Play", "Select", "Left", "Right", "Down", "Up", "Back"],
-  ...["InstantReplay", "Info", "Backspace", "Search", "Enter", "FindRemote"],
-  ...["VolumeUp", "VolumeDown", "VolumeMute", "Power", "PowerOn", "PowerOff", "ChannelUp", "ChannelDown"],
-  ...["InputTuner", "InputHDMI1", "InputHDMI2", "InputHDMI3", "InputHDMI4", "InputAV1"],
-];
+const KEYS = words(`
+  Home Rev Fwd Play Select Left Right Down Up Back
+  InstantReplay Info Backspace Search Enter FindRemote
+  VolumeUp VolumeDown VolumeMute Power PowerOn PowerOff ChannelUp ChannelDown
+  InputTuner InputHDMI1 InputHDMI2 InputHDMI3 InputHDMI4 InputAV1
+`);
 
 /** The input each key switches to. */
 const INPUT_KEYS: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ const INPUT_KEYS: Readonly<Record<string, string>> = {
 
 const byLowerCase = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
 
-export type Key = { name: string } | { character: string };
+type Key = { name: string } | { character: string };
 
 /** Null for what the set does not know: a word of no key, or `Lit_` without exactly one character. */
 export function parseKey(word: string): Key | null {

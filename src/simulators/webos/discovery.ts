@@ -56,7 +56,8 @@ function createStack(model: Model, target: string): Stack {
 export function createDiscovery(model: Model, stacks: readonly Stack[], delayMs: number): Discovery {
   const { host } = model.identity;
   const responder = createResponder({
-    ...{ host, delayMs },
+    host,
+    delayMs,
     replies: (asked) =>
       stacks
         .filter(({ target }) => asked === "ssdp:all" || asked === target.toLowerCase())

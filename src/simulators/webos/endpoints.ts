@@ -59,7 +59,7 @@ export interface Reading extends Common {
   push?(model: Model, detail: Payload, caller: Caller): Payload;
 }
 
-export type Endpoint = Action | Reading;
+type Endpoint = Action | Reading;
 
 /** By uri, without `ssap://`. */
 type Endpoints = Readonly<Record<string, Endpoint>>;
@@ -68,7 +68,8 @@ const DONE: Payload = {};
 const MAX = 100;
 
 const act = (permission: string | null, answer: Action["answer"], exists?: Common["exists"]): Action => ({
-  ...{ permission, answer },
+  permission,
+  answer,
   ...(exists && { exists }),
 });
 

@@ -1,5 +1,5 @@
 /** What can be done to a set, whether over the network or with its remote. */
-import { keep } from "../bench/set.ts";
+import { keep, words } from "../bench/set.ts";
 import { type Launched, type Model, type PlayState, titleOf } from "./model.ts";
 import { HOME, LIVE_TV, type SimulatedChannel } from "./options.ts";
 
@@ -131,14 +131,16 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
 /** The names of smart-tvs.md 8, and the others that bscpylgtv lists. */
 const BUTTONS: ReadonlySet<string> = new Set([
   ...Object.keys(ACTIONS),
-  ...["UP", "DOWN", "LEFT", "RIGHT", "ENTER", "BACK", "INFO", "QMENU", "MENU", "GUIDE", "LIST", "DASH", "ASTERISK"],
-  ...["REWIND", "FASTFORWARD", "RECORD", "GOTOPREV", "GOTONEXT", "RED", "GREEN", "YELLOW", "BLUE", "CC", "SAP", "AD"],
-  ...["INPUT_HUB", "MYAPPS", "PROGRAM", "SETTINGS", "SEARCH", "TELETEXT", "TEXTOPTION", "3D_MODE", "SCREEN_REMOTE"],
+  ...words(`
+    UP DOWN LEFT RIGHT ENTER BACK INFO QMENU MENU GUIDE LIST DASH ASTERISK
+    REWIND FASTFORWARD RECORD GOTOPREV GOTONEXT RED GREEN YELLOW BLUE CC SAP AD
+    INPUT_HUB MYAPPS PROGRAM SETTINGS SEARCH TELETEXT TEXTOPTION 3D_MODE SCREEN_REMOTE
+  `),
   ...Array.from({ length: 10 }, (_, digit) => String(digit)),
 ]);
 
 /** No word ever comes back, not for a button that does not exist either (smart-tvs.md 2.4). */
-export function pressButton(model: Model, name: string): void {
+function pressButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) {
     model.emit("refused", `unknown button "${name}"`);
     return;

@@ -1,13 +1,14 @@
+import { words } from "../../bench/set.ts";
 import { invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import type { SimulatedAddon } from "../options.ts";
 import { anything, either, listOf, names, oneOf, text, truth } from "../schema.ts";
 import { go, VIDEOS, WINDOWS } from "../windows.ts";
 
-const FIELDS = [
-  ...["name", "version", "summary", "description", "path", "author", "thumbnail", "disclaimer", "fanart"],
-  ...["dependencies", "broken", "extrainfo", "rating", "enabled", "installed", "deprecated"],
-];
+const FIELDS = words(`
+  name version summary description path author thumbnail disclaimer fanart dependencies broken extrainfo rating
+  enabled installed deprecated
+`);
 const properties = names("Addon.Fields", FIELDS);
 const addonid = required(text);
 const FAVOURITE = ["window", "windowparameter", "thumbnail", "path"];
@@ -64,7 +65,8 @@ export const addons: Methods = {
     ({ favourites }, { properties }) => {
       const found = favourites.map((one) => ({
         ...pick(properties, { ...one, thumbnail: "" }),
-        ...{ title: one.title, type: one.type },
+        title: one.title,
+        type: one.type,
       }));
       return { favourites: found.length === 0 ? null : found, limits: limits(found.length) };
     },

@@ -48,7 +48,10 @@ export function quit(model: Model): void {
 function propertiesOf({ volume, muted, identity }: Model): Record<string, unknown> {
   const [major = 20, minor = 1] = identity.version.split(".").map(Number);
   return {
-    ...{ volume, muted, name: "Kodi", language: "en_GB" },
+    volume,
+    muted,
+    name: "Kodi",
+    language: "en_GB",
     version: { major, minor, revision: "20230312-nogitfound", tag: "stable" },
     sorttokens: ["The ", "The.", "The_"],
   };

@@ -1,3 +1,4 @@
+import { words } from "../../bench/set.ts";
 import { invalidParams, type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
@@ -26,19 +27,7 @@ export function endScreensaver(model: Model): void {
 const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
 
 /** Those that move a highlight, which is not simulated. */
-const UNSEEN = [
-  "left",
-  "right",
-  "up",
-  "down",
-  "skipnext",
-  "skipprevious",
-  "stepforward",
-  "stepback",
-  "info",
-  "osd",
-  "noop",
-];
+const UNSEEN = words("left right up down skipnext skipprevious stepforward stepback info osd noop");
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   ...Object.fromEntries(UNSEEN.map((action) => [action, () => {}])),
@@ -72,7 +61,7 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
 
 export const input: Methods = {
   ...Object.fromEntries([
-    ...["Up", "Down", "Left", "Right", "Info", "ShowOSD", "ShowPlayerProcessInfo"].map((name) => key(name)),
+    ...words("Up Down Left Right Info ShowOSD ShowPlayerProcessInfo").map((name) => key(name)),
     key("Home", (model) => model.dialog === null && go(model, HOME)),
     key("Back", back),
     key("Select", select),
@@ -111,13 +100,25 @@ export function act(model: Model, action: string): void {
 }
 
 /** The buttons of the maps `KB` (a keyboard) and `R1` (a remote), as the usual keymap has them. */
-const BUTTONS: Readonly<Record<string, string>> = {
-  ...{ up: "up", down: "down", left: "left", right: "right", select: "select", enter: "select", return: "select" },
-  ...{ back: "back", backspace: "back", escape: "back", menu: "contextmenu", title: "contextmenu", info: "info" },
-  ...{ play: "play", pause: "pause", stop: "stop", forward: "fastforward", reverse: "rewind", mute: "mute" },
-  ...{ volumeplus: "volumeup", volumeminus: "volumedown", channelplus: "channelup", channelminus: "channeldown" },
-  ...{ skipplus: "skipnext", skipminus: "skipprevious", space: "pause", x: "stop" },
-};
+const BUTTONS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({
+    select: "select enter return",
+    back: "back backspace escape",
+    contextmenu: "menu title",
+    pause: "pause space",
+    stop: "stop x",
+    fastforward: "forward",
+    rewind: "reverse",
+    volumeup: "volumeplus",
+    volumedown: "volumeminus",
+    channelup: "channelplus",
+    channeldown: "channelminus",
+    skipnext: "skipplus",
+    skipprevious: "skipminus",
+  })
+    .flatMap(([action, buttons]) => words(buttons).map((button) => [button, action]))
+    .concat(words("up down left right info play mute").map((button) => [button, button])),
+);
 
 export function press(model: Model, button: string): void {
   if (button === "start" || button === "home") go(model, HOME);

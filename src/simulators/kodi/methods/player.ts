@@ -1,3 +1,4 @@
+import { words } from "../../bench/set.ts";
 import { Died, failed, invalidParams, type Methods, method, type Params, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
 import {
@@ -25,20 +26,27 @@ export function faster(speed: number, direction: 1 | -1): number {
 }
 
 /** There is no `canpause`: one name that is not known fails the whole call (players.md 7.2). */
-const propertyNames = names("Player.Property.Name", [
-  ...["type", "partymode", "speed", "time", "percentage", "totaltime", "playlistid", "position", "repeat", "shuffled"],
-  ...["canseek", "canchangespeed", "canmove", "canzoom", "canrotate", "canshuffle", "canrepeat"],
-  ...["currentaudiostream", "audiostreams", "subtitleenabled", "currentsubtitle", "subtitles", "live"],
-  ...["currentvideostream", "videostreams", "cachepercentage"],
-]);
+const propertyNames = names(
+  "Player.Property.Name",
+  words(`
+    type partymode speed time percentage totaltime playlistid position repeat shuffled canseek canchangespeed canmove
+    canzoom canrotate canshuffle canrepeat currentaudiostream audiostreams subtitleenabled currentsubtitle subtitles
+    live currentvideostream videostreams cachepercentage
+  `),
+);
 
-export const itemNames = names("List.Fields.All", [
-  ...["title", "artist", "album", "albumartist", "genre", "year", "rating", "track", "duration", "comment", "lyrics"],
-  ...["plot", "plotoutline", "tagline", "director", "writer", "studio", "mpaa", "cast", "country", "imdbnumber"],
-  ...["playcount", "fanart", "thumbnail", "file", "mediapath", "runtime", "season", "episode", "showtitle"],
-  ...["channel", "channeltype", "channelnumber", "hidden", "locked", "starttime", "endtime", "art", "uniqueid"],
-  ...["tvshowid", "streamdetails", "resume", "dateadded", "lastplayed", "firstaired", "premiered", "description"],
-]);
+export const itemNames = names(
+  "List.Fields.All",
+  words(`
+    title artist album albumartist genre year rating track duration comment lyrics plot plotoutline tagline director
+    writer studio mpaa cast country imdbnumber playcount fanart thumbnail file mediapath runtime season episode showtitle
+    channel channeltype channelnumber hidden locked starttime endtime art uniqueid tvshowid streamdetails resume
+    dateadded lastplayed firstaired premiered description
+  `),
+);
+
+const NEVER = words("canmove canzoom canrotate canshuffle shuffled partymode subtitleenabled");
+const NONE = words("audiostreams videostreams subtitles");
 
 /** After a stop they are zeros (players.md 7.2). `type` goes by the number of the player, whatever plays on it (ran). */
 function propertiesOf(playing: Playing | null, player: number): Record<string, unknown> {
@@ -52,13 +60,14 @@ function propertiesOf(playing: Playing | null, player: number): Record<string, u
     percentage: total === 0 ? 0 : (now / total) * 100,
     cachepercentage: total === 0 ? 0 : 100,
     live: playing?.channel != null,
-    ...{ canseek: playing !== null, canchangespeed: playing !== null },
-    ...{ canmove: false, canzoom: false, canrotate: false, canshuffle: false },
+    canseek: playing !== null,
+    canchangespeed: playing !== null,
     canrepeat: playing !== null && playing.channel === null,
     playlistid: player,
     position: playing?.position ?? -1,
-    ...{ repeat: "off", shuffled: false, partymode: false, subtitleenabled: false },
-    ...{ audiostreams: [], videostreams: [], subtitles: [] },
+    repeat: "off",
+    ...Object.fromEntries(NEVER.map((name) => [name, false])),
+    ...Object.fromEntries(NONE.map((name) => [name, []])),
   };
 }
 
@@ -72,15 +81,7 @@ function describe(playing: Playing | null, wanted: unknown): Record<string, unkn
   const common = { label: title, mediapath: path, file: channel ? undefined : file, thumbnail, art, fanart: "" };
   const mine = channel
     ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
-    : {
-        title: kind === "audio" ? title : "",
-        album: "",
-        artist: [],
-        showtitle: "",
-        season: -1,
-        episode: -1,
-        runtime: 0,
-      };
+    : { ...NOTHING, ...common, title: kind === "audio" ? title : "", runtime: 0 };
   const type = channel ? "channel" : kind === "audio" ? "song" : "unknown";
   return { ...pick(wanted, { ...common, ...mine }), ...(channel ? { id: channel.id } : {}), label: title, type };
 }

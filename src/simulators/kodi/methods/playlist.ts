@@ -23,7 +23,8 @@ export const playlist: Methods = {
     (model, params) => {
       const items = listOfId(model, idOf(params)).map(({ label, file }) => ({
         ...pick(params["properties"], { title: "", file }),
-        ...{ label, type: "unknown" },
+        label,
+        type: "unknown",
       }));
       return { items, limits: limits(items.length) };
     },

@@ -1,0 +1,100 @@
+/** Follows a stream of events, as JSON Lines: each line as it comes, and on from the last one when the connection breaks. */
+import type { ApiEvent } from "./events.ts";
+
+/** One event of a stream, with the id to come back with. */
+export type Followed = ApiEvent & { readonly id: string };
+
+/** Milliseconds until a broken stream is opened again: doubled each time that it fails. */
+const firstPause = 250;
+const longestPause = 5_000;
+/** The daemon says something every 15 s: after this the connection is taken to be dead. */
+const deadAfter = 45_000;
+
+export interface StreamOptions {
+  /** Opens the stream after the event with this id. Fails with what the daemon answers, or that it is not there. */
+  open(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  /** Whether a failure to come back is one that passes. */
+  passes(error: unknown): boolean;
+  /** Told when the stream broke off, and when it is back. */
+  broken?(isBroken: boolean): void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The events, until the caller ends. The first opening fails as any call does; from then on it comes back by itself. */
+export async function* follow({ open, passes, broken, signal }: StreamOptions): AsyncGenerator<Followed> {
+  let lastId: string | null = null;
+  let pause = firstPause;
+  let hasBegun = false;
+  for (;;) {
+    const connection = new AbortController();
+    const leave = () => connection.abort(signal?.reason);
+    if (signal?.aborted) return;
+    signal?.addEventListener("abort", leave, { once: true });
+    const alive = deadline(deadAfter, () => connection.abort(new Error("The stream fell silent")));
+    try {
+      const body = await open(lastId, connection.signal);
+      if (hasBegun) broken?.(false);
+      hasBegun = true;
+      for await (const line of linesOf(body)) {
+        alive.renew();
+        pause = firstPause;
+        const told = JSON.parse(line) as Followed | { readonly type: "heartbeat"; readonly id: string };
+        lastId = told.id;
+        if (told.type !== "heartbeat") yield told;
+      }
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!hasBegun || !passes(error)) throw error;
+    } finally {
+      alive.end();
+      signal?.removeEventListener("abort", leave);
+      connection.abort(new Error("Nobody follows any more"));
+    }
+    broken?.(true);
+    if (!(await waited(pause, signal))) return;
+    pause = Math.min(longestPause, 2 * pause);
+  }
+}
+
+function deadline(ms: number, over: () => void): { renew(): void; end(): void } {
+  let timer = setTimeout(over, ms);
+  return {
+    renew() {
+      clearTimeout(timer);
+      timer = setTimeout(over, ms);
+    },
+    end: () => clearTimeout(timer),
+  };
+}
+
+/** Waits; `false` when the signal ended it. */
+function waited(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isOver: boolean) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", left);
+      resolve(isOver);
+    };
+    const left = () => end(false);
+    const timer = setTimeout(() => end(true), ms);
+    if (signal?.aborted) left();
+    else signal?.addEventListener("abort", left, { once: true });
+  });
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) if (part !== "") yield part;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,138 @@
+/** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
+import { ApiError, type ApiEvent, createStream, type Followed } from "../api/client.ts";
+import { exits } from "../api/errors.ts";
+import { printable } from "../system/printable.ts";
+import { call, sendRequest } from "./client.ts";
+import type { Context } from "./context.ts";
+import { activity, powerWords } from "./control.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { columnsOf, paintFor } from "./print.ts";
+import { unanswered } from "./unanswered.ts";
+
+export async function watch(context: Context): Promise<void> {
+  const stopped = new AbortController();
+  process.once("SIGINT", () => stopped.abort());
+  const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
+  const query = { devices: names.join(",") || undefined, types: context.option("types") };
+  const events = createStream(
+    {
+      url: "http://zapd/v1",
+      fetch: (request) => sendRequest(context, request),
+      broken: (isBroken) =>
+        context.say(
+          isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back",
+        ),
+    },
+    "events",
+    { query, signal: stopped.signal },
+  );
+  const print = context.json ? printJson(context) : printLine(context);
+  try {
+    for await (const event of events) print(event);
+  } catch (error) {
+    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
+    throw unanswered(error, context);
+  }
+}
+
+function printJson(context: Context): (event: Followed) => void {
+  return (event) => context.print(JSON.stringify(event));
+}
+
+function printLine(context: Context): (event: Followed) => void {
+  const paint = paintFor(context.colour);
+  const names = new Map<string, string>();
+  let width = 0;
+  return (event) => {
+    for (const { id, name } of devicesIn(event)) {
+      names.set(id, printable(name));
+      width = Math.min(24, Math.max(width, columnsOf(printable(name))));
+    }
+    const time = paint.faint(new Date(event.at).toTimeString().slice(0, 8));
+    for (const { id, text } of linesOf(event)) {
+      const name = id === null ? "" : (names.get(id) ?? id);
+      context.print(
+        `${time}  ${name}${" ".repeat(Math.max(0, width - columnsOf(name)))}  ${printable(text)}`.trimEnd(),
+      );
+    }
+  };
+}
+
+function devicesIn(event: ApiEvent): { id: string; name: string }[] {
+  if (event.type === "snapshot") return event.devices.map(({ device }) => device);
+  return "device" in event ? [event.device] : [];
+}
+
+/** What an event comes to in words: of each device that it is about, or of none. */
+function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
+  const about = (text: string) => [{ id: "device_id" in event ? event.device_id : null, text }];
+  switch (event.type) {
+    case "snapshot":
+      return event.devices.map(({ device, state }) => ({
+        id: device.id,
+        text: [powerWords[state?.power ?? device.power], ...(state ? activity(state) : [])].join(" · "),
+      }));
+    case "device.added":
+      return about(`is known from now on, at ${event.device.host}`);
+    case "device.changed":
+      return about(
+        event.changed
+          .map((field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`)
+          .join(", "),
+      );
+    case "device.removed":
+      return about("is no longer known");
+    case "state.changed":
+      return about([powerWords[event.state.power], ...activity(event.state)].join(" · "));
+    case "apps.changed":
+      return about(`${event.added.length} apps more, ${event.removed.length} fewer`);
+    case "action.finished":
+      return about(actionText(event));
+    case "pairing.changed":
+      return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
+    case "install.progress":
+      return about(`package: ${event.phase}, ${event.bytes} bytes`);
+    case "discovery.finished":
+      return about(`discovery: ${event.found} found, ${event.added} of them new`);
+    case "config.changed":
+      return about(`config: ${event.keys.join(", ")}`);
+    case "daemon.stopping":
+      return about("the daemon stops");
+  }
+}
+
+function actionText({
+  action,
+  ok,
+  error,
+  key,
+  keys,
+  characters,
+  app,
+  by,
+}: Extract<ApiEvent, { type: "action.finished" }>): string {
+  const what = characters !== undefined ? `${characters} characters` : (key ?? keys?.join(" ") ?? app?.name ?? "");
+  const who = by === "http" ? "" : ` (${by})`;
+  return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "it is not known why"}`}`;
+}
+
+/** The longest that one call waits, in milliseconds; who waits for longer calls again. */
+const callMs = 30_000;
+/** As with timeout(1): it was not so in time. */
+const timedOut = 124;
+
+export async function wait(context: Context): Promise<number> {
+  if (context.words.length === 0) throw new UsageError("what for? Such as: zapd wait power:on");
+  const until = performance.now() + (context.timeoutMs ?? Number.POSITIVE_INFINITY);
+  for (;;) {
+    const timeoutMs = Math.max(1, Math.min(callMs, Math.ceil(until - performance.now())));
+    const query = { wait_for: [...context.words], timeout_ms: String(timeoutMs) };
+    const called = await call(context, "getState", { id: context.device, query }, { quiet: true, untilAnswered: true });
+    const isOver = called.data.matched || performance.now() >= until;
+    if (!isOver) continue;
+    if (context.json) context.print(called.text);
+    if (called.data.matched) return exits.ok;
+    if (!context.json) context.say(`zapd: ${called.data.device.name} was not so in time`);
+    return timedOut;
+  }
+}

@@ -1,0 +1,160 @@
+/** Tells the journal what is other than before: devices as the API shows them, and what they do. */
+import type { EventOf } from "../api/events.ts";
+import type { State, Device as View } from "../api/schemas.ts";
+import type { Journal } from "./journal.ts";
+
+export type Cause = EventOf<"state.changed">["cause"];
+
+/** Of one device at most so many changes of state are told in a second; the last of a burst always is. */
+const bucket = { size: 10, refillMs: 100 } as const;
+/** A position that is this far from where it would have run to, in milliseconds, is a jump. */
+const jumpMs = 2_000;
+
+/** Fields of a device that change with every contact, and tell nobody anything. */
+const untold: ReadonlySet<string> = new Set(["last_seen"]);
+
+interface Followed {
+  readonly state: State;
+  /** What the events so far have said. */
+  told: State | null;
+  cause: Cause;
+  actionId: string | undefined;
+}
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+export class Feed {
+  readonly #journal: Journal;
+  readonly #now: () => number;
+  readonly #views = new Map<string, View>();
+  readonly #states = new Map<string, Followed>();
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(journal: Journal, now: () => number = () => performance.now()) {
+    this.#journal = journal;
+    this.#now = now;
+  }
+
+  /** Devices that are known from the start: nobody is told of them. */
+  known(views: readonly View[]): void {
+    for (const view of views) this.#views.set(view.id, view);
+  }
+
+  /** A device as it is now. */
+  device(view: View): void {
+    const before = this.#views.get(view.id);
+    this.#views.set(view.id, view);
+    if (!before) return this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
+    const changed = (Object.keys(view) as (keyof View)[]).filter(
+      (field) => !untold.has(field) && JSON.stringify(view[field]) !== JSON.stringify(before[field]),
+    );
+    if (changed.length === 0) return;
+    this.#journal.publish({ type: "device.changed", device_id: view.id, device: view, changed });
+  }
+
+  /** A device is no longer known; `null` where it was never shown. */
+  removed(id: string): void {
+    const device = this.#views.get(id);
+    this.#views.delete(id);
+    this.#states.delete(id);
+    clearTimeout(this.#buckets.get(id)?.timer);
+    this.#buckets.delete(id);
+    if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
+  }
+
+  /** What was last seen of a device's state; `null` where nothing was. */
+  stateOf(id: string): State | null {
+    return this.#states.get(id)?.state ?? null;
+  }
+
+  /** What a device does now; whether that is other than before. */
+  state(id: string, state: State, cause: Cause, actionId?: string): boolean {
+    const before = this.#states.get(id);
+    const isNew = changesBetween(before?.state ?? null, state).length > 0;
+    // Changes that wait for their turn keep the command that brought the first of them about.
+    const waits = before !== undefined && this.#buckets.get(id)?.timer !== undefined;
+    const brought = waits && actionId === undefined ? before.actionId : actionId;
+    this.#states.set(id, {
+      state,
+      told: before?.told ?? null,
+      cause: brought === undefined ? cause : "command",
+      actionId: brought,
+    });
+    if (isNew && !waits) this.#tell(id);
+    return isNew;
+  }
+
+  /** Ends the timers; nothing more is told. */
+  close(): void {
+    for (const { timer } of this.#buckets.values()) clearTimeout(timer);
+    this.#buckets.clear();
+  }
+
+  #tell(id: string): void {
+    const own = this.#buckets.get(id) ?? { tokens: bucket.size, filledAt: this.#now(), timer: undefined };
+    this.#buckets.set(id, own);
+    const filled = Math.floor((this.#now() - own.filledAt) / bucket.refillMs);
+    own.tokens = Math.min(bucket.size, own.tokens + filled);
+    own.filledAt = own.tokens === bucket.size ? this.#now() : own.filledAt + filled * bucket.refillMs;
+    if (own.tokens > 0) {
+      own.tokens--;
+      return this.#publish(id);
+    }
+    own.timer = setTimeout(
+      () => {
+        own.timer = undefined;
+        this.#tell(id);
+      },
+      Math.max(1, own.filledAt + bucket.refillMs - this.#now()),
+    );
+  }
+
+  #publish(id: string): void {
+    const followed = this.#states.get(id);
+    if (!followed) return;
+    const { state, told, cause, actionId } = followed;
+    const changed = changesBetween(told, state);
+    if (changed.length === 0) return;
+    followed.told = state;
+    const by = actionId === undefined ? {} : { action_id: actionId };
+    this.#journal.publish({ type: "state.changed", device_id: id, state, changed, cause, ...by });
+  }
+}
+
+/** What is other in a state than before, as dotted paths; a position that only ran on is not. */
+export function changesBetween(before: State | null, after: State): string[] {
+  const was = before === null ? new Map<string, unknown>() : flat(before);
+  const is = flat(after);
+  const paths = [...new Set([...was.keys(), ...is.keys()])];
+  return paths.filter((path) => {
+    if (path === "playback.position_ms") return before === null || hasJumped(before, after);
+    return before === null ? is.get(path) !== null : !Object.is(was.get(path), is.get(path));
+  });
+}
+
+/** Times say when something was seen, and not what. */
+const times: ReadonlySet<string> = new Set(["observed_at", "position_at"]);
+
+function flat(state: State): Map<string, unknown> {
+  const all = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(state)) {
+    if (times.has(name)) continue;
+    if (value === null || typeof value !== "object") all.set(name, value);
+    else if (name === "app") all.set(name, JSON.stringify(value));
+    else for (const [field, part] of Object.entries(value)) if (!times.has(field)) all.set(`${name}.${field}`, part);
+  }
+  return all;
+}
+
+/** Whether a position is elsewhere than where it would have run to by itself. */
+function hasJumped({ playback: was }: State, { playback: is }: State): boolean {
+  if (was === null || is === null) return was !== is;
+  if (was.position_ms === null || is.position_ms === null) return was.position_ms !== is.position_ms;
+  const passed = Date.parse(is.position_at ?? "") - Date.parse(was.position_at ?? "");
+  const expected = was.position_ms + (Number.isFinite(passed) ? passed * (was.rate ?? 0) : 0);
+  return Math.abs(is.position_ms - expected) > jumpMs;
+}

@@ -1,0 +1,294 @@
+/**
+ * What happened, in one order, kept for a while: whoever follows it may fall behind, break off and come back. Readers hold a
+ * place in it and no queue of their own, so that one that does not read costs nothing.
+ */
+import { randomBytes } from "node:crypto";
+import type { ApiEvent, EventOf, EventType, snapshotReasons } from "../api/events.ts";
+
+/** What is kept at most. */
+export const journalLimits = { events: 1_024, bytes: 1024 * 1024, ageMs: 10 * 60_000 } as const;
+/** A reader that is further behind than this gets a snapshot in the place of what it missed. */
+export const readerLimits = { events: 256, bytes: 256 * 1024 } as const;
+export const heartbeatMs = 15_000;
+/** Devices in one part of a snapshot. */
+const partSize = 100;
+/** So many bytes of events are handed over at once at most, that a slow reader need not take. */
+const batchBytes = 16 * 1024;
+
+export type SnapshotReason = (typeof snapshotReasons)[number];
+type Shown = EventOf<"snapshot">["devices"][number];
+
+/** A device that a snapshot may show. */
+interface Showable {
+  readonly id: string;
+  show(): Shown;
+}
+
+/** An event without its time, which the journal gives it. */
+export type News = { [Type in EventType]: Omit<EventOf<Type>, "at"> }[Exclude<EventType, "snapshot">];
+
+/** An event as readers get it. */
+export interface Told {
+  /** `<boot>.<seq>`. */
+  readonly id: string;
+  /** `null`: a heartbeat, which says the newest id and nothing else. */
+  readonly event: { readonly type: EventType; readonly json: string } | null;
+}
+
+/** What a reader wants to be told. */
+export interface Wanted {
+  /** The ids of devices; `null` for all. What is about no device is told in any case. */
+  readonly devices: ReadonlySet<string> | null;
+  /** Types, exact or by their beginning (`state.*`); `null` for all. */
+  readonly types: readonly string[] | null;
+  /** Whether it begins with a snapshot. */
+  readonly snapshot: boolean;
+  /** The id of the last event that it has, or `oldest` for all that is kept. */
+  readonly since: string | null;
+}
+
+interface Kept {
+  readonly seq: number;
+  readonly type: EventType;
+  readonly deviceId: string | null;
+  readonly json: string;
+  readonly bytes: number;
+  /** Milliseconds of the running clock. */
+  readonly at: number;
+}
+
+export interface JournalOptions {
+  /** Every device now, and how a snapshot shows it. */
+  shown(): readonly Showable[];
+  /** Milliseconds of a clock that nobody sets. */
+  readonly now?: () => number;
+}
+
+export class Journal {
+  /** Another one with each start of the daemon. */
+  readonly boot = randomBytes(4).toString("hex");
+  readonly #options: JournalOptions;
+  readonly #now: () => number;
+  #kept: Kept[] = [];
+  #bytes = 0;
+  #newest = 0;
+  readonly #waiting = new Set<() => void>();
+  #isOver = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Tells everybody who follows. */
+  publish(news: News): void {
+    if (this.#isOver) return;
+    const json = JSON.stringify(withTime(news));
+    const deviceId = "device_id" in news ? news.device_id : null;
+    const bytes = Buffer.byteLength(json);
+    this.#kept.push({ seq: ++this.#newest, type: news.type, deviceId, json, bytes, at: this.#now() });
+    this.#bytes += bytes;
+    this.#forget();
+    this.#wake();
+  }
+
+  /** The last word, after which every reader ends. */
+  close(restart: boolean): void {
+    this.publish({ type: "daemon.stopping", restart });
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  get newestId(): string {
+    return this.#idOf(this.#newest);
+  }
+
+  /** Follows what happens; whoever follows must `close`. */
+  follow(wanted: Wanted): Reader {
+    return new Reader(wanted, {
+      shown: () => this.#options.shown(),
+      placeOf: (since) => this.#placeOf(since),
+      newest: () => this.#newest,
+      idOf: (seq) => this.#idOf(seq),
+      after: (seq) => this.#after(seq),
+      isOver: () => this.#isOver,
+      changed: (ms) => this.#changed(ms),
+    });
+  }
+
+  #idOf(seq: number): string {
+    return `${this.boot}.${seq}`;
+  }
+
+  /** Where a reader goes on that has an id already: a place, or why it cannot. */
+  #placeOf(since: string): number | SnapshotReason {
+    this.#forget();
+    const oldest = this.#newest - this.#kept.length;
+    if (since === "oldest") return oldest;
+    const [boot, text = "", part] = since.split(".");
+    if (boot === this.boot && part !== undefined) return "start";
+    const seq = /^\d{1,15}$/.test(text) ? Number(text) : -1;
+    if (boot !== this.boot || seq < 0 || seq > this.#newest) return "restarted";
+    return seq < oldest ? "too_old" : seq;
+  }
+
+  /** What came after a place; `null` when some of it is no longer kept. */
+  #after(seq: number): readonly Kept[] | null {
+    const oldest = this.#newest - this.#kept.length;
+    if (seq < oldest) return null;
+    return seq === this.#newest ? [] : this.#kept.slice(seq - oldest);
+  }
+
+  #forget(): void {
+    const old = this.#now() - journalLimits.ageMs;
+    let gone = 0;
+    for (const { bytes, at } of this.#kept) {
+      const isKept =
+        this.#kept.length - gone <= journalLimits.events && this.#bytes <= journalLimits.bytes && at >= old;
+      if (isKept) break;
+      this.#bytes -= bytes;
+      gone++;
+    }
+    if (gone > 0) this.#kept = this.#kept.slice(gone);
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Waits for the next event; whoever gives it up gets `false`, as who waited for so long. */
+  #changed(ms: number): { happened: Promise<boolean>; giveUp(): void } {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const end = (happened: boolean) => {
+      clearTimeout(timer);
+      this.#waiting.delete(wake);
+      resolve(happened);
+    };
+    const wake = () => end(true);
+    const timer = setTimeout(() => end(false), ms);
+    this.#waiting.add(wake);
+    return { happened: promise, giveUp: () => end(false) };
+  }
+}
+
+/** What a reader sees of the journal. */
+interface View {
+  shown(): readonly Showable[];
+  placeOf(since: string): number | SnapshotReason;
+  newest(): number;
+  idOf(seq: number): string;
+  after(seq: number): readonly Kept[] | null;
+  isOver(): boolean;
+  changed(ms: number): { happened: Promise<boolean>; giveUp(): void };
+}
+
+/** Somebody who follows the journal, at their own pace. */
+export class Reader {
+  readonly #wanted: Wanted;
+  readonly #view: View;
+  /** The last event that was told, or passed over. */
+  #place: number;
+  /** What is told again to one that comes back does not count as being behind. */
+  #replayedTo: number;
+  #snapshot: Iterator<Told> | undefined;
+  #giveUp: (() => void) | undefined;
+  /** Where nothing is told at first, a heartbeat says at once from where it goes on. */
+  #beats = false;
+  #isClosed = false;
+
+  constructor(wanted: Wanted, view: View) {
+    this.#wanted = wanted;
+    this.#view = view;
+    const place = wanted.since === null ? "start" : view.placeOf(wanted.since);
+    this.#replayedTo = view.newest();
+    this.#place = typeof place === "number" ? place : view.newest();
+    if (typeof place === "string" && (wanted.snapshot || place !== "start")) this.#snapshot = this.#parts(place);
+    else this.#beats = true;
+  }
+
+  /** The id to begin anew from. */
+  get id(): string {
+    return this.#view.idOf(this.#place);
+  }
+
+  /** What comes next, waited for; a heartbeat after 15 s; `null` when there is nothing more to come. */
+  async next(): Promise<readonly Told[] | null> {
+    const deadline = performance.now() + heartbeatMs;
+    for (;;) {
+      if (this.#isClosed) return null;
+      const part = this.#snapshot?.next();
+      if (part && !part.done) return [part.value];
+      this.#snapshot = undefined;
+      const told = this.#tell();
+      if (told === "lagged") {
+        this.#place = this.#view.newest();
+        this.#snapshot = this.#parts("lagged");
+        continue;
+      }
+      const beats = this.#beats;
+      this.#beats = false;
+      if (told.length > 0) return told;
+      if (this.#view.isOver()) return null;
+      const left = beats ? 0 : deadline - performance.now();
+      if (left <= 0) return [{ id: this.id, event: null }];
+      const { happened, giveUp } = this.#view.changed(left);
+      this.#giveUp = giveUp;
+      await happened;
+      this.#giveUp = undefined;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#snapshot = undefined;
+    this.#giveUp?.();
+  }
+
+  #tell(): readonly Told[] | "lagged" {
+    const after = this.#view.after(this.#place);
+    if (after === null) return "lagged";
+    const matching = after.filter((one) => this.#wants(one));
+    const behind = matching.filter(({ seq }) => seq > this.#replayedTo);
+    const bytes = behind.reduce((sum, one) => sum + one.bytes, 0);
+    if (behind.length > readerLimits.events || bytes > readerLimits.bytes) return "lagged";
+    const told: Told[] = [];
+    let size = 0;
+    for (const { seq, type, json, bytes: own } of matching) {
+      told.push({ id: this.#view.idOf(seq), event: { type, json } });
+      this.#place = seq;
+      size += own;
+      if (size >= batchBytes) return told;
+    }
+    this.#place = this.#view.newest();
+    return told;
+  }
+
+  #wants({ type, deviceId }: Kept): boolean {
+    const { devices, types } = this.#wanted;
+    // Whoever follows must hear that the stream ends.
+    if (type === "daemon.stopping") return true;
+    if (devices !== null && deviceId !== null && !devices.has(deviceId)) return false;
+    return (
+      types === null || types.some((one) => (one.endsWith("*") ? type.startsWith(one.slice(0, -1)) : type === one))
+    );
+  }
+
+  /** A snapshot, a hundred devices at a time, each made when it is taken. */
+  *#parts(reason: SnapshotReason): Iterator<Told> {
+    const { devices: wanted } = this.#wanted;
+    const id = this.#view.idOf(this.#place);
+    const all = this.#view.shown().filter((one) => wanted === null || wanted.has(one.id));
+    const parts = Math.max(1, Math.ceil(all.length / partSize));
+    for (let part = 1; part <= parts; part++) {
+      const devices = all.slice((part - 1) * partSize, part * partSize).map((one) => one.show());
+      const last = part === parts;
+      const json = JSON.stringify(withTime({ type: "snapshot", reason, part, last, devices }));
+      // Whoever breaks off in the midst of it must not go on behind it.
+      yield { id: last ? id : `${id}.${part}`, event: { type: "snapshot", json } };
+    }
+  }
+}
+
+function withTime<T extends { readonly type: EventType }>({ type, ...rest }: T): Pick<ApiEvent, "type" | "at"> {
+  return { type, at: new Date().toISOString(), ...rest };
+}

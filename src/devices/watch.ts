@@ -1,0 +1,157 @@
+/**
+ * Asking a device what it does while somebody is interested: someone follows the events, or waits for a state. With nobody
+ * interested nothing is asked. However many look, a device is asked once, and one that pushes is asked only for what it
+ * keeps to itself.
+ */
+import type { State } from "../api/schemas.ts";
+import type { Access, StatePart } from "../platforms/platform.ts";
+
+/** How long until the next look, in milliseconds, and what is asked then; every third look asks for the rest as well. */
+interface Row {
+  readonly everyMs: number;
+  readonly parts: readonly StatePart[];
+  readonly everyThird?: readonly StatePart[];
+}
+
+/** By what was last seen (next/EVENTS.md, "Devices that do not push"; mean delay to notice: 1 s playing, 2.5 s idle). */
+const rows = {
+  playing: { everyMs: 2_000, parts: ["playback"], everyThird: ["app", "volume"] },
+  on: { everyMs: 5_000, parts: ["app", "playback"], everyThird: ["power", "volume"] },
+  input: { everyMs: 10_000, parts: ["app", "volume"], everyThird: ["power"] },
+  standby: { everyMs: 15_000, parts: ["power"] },
+} as const satisfies Record<string, Row>;
+
+/** One that is silent is asked after this, doubled each time. */
+const silent = { firstMs: 30_000, mostMs: 120_000 } as const;
+/** After a command, until its effect shows: milliseconds since the command. */
+const burst = [150, 400, 900, 2_000] as const;
+const jitter = 0.1;
+
+/** What a watch asks of its device. */
+export interface Watched {
+  /** What was last seen; `null` where nothing was. */
+  readonly state: State | null;
+  readonly access: Access | null;
+  /** What it tells by itself while it is connected. */
+  readonly pushes: ReadonlySet<StatePart>;
+  /** Reads parts of its state, all of them without `parts`; whether anything was other than before. Fails as reads do. */
+  look(parts: readonly StatePart[] | null, cause: "poll" | "command"): Promise<boolean>;
+}
+
+export class Watch {
+  readonly #device: Watched;
+  readonly #random: () => number;
+  #interested = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #looking = false;
+  #looks = 0;
+  #failures = 0;
+  /** How far the burst after the last command has come, and since when it runs. */
+  #burst: { at: number; since: number } | undefined;
+
+  constructor(device: Watched, random: () => number = Math.random) {
+    this.#device = device;
+    this.#random = random;
+  }
+
+  /** Somebody is interested from now on, until they let go. */
+  hold(): () => void {
+    if (++this.#interested === 1) this.#schedule(0);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      if (--this.#interested === 0) this.end();
+    };
+  }
+
+  /** A command was just taken: its effect is looked for. */
+  commanded(): void {
+    if (this.#interested === 0) return;
+    this.#burst = { at: 0, since: performance.now() };
+    this.#schedule(burst[0]);
+  }
+
+  /** Somebody else has just read it, or it has spoken: the next look is counted from here. */
+  seen(isNew: boolean): void {
+    this.#failures = 0;
+    if (isNew) this.#burst = undefined;
+    if (this.#interested > 0 && !this.#looking && !this.#burst) this.#schedule(this.#pause());
+  }
+
+  /** It may be there again: it is asked at once. */
+  appeared(): void {
+    if (this.#interested > 0 && this.#failures > 0 && !this.#looking) this.#schedule(0);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#burst = undefined;
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), ms);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    const after = this.#burst;
+    try {
+      const isNew = await this.#device.look(this.#parts(), after ? "command" : "poll");
+      this.#failures = 0;
+      if (isNew && this.#burst === after) this.#burst = undefined;
+    } catch {
+      // Off and silence are states; whoever asks for the state itself is told why.
+      this.#failures++;
+      if (this.#burst === after) this.#burst = undefined;
+    } finally {
+      this.#looking = false;
+    }
+    if (this.#interested > 0) this.#schedule(this.#pause());
+  }
+
+  /** What the next look asks for; `null` for all, at first and once it answers again. */
+  #parts(): readonly StatePart[] | null {
+    const { state, pushes } = this.#device;
+    const row = state && rowOf(state);
+    if (!row || this.#failures > 0 || this.#burst) return null;
+    const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];
+    return [...row.parts, ...third].filter((part) => !pushes.has(part));
+  }
+
+  #pause(): number {
+    const { state, access, pushes } = this.#device;
+    const next = this.#nextOfBurst();
+    if (next !== null) return next;
+    if (this.#failures > 0) return this.#spread(Math.min(silent.mostMs, silent.firstMs * 2 ** (this.#failures - 1)));
+    const row = state && rowOf(state);
+    if (!row) return this.#spread(silent.firstMs);
+    // One that tells it all by itself is asked whether it is still there, and no more.
+    const tellsAll = [...row.parts, ...(row.everyThird ?? [])].every((part) => pushes.has(part));
+    if (tellsAll) return this.#spread(silent.mostMs);
+    return this.#spread(row.everyMs * (access === "limited" ? 2 : 1));
+  }
+
+  #nextOfBurst(): number | null {
+    if (!this.#burst) return null;
+    const at = burst[++this.#burst.at];
+    if (at === undefined) {
+      this.#burst = undefined;
+      return null;
+    }
+    return Math.max(0, this.#burst.since + at - performance.now());
+  }
+
+  #spread(ms: number): number {
+    return ms * (1 + jitter * (2 * this.#random() - 1));
+  }
+}
+
+function rowOf(state: State): Row {
+  if (state.power === "standby" || state.power === "off") return rows.standby;
+  if (state.input !== null) return rows.input;
+  return state.playback?.status === "playing" || state.playback?.status === "buffering" ? rows.playing : rows.on;
+}

@@ -1,0 +1,192 @@
+/** What happens, as it happens: the stream of events as any client reads it, and waits (issue "Live", guarantees 1 to 8). */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createClient } from "../../src/api/client.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+let daemon: TestDaemon;
+let set: RokuSimulator;
+let id: string;
+
+beforeAll(async () => {
+  daemon = await startTestDaemon();
+  set = createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 });
+  await set.start();
+  const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+  id = body.data.id;
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await set.stop();
+});
+
+interface Line {
+  readonly id: string;
+  readonly type: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an event of any type
+  readonly [field: string]: any;
+}
+
+/** Reads JSON Lines until one is what is looked for. */
+async function read(query = "", headers: Record<string, string> = {}) {
+  const over = new AbortController();
+  const response = await fetch(`${daemon.url}/events${query}`, {
+    headers: { accept: "application/x-ndjson", ...headers },
+    signal: over.signal,
+  });
+  expect(response.headers.get("content-type")).toBe("application/x-ndjson");
+  const all: Line[] = [];
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  return {
+    all,
+    async until(is: (line: Line) => boolean): Promise<Line> {
+      for (;;) {
+        const found = all.find(is);
+        if (found) return found;
+        const { done, value } = (await reader?.read()) ?? { done: true, value: "" };
+        if (done) throw new Error(`the stream ended after ${JSON.stringify(all)}`);
+        const parts = (rest + value).split("\n");
+        rest = parts.pop() ?? "";
+        all.push(...parts.filter(Boolean).map((part) => JSON.parse(part)));
+      }
+    },
+    close: () => over.abort(),
+  };
+}
+
+describe("the stream", () => {
+  test("begins with a snapshot, and tells what the set does within its time", async () => {
+    const stream = await read();
+    const first = await stream.until(({ type }) => type === "snapshot");
+    expect(first).toMatchObject({ reason: "start", part: 1, last: true, devices: [{ device: { id, name: "Den" } }] });
+    await stream.until(({ type, state }) => type === "state.changed" && state.power === "on");
+    await daemon.api("POST", `/devices/${id}/apps/launch`, { app: "netflix" });
+    const changed = await stream.until(({ type, state }) => type === "state.changed" && state.app?.id === "netflix");
+    expect(changed).toMatchObject({ device_id: id, cause: "command", state: { power: "on" } });
+    expect(changed["changed"]).toContain("app");
+    const finished = await stream.until(({ type }) => type === "action.finished");
+    expect(finished).toMatchObject({ action: "launch", ok: true, by: "http", confirmed: true, app: { id: "netflix" } });
+    expect(finished["action_id"]).toBe(changed["action_id"]);
+    stream.close();
+  });
+
+  test("is an event stream by default, whose frames name the event, its id and its whole content", async () => {
+    const response = await fetch(`${daemon.url}/events?types=device.changed`);
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (!text.includes("\n\n", text.indexOf("event: snapshot"))) text += (await reader?.read())?.value ?? "";
+    await reader?.cancel();
+    expect(text).toMatch(/^retry: 2000\n\nevent: snapshot\nid: [0-9a-f]{8}\.\d+\ndata: \{"type":"snapshot","at":/);
+  });
+
+  test("goes on where it was left, and repeats nothing", async () => {
+    const stream = await read();
+    const { id: last } = await stream.until(({ type }) => type === "snapshot");
+    stream.close();
+    await daemon.api("PATCH", `/devices/${id}`, { name: "Study" });
+    await daemon.api("PATCH", `/devices/${id}`, { name: "Den" });
+    const again = await read("?types=device.changed", { "last-event-id": last });
+    await again.until(({ type, device }) => type === "device.changed" && device.name === "Den");
+    expect(again.all.map(({ type, changed }) => [type, changed])).toEqual([
+      ["device.changed", ["name"]],
+      ["device.changed", ["name"]],
+    ]);
+    again.close();
+  });
+
+  test("of a device that comes and goes tells both", async () => {
+    const stream = await read("?types=device.*");
+    await stream.until(({ type }) => type === "snapshot");
+    const other = createRokuSimulator({ name: "Guest", serial: "X0LIVE000002", ssdp: false });
+    await other.start();
+    const added = (await daemon.api("POST", "/devices", { host: other.host, port: other.port, name: "Guest" })).body
+      .data;
+    await stream.until(({ type, device_id }) => type === "device.added" && device_id === added.id);
+    await daemon.api("DELETE", `/devices/${added.id}`);
+    expect(await stream.until(({ type }) => type === "device.removed")).toMatchObject({ device: { name: "Guest" } });
+    stream.close();
+    await other.stop();
+  });
+
+  test("typed text is told as a number of characters", async () => {
+    const stream = await read("?types=action.finished");
+    await stream.until(({ type }) => type === "snapshot");
+    await daemon.api("POST", `/devices/${id}/remote/key`, { key: "literal:geheim" }, { "zapd-client": "page" });
+    const told = await stream.until(({ type }) => type === "action.finished");
+    expect(told).toMatchObject({ action: "key", ok: true, characters: 6, by: "page" });
+    expect(JSON.stringify(told)).not.toContain("geheim");
+    await daemon.api("POST", `/devices/${id}/remote/key`, { key: "stop" });
+    const failed = await stream.until(({ type, ok }) => type === "action.finished" && !ok);
+    expect(failed).toMatchObject({ action: "key", key: "stop", error: { code: "unsupported_key" } });
+    stream.close();
+  });
+
+  test("a device that is not known, or a type that cannot be, is told in the envelope", async () => {
+    expect((await daemon.api("GET", "/events?devices=Nowhere")).body.error.code).toBe("device_not_found");
+    expect((await daemon.api("GET", "/events?snapshot=perhaps")).body.error.code).toBe("invalid_payload");
+    expect((await daemon.api("POST", "/events", {})).status).toBe(405);
+  });
+});
+
+describe("T33: streams and foreign pages", () => {
+  test("a page of another origin opens none, though it tries 600 times, and holds no slot", async () => {
+    for (let round = 0; round < 600; round++) {
+      const { status, body } = await daemon.api("GET", "/events", undefined, { origin: "http://evil.example" });
+      expect([status, body.error.code]).toEqual([403, "forbidden_origin"]);
+    }
+    (await read()).close();
+  });
+
+  test("1,000 HEADs hold no slot; 64 streams are open over TCP at most, and one that ends makes room", async () => {
+    for (let round = 0; round < 1_000; round++) {
+      const response = await fetch(`${daemon.url}/events`, { method: "HEAD" });
+      expect(response.status).toBe(200);
+    }
+    const streams = await Promise.all(Array.from({ length: 64 }, () => read()));
+    const refused = await daemon.api("GET", "/events");
+    expect([refused.status, refused.body.error.code]).toEqual([429, "too_many_streams"]);
+    for (const stream of streams) stream.close();
+    for (let tries = 0; tries < 200; tries++) {
+      const response = await fetch(`${daemon.url}/events`, { method: "GET" });
+      await response.body?.cancel();
+      if (response.status === 200) return;
+      await Bun.sleep(20);
+    }
+    throw new Error("the slots were not given back");
+  });
+});
+
+describe("waiting", () => {
+  test("answers as soon as it is so, and 200 when it is not", async () => {
+    await daemon.api("POST", `/devices/${id}/apps/stop`);
+    const waiting = daemon.api("GET", `/devices/${id}/state?wait_for=app:youtube&wait_for=power:on&timeout_ms=20000`);
+    await daemon.api("POST", `/devices/${id}/apps/launch`, { app: "youtube" });
+    expect((await waiting).body.data).toMatchObject({ matched: true, state: { app: { id: "youtube" } } });
+    const { status, body } = await daemon.api("GET", `/devices/${id}/state?wait_for=app:hulu&timeout_ms=30`);
+    expect([status, body.data.matched, body.data.state.app.id]).toEqual([200, false, "youtube"]);
+    const refused = await daemon.api("GET", `/devices/${id}/state?wait_for=app:x&timeout_ms=60001`);
+    expect(refused.body.error.code).toBe("invalid_payload");
+  });
+});
+
+test("the client comes back by itself when the daemon was away, and the end is told", async () => {
+  const own = await startTestDaemon();
+  const stopped = new AbortController();
+  const seen: string[] = [];
+  const following = (async () => {
+    for await (const event of createClient({ url: own.url }).events({ signal: stopped.signal })) {
+      seen.push(event.type === "snapshot" ? `snapshot ${event.reason}` : event.type);
+      if (event.type === "snapshot" && event.reason === "restarted") return;
+    }
+  })();
+  while (!seen.includes("snapshot start")) await Bun.sleep(10);
+  expect(await own.stop()).toBe(0);
+  expect(seen).toEqual(["snapshot start", "daemon.stopping"]);
+  const again = await startTestDaemon({ folder: own.folder });
+  await following;
+  expect(seen).toEqual(["snapshot start", "daemon.stopping", "snapshot restarted"]);
+  await again.dispose();
+});

@@ -1,0 +1,172 @@
+/** The journal, and whoever follows it: one order, nothing lost, nothing twice, and a snapshot where that cannot be. */
+import { describe, expect, test } from "bun:test";
+import type { Device } from "../../src/api/schemas.ts";
+import {
+  Journal,
+  journalLimits,
+  type Reader,
+  readerLimits,
+  type Told,
+  type Wanted,
+} from "../../src/devices/journal.ts";
+
+const everything: Wanted = { devices: null, types: null, snapshot: true, since: null };
+const ids = ["c773fc2f-cb2f-5e1d-9763-7b5f3a2d8001", "c773fc2f-cb2f-5e1d-9763-7b5f3a2d8002"] as const;
+
+function journalOf(count = 2, now?: () => number) {
+  const known = Array.from(
+    { length: count },
+    (_, at) => ids[at] ?? `c773fc2f-cb2f-5e1d-9763-${String(at).padStart(12, "0")}`,
+  );
+  return new Journal({
+    shown: () => known.map((id) => ({ id, show: () => ({ device: { id } as Device, state: null }) })),
+    ...(now && { now }),
+  });
+}
+
+const noted = (journal: Journal, device: string = ids[0], bytes = 1) =>
+  journal.publish({ type: "apps.changed", device_id: device, added: ["x".repeat(bytes)], removed: [] });
+
+interface Read {
+  readonly id: string;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** What a reader is told at once, without waiting. */
+async function told(reader: Reader): Promise<Read[]> {
+  const all: Told[] = [];
+  for (;;) {
+    const next = await Promise.race([reader.next(), Bun.sleep(20).then(() => "nothing" as const)]);
+    if (next === "nothing" || next === null) break;
+    all.push(...next);
+  }
+  reader.close();
+  return all.map(({ id, event }) => (event ? { id, ...JSON.parse(event.json) } : { id, type: "heartbeat" }));
+}
+
+describe("guarantee 1: one total order", () => {
+  test("a snapshot first, then events whose numbers grow by one", async () => {
+    const journal = journalOf();
+    const reader = journal.follow(everything);
+    for (let count = 0; count < 3; count++) noted(journal);
+    const read = await told(reader);
+    expect(read.map(({ type }) => type)).toEqual(["snapshot", "apps.changed", "apps.changed", "apps.changed"]);
+    expect(read.map(({ id }) => id)).toEqual([0, 1, 2, 3].map((seq) => `${journal.boot}.${seq}`));
+    expect(read[0]).toMatchObject({ reason: "start", part: 1, last: true });
+  });
+
+  test("a filter leaves gaps, and the heartbeat of one that begins without a snapshot carries the newest id", async () => {
+    const journal = journalOf();
+    noted(journal);
+    const reader = journal.follow({ ...everything, devices: new Set([ids[1]]), snapshot: false });
+    noted(journal, ids[0]);
+    noted(journal, ids[1]);
+    expect((await told(reader)).map(({ id, type }) => [id, type])).toEqual([[`${journal.boot}.3`, "apps.changed"]]);
+    expect((await told(journal.follow({ ...everything, snapshot: false })))[0]).toEqual({
+      id: `${journal.boot}.3`,
+      type: "heartbeat",
+    });
+  });
+
+  test("types are filtered exactly, or by their beginning; the end of the daemon is told in any case", async () => {
+    const journal = journalOf();
+    const reader = journal.follow({ ...everything, types: ["apps.*"], snapshot: false });
+    journal.publish({ type: "discovery.finished", found: 1, added: 0 });
+    noted(journal);
+    journal.close(true);
+    expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed", "daemon.stopping"]);
+    expect(await reader.next()).toBeNull();
+  });
+});
+
+describe("guarantee 2: coming back", () => {
+  test("a thousand times at random places: nothing twice and nothing lost", async () => {
+    const journal = journalOf();
+    let since: string | null = `${journal.boot}.0`;
+    const seen: string[] = [];
+    let published = 0;
+    let random = 7;
+    for (let round = 0; round < 1_000; round++) {
+      random = (random * 48_271) % 2_147_483_647;
+      for (let count = random % 4; count > 0; count--) {
+        noted(journal);
+        published++;
+      }
+      const reader: Reader = journal.follow({ ...everything, since });
+      for (let reads = random % 3; reads > 0 && seen.length < published; reads--) {
+        const next = await reader.next();
+        for (const { id, event } of next ?? []) {
+          if (event) seen.push(id);
+          since = id;
+        }
+      }
+      reader.close();
+    }
+    for (const { id, type } of await told(journal.follow({ ...everything, since })))
+      if (type !== "heartbeat") seen.push(id);
+    expect(seen).toEqual(Array.from({ length: published }, (_, at) => `${journal.boot}.${at + 1}`));
+  });
+
+  test("the id of another daemon, one that was never given, and one that is too old get a snapshot that says so", async () => {
+    let now = 0;
+    const journal = journalOf(2, () => now);
+    noted(journal);
+    const reasonAt = async (since: string) =>
+      (await told(journal.follow({ ...everything, snapshot: false, since })))[0];
+    expect(await reasonAt("00000000.1")).toMatchObject({ type: "snapshot", reason: "restarted" });
+    expect(await reasonAt(`${journal.boot}.7`)).toMatchObject({ reason: "restarted" });
+    expect(await reasonAt("what is this")).toMatchObject({ reason: "restarted" });
+    expect(await reasonAt(`${journal.boot}.0`)).toMatchObject({ type: "apps.changed" });
+    now = journalLimits.ageMs + 1;
+    expect(await reasonAt(`${journal.boot}.0`)).toMatchObject({ type: "snapshot", reason: "too_old" });
+    expect(await reasonAt("oldest")).toEqual({ id: `${journal.boot}.1`, type: "heartbeat" });
+  });
+
+  test("who breaks off in the midst of a snapshot is given a whole one", async () => {
+    const journal = journalOf(250);
+    const reader = journal.follow(everything);
+    const [first] = (await reader.next()) ?? [];
+    reader.close();
+    const read = await told(journal.follow({ ...everything, since: first?.id ?? "" }));
+    expect(read.map(({ part, last }) => [part, last])).toEqual([
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+    expect(read.flatMap(({ devices }) => devices)).toHaveLength(250);
+  });
+
+  test("no more is kept than 1,024 events and 1 MiB", async () => {
+    const journal = journalOf();
+    for (let count = 0; count < journalLimits.events + 10; count++) noted(journal);
+    expect(await told(journal.follow({ ...everything, since: "oldest" }))).toHaveLength(journalLimits.events);
+    for (let count = 0; count < 40; count++) noted(journal, ids[0], 50_000);
+    const kept = await told(journal.follow({ ...everything, since: "oldest" }));
+    expect(JSON.stringify(kept).length).toBeLessThanOrEqual(journalLimits.bytes);
+    expect(kept.length).toBeGreaterThan(15);
+  });
+});
+
+describe("guarantee 7: a reader that is too slow", () => {
+  test("gets one snapshot in the place of what it missed, and goes on behind it", async () => {
+    const journal = journalOf();
+    const reader = journal.follow(everything);
+    await reader.next();
+    for (let count = 0; count <= readerLimits.events; count++) noted(journal);
+    const [lagged] = (await reader.next()) ?? [];
+    expect(JSON.parse(lagged?.event?.json ?? "")).toMatchObject({ type: "snapshot", reason: "lagged" });
+    expect(lagged?.id).toBe(journal.newestId);
+    noted(journal);
+    expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed"]);
+  });
+
+  test("counts only what it is to be told", async () => {
+    const journal = journalOf();
+    const reader = journal.follow({ ...everything, devices: new Set([ids[1]]) });
+    await reader.next();
+    for (let count = 0; count <= readerLimits.events; count++) noted(journal, ids[0]);
+    noted(journal, ids[1]);
+    expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed"]);
+  });
+});
