@@ -3,7 +3,6 @@
 import { ZapdError } from "../../api/errors.ts";
 import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
-import { DeviceHttp } from "../../transport/http.ts";
 import type {
   Capability,
   Connection,
@@ -17,12 +16,10 @@ import type {
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
-import { Ecp, identifyRoku } from "./ecp.ts";
+import { Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
+import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
-import { type RokuMemory, type RokuTarget, rokuMemory } from "./memory.ts";
-import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
-import { readSearchAnswer } from "./search.ts";
+import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { rokuServices } from "./services.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
@@ -37,14 +34,7 @@ export const roku: Platform<RokuMemory> = {
     "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
   memory: rokuMemory,
   isAppId: isRokuAppId,
-  async identify(address, surroundings, signal) {
-    const http = new DeviceHttp({ address, surroundings });
-    try {
-      return await identifyRoku(http, signal);
-    } finally {
-      http.close();
-    }
-  },
+  identify: identifyRoku,
   describe: describeRoku,
   connect: connectRoku,
 };
