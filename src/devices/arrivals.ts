@@ -5,7 +5,7 @@ import type { ConfigFile } from "../config/config.ts";
 import type { Asked, Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding, Seats } from "../discovery/probe-queue.ts";
-import type { Address, Identified, Platform, Ports, Surroundings } from "../platforms/platform.ts";
+import type { Address, Platform, Ports, Sighting, Surroundings } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Devices } from "./devices.ts";
 import type { Entry } from "./entry.ts";
@@ -44,7 +44,7 @@ const mostAlsoAsked = 128;
 /** Where a known device was met, what it said there, and what comes of it. */
 interface Met {
   readonly place: Place;
-  readonly facts: Identified | null;
+  readonly sighting: Sighting | null;
   /** Addresses at which it showed its identity when it was asked. */
   readonly answering: readonly Address[];
 }
@@ -88,7 +88,7 @@ export class Arrivals {
   found(finding: Finding, seats?: Seats): Promise<Entry> {
     return this.#inTurn(finding, async () => {
       const { registry, trust, log } = this.#deps;
-      const before = registry.find(finding.platform, finding.facts, finding.address);
+      const before = registry.find(finding.platform, finding.sighting, finding.address);
       const stranger = before && this.#strangerTo(before, finding);
       if (stranger) {
         log.recurring(`${before.name} ${stranger}: it is not taken for it`);
@@ -105,7 +105,7 @@ export class Arrivals {
       else seats?.took(finding.address.host, merged.entry.id);
       await this.#dropGone(merged);
       const { entry } = merged;
-      this.#heard(entry, finding.facts);
+      this.#heard(entry, finding.sighting);
       log.info(`found  ${entry.name}  ${entry.model ?? entry.platform}  ${entry.host}`);
       return entry;
     });
@@ -124,12 +124,12 @@ export class Arrivals {
     const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
     return this.#inTurn(finding, async () => {
       const { registry, trust } = this.#deps;
-      const before = registry.find(finding.platform, finding.facts, finding.address);
+      const before = registry.find(finding.platform, finding.sighting, finding.address);
       if (!before) {
         const mac = trust.macOf(finding.address.host);
         const merged = await registry.merge({ ...finding, ...given, mac });
         await this.#dropGone(merged);
-        this.#heard(merged.entry, finding.facts);
+        this.#heard(merged.entry, finding.sighting);
         return merged.entry;
       }
       const stranger = this.#strangerTo(before, finding);
@@ -148,17 +148,17 @@ export class Arrivals {
   /** Asks an address whether a known device is there, to pair with it anew. Fails when nobody is, or another. */
   async recognize(entry: Entry, text: string): Promise<Finding> {
     const { host, port } = this.#addressIn(text);
-    const usual = this.#deps.platforms.find((one) => one.name === entry.platform)?.defaultPort ?? entry.port;
+    const usual = this.#deps.platforms.find((one) => one.name === entry.platform)?.ports.control ?? entry.port;
     const finding = await this.#probe(host, port ?? entry.port, entry.platform, pairHint).catch((error: unknown) => {
       if (port !== null || entry.port === usual) throw error;
       return this.#probe(host, usual, entry.platform, pairHint);
     });
-    if (provesToBe(finding.facts, entry)) return finding;
+    if (provesToBe(finding.sighting, entry)) return finding;
     const at = shown(finding.address);
-    const other = this.#deps.registry.find(finding.platform, finding.facts, finding.address);
+    const other = this.#deps.registry.find(finding.platform, finding.sighting, finding.address);
     // A record without an identity of its own has nothing that could be compared: the user says who it is.
     if (entry.provisional && (!other || other.id === entry.id)) return finding;
-    if (finding.facts.provisional)
+    if (finding.sighting.provisional)
       throw new ZapdError(
         "device_error",
         `${entry.name} could not be recognized: what answers at ${at} does not say who it is`,
@@ -166,7 +166,8 @@ export class Arrivals {
           hint: "Check that the device is on and has finished starting, then try again",
         },
       );
-    const who = other?.name ?? finding.facts.name ?? finding.facts.model ?? finding.facts.identity;
+    const { facts } = finding.sighting;
+    const who = other?.name ?? facts.name ?? facts.model ?? finding.sighting.identity;
     throw new ZapdError(
       "device_elsewhere",
       `${entry.name} is not at ${at}: another device answers there, ${JSON.stringify(who)}`,
@@ -198,8 +199,8 @@ export class Arrivals {
   }
 
   /** One decision about one device at a time. */
-  #inTurn<T>({ platform, facts }: Finding, decide: () => Promise<T>): Promise<T> {
-    const key = `${platform} ${facts.identity}`;
+  #inTurn<T>({ platform, sighting }: Finding, decide: () => Promise<T>): Promise<T> {
+    const key = `${platform} ${sighting.identity}`;
     const turn = (this.#deciding.get(key) ?? Promise.resolve()).then(decide, decide);
     this.#deciding.set(key, turn);
     const done = () => {
@@ -211,41 +212,41 @@ export class Arrivals {
 
   /** Finds out where a known device is that was met at an address: whoever else may be it is asked, too. */
   async #meet(before: Entry, finding: Finding, withinMs: number): Promise<Met> {
-    const { facts, address } = finding;
+    const { sighting, address } = finding;
     const { trust } = this.#deps;
     const here = { host: before.host, port: before.port };
     const former = trust.formerOf(before);
     // What does not say who it is tells nothing of where the device is.
-    const isIt = provesToBe(facts, before) && !this.#strangerTo(before, finding);
+    const isIt = provesToBe(sighting, before) && !this.#strangerTo(before, finding);
     const others = [here, ...(former ? [former] : [])].filter((one) => !isSameAddress(one, address));
     const asked = await Promise.all(
-      others.map(async (at) => ({ at, facts: await this.#identityAt(before, at, withinMs) })),
+      others.map(async (at) => ({ at, sighting: await this.#identityAt(before, at, withinMs) })),
     );
-    const answers = asked.flatMap(({ at, facts: told }) =>
-      told && !this.#strangerTo(before, { ...finding, facts: told, address: at }) ? [{ at, facts: told }] : [],
+    const answers = asked.flatMap(({ at, sighting: told }) =>
+      told && !this.#strangerTo(before, { ...finding, sighting: told, address: at }) ? [{ at, sighting: told }] : [],
     );
     const atHome = answers.find(({ at }) => isSameAddress(at, here));
     // One device, by another of its own ports.
     const isOtherDoor =
       before.host === address.host &&
-      (facts.beside === true || (atHome !== undefined && this.#isOtherDoor(before, address)));
-    if (isIt && !isOtherDoor) answers.push({ at: address, facts });
+      (sighting.beside === true || (atHome !== undefined && this.#isOtherDoor(before, address)));
+    if (isIt && !isOtherDoor) answers.push({ at: address, sighting });
     const answering = answers.map(({ at }) => at);
     const place = trust.placeOf(before, isIt && !isOtherDoor ? address : null, answering);
-    const told = answers.find(({ at }) => isSameAddress(at, place))?.facts;
-    return { place, facts: told ?? (isSameAddress(place, address) ? facts : null), answering };
+    const told = answers.find(({ at }) => isSameAddress(at, place))?.sighting;
+    return { place, sighting: told ?? (isSameAddress(place, address) ? sighting : null), answering };
   }
 
   /** Writes down where a known device is, and what it says there. */
-  async #follow(before: Entry, finding: Finding, { place, facts }: Met, given: object = {}): Promise<Merged> {
+  async #follow(before: Entry, finding: Finding, { place, sighting }: Met, given: object = {}): Promise<Merged> {
     const { registry, log } = this.#deps;
     const { platform } = finding;
     const merged = await registry.merge({
-      ...{ platform, facts: facts ?? knownFacts(before), address: place },
+      ...{ platform, sighting: sighting ?? sightingOf(before), address: place },
       ...{ ...given, place: { from: before, to: place } },
     });
     const { entry } = merged;
-    this.#heard(entry, facts ?? {});
+    this.#heard(entry, sighting ?? {});
     if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
@@ -294,8 +295,8 @@ export class Arrivals {
    * Why what answers at an address is not a device that it says to be: what is known of it was shown under a certificate, and
    * here there is another or none (SECURITY.md 2.4). At its own address its platform judges that, with every connection.
    */
-  #strangerTo(before: Entry, { facts, address }: Finding): string | null {
-    const { certificate = null } = facts;
+  #strangerTo(before: Entry, { sighting, address }: Finding): string | null {
+    const { certificate = null } = sighting;
     const kept = this.#deps.trust.certificateOf(before);
     if (kept === null || certificate === kept || isSameAddress(before, address)) return null;
     if (this.#isOtherDoor(before, address)) return null;
@@ -358,25 +359,26 @@ export class Arrivals {
   }
 
   #portsOf(platform: string): readonly string[] {
-    return Object.keys(this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {});
+    const ports = this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {};
+    return Object.keys(ports).filter((word) => word !== "control");
   }
 
   /** Whether an address is of the same machine as the device, and its port one that its platform uses beside the control port. */
   #isOtherDoor({ platform, host, port, ports }: Entry, address: Address): boolean {
     const known = this.#deps.platforms.find((one) => one.name === platform);
     if (!known || host !== address.host || port === address.port) return false;
-    return [known.defaultPort, ...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
+    return [...Object.values(known.ports), ...Object.values(ports)].includes(address.port);
   }
 
   /** What answers at an address, if it shows that it is the very device; one that cannot say who it is does not. */
-  async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Identified | null> {
+  async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Sighting | null> {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
-    const facts = await platform
+    const sighting = await platform
       ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
       .catch(() => null);
-    if (!facts) return null;
-    if (provesToBe(facts, entry)) return facts;
-    return mayBe(facts, entry, at) ? knownFacts(entry) : null;
+    if (!sighting) return null;
+    if (provesToBe(sighting, entry)) return sighting;
+    return mayBe(sighting, entry, at) ? sightingOf(entry) : null;
   }
 
   /** Milliseconds that a device may take to show that it is still where it is, while somebody waits to add it. */
@@ -385,7 +387,7 @@ export class Arrivals {
   }
 
   /** It has said who it is, and perhaps what its power is. */
-  #heard(entry: Entry, { power = "unknown" }: Pick<Identified, "power"> = {}): void {
+  #heard(entry: Entry, { power = "unknown" }: Pick<Sighting, "power"> = {}): void {
     this.#deps.devices.reachOf(entry).answered(power === "unknown" ? undefined : power);
   }
 
@@ -396,7 +398,7 @@ export class Arrivals {
 }
 
 /** Whether facts are of the very device: by its identity, or, where it cannot say that now, by its hardware's address. */
-function provesToBe({ identity, provisional, macs }: Identified, entry: Entry): boolean {
+function provesToBe({ identity, provisional, facts: { macs } }: Sighting, entry: Entry): boolean {
   if (identity === entry.identity) return !provisional || entry.provisional === true;
   return provisional === true && macs.some((mac) => entry.macs.includes(mac));
 }
@@ -405,23 +407,22 @@ function provesToBe({ identity, provisional, macs }: Identified, entry: Entry): 
  * Whether what answers where a device is known, in its platform's own way, may be it, though it says nothing of itself before
  * it is paired with. It holds its place against others, and nothing else comes of it: what is secret waits for more.
  */
-function mayBe({ provisional, needsPairing, macs }: Identified, entry: Entry, at: Address): boolean {
+function mayBe({ provisional, pairing, facts: { macs } }: Sighting, entry: Entry, at: Address): boolean {
   const known = [entry, ...(entry.standing?.former ? [entry.standing.former] : [])];
   return (
-    provisional === true && needsPairing === true && macs.length === 0 && known.some((one) => isSameAddress(one, at))
+    provisional === true && pairing === "required" && macs.length === 0 && known.some((one) => isSameAddress(one, at))
   );
 }
 
-/** Facts that tell nothing new of a device. */
-function knownFacts({ identity, provisional }: Entry): Identified {
+/** A sighting that tells nothing new of a device. */
+function sightingOf({ identity, provisional }: Entry): Sighting {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
   return {
-    ...nothing,
     identity,
-    kind: "unknown",
-    macs: [],
-    traits: {},
     ...(provisional && { provisional: true as const }),
+    facts: { ...nothing, kind: "unknown", macs: [] },
+    memory: {},
+    pairing: "none",
   };
 }
 

@@ -6,7 +6,7 @@ import type { App } from "../api/schemas.ts";
 import type { Archive, Confirmed, Connection, ConsoleLines, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import { method, named } from "./failures.ts";
+import { named, requireCapability } from "./failures.ts";
 import {
   atOff,
   checkPress,
@@ -48,7 +48,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     timeoutMs: limits.list,
     at,
     work: async (connection, within, { id, record }) => {
-      const listed = await method(connection.apps, "apps")(within);
+      const listed = await requireCapability(connection.apps, "apps")(within);
       return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
@@ -67,7 +67,7 @@ export function launchApp(
       timeoutMs: limits.launch,
       at,
       given: [wanted, ...Object.keys(params), ...Object.values(params)],
-      work: (connection, within) => method(connection.launch, "launch")(app.platform_id, params, within),
+      work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
   });
@@ -80,7 +80,7 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
     needs: "stop",
     whenOff: { wake: false, result: null },
     work: async (connection, within, reach) => {
-      const app = await method(connection.stop, "stop")(within);
+      const app = await requireCapability(connection.stop, "stop")(within);
       return app && describeApp(app, device.catalog.apps(reach.id));
     },
   });
@@ -88,13 +88,12 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
 
 export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
   const press = readPress(wanted);
-  const { remote } = device;
-  checkPress(device.record, remote, press);
+  checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
   const power = powerAfter(press);
   await command(device, turn, {
     doing: doing(press),
-    timeoutMs: patience(press, remote, device.timeoutMs),
+    timeoutMs: patience(press, device),
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
     ...takenBy(press),
@@ -111,7 +110,7 @@ function takenBy(press: Press): Pick<Task<unknown>, "needs" | "fits" | "confiden
   if ("text" in press) return { needs: "text", confidential: true };
   const { key } = press;
   if (key === "power-on") return { needs: "power_on" };
-  return { needs: "keys", fits: ({ connection }) => connection.keys?.names.has(key) === true };
+  return { needs: "keys", fits: ({ description }) => description.keys.has(key) };
 }
 
 /** Every key is checked before the first is sent; one sequence at a time, in order of arrival; a caller who hangs up stops it. */
@@ -129,10 +128,9 @@ export async function pressKeys(
     );
   }
   const presses = wanted.map(readPress);
-  const { remote } = device;
-  for (const press of presses) checkPress(device.record, remote, press);
+  for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
-  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, remote, device.timeoutMs), 0);
+  const timeoutMs = total + presses.reduce((sum, press) => sum + patience(press, device), 0);
   const power = presses.map(powerAfter).findLast((one) => one !== undefined);
   const progress = { sent: 0 };
   const task: Task<{ sent: number; duration_ms: number }> = {
@@ -147,7 +145,7 @@ export async function pressKeys(
         checkTyped(device, press);
         const task = {
           doing: doing(press),
-          timeoutMs: patience(press, remote, device.timeoutMs),
+          timeoutMs: patience(press, device),
           work: (other: Connection, within: AbortSignal, at: Reach) => perform(at, other, press, within),
         };
         // A key that this protocol lacks goes to one that has it.
@@ -169,11 +167,7 @@ export async function pressKeys(
 /** Fails where nothing can be installed, before a byte of a package is read. */
 export function checkDeveloper(device: Device): void {
   const doing = "installing the package";
-  try {
-    method(device.first("dev").connection.dev, "dev");
-  } catch (error) {
-    throw named(error, device.record, doing);
-  }
+  device.require("dev", doing);
   device.checkTrusted(doing);
 }
 
@@ -189,7 +183,7 @@ export async function installPackage(
     needs: "dev",
     work: async (connection, within) => {
       device.checkTrusted("installing the package");
-      return method(connection.dev, "dev").install(archive, password, within);
+      return requireCapability(connection.dev, "dev").install(archive, password, within);
     },
   });
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
@@ -203,7 +197,7 @@ export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
     timeoutMs: limits.reload,
     needs: "dev",
     work: async (connection, within, reach) => {
-      const app = await method(connection.dev, "dev").reload(within);
+      const app = await requireCapability(connection.dev, "dev").reload(within);
       return describeApp(app, device.catalog.apps(reach.id));
     },
   });
@@ -216,7 +210,8 @@ export function removePackage(device: Device, password: string, turn: Turn): Pro
     needs: "dev",
     work: async (connection, within) => {
       device.checkTrusted("removing the package");
-      return method(method(connection.dev, "dev").remove, "dev")(password, within);
+      const { remove } = requireCapability(connection.dev, "dev");
+      return requireCapability(remove, "dev")(password, within);
     },
   });
 }
@@ -230,7 +225,7 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
       timeoutMs: limits.logs,
       needs: "dev",
       given: cursor === null ? [] : [cursor],
-      work: (connection, within) => method(connection.dev, "dev").console.read(cursor, within),
+      work: (connection, within) => requireCapability(connection.dev, "dev").console.read(cursor, within),
     },
     signal,
   );
@@ -247,8 +242,8 @@ function command<T>(device: Device, turn: Turn, task: Task<T>): Promise<T> {
 
 /** Finds the app in the cache, and once more in a fresh list when it is not there. */
 async function resolve(device: Device, at: At, wanted: string, turn: Turn): Promise<App> {
-  const { id, platform, connection } = at.reach;
-  method(connection.launch, "launch");
+  const { id, platform } = at.reach;
+  device.require("launch", "launching an app");
   const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;

@@ -12,7 +12,7 @@ import type {
 } from "../platforms/platform.ts";
 import { sleep, until } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
-import { method } from "./failures.ts";
+import { requireCapability } from "./failures.ts";
 import { type CheckedPicture, checkPicture, type IconCache, pictureLimits } from "./pictures.ts";
 import type { Turn } from "./queue.ts";
 import type { Reach, Task } from "./reach.ts";
@@ -47,11 +47,11 @@ export function setVolume(
       timeoutMs: timeoutMs.volume,
       needs,
       work: async (connection, signal, reach) => {
-        const control = method(connection.volume, needs);
+        const control = requireCapability(connection.volume, needs);
         const read = async () => (await stateOf(connection, signal))?.volume ?? null;
         const wanted = step === undefined ? (level ?? null) : await stepped(control, step, read, signal);
         if (wanted !== null) await toLevel(control, wanted, read, signal);
-        if (muted !== undefined) await method(control.mute, "mute")(muted, signal);
+        if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
         const isSo = (volume: Volume) =>
           (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
           (muted === undefined || volume?.muted === muted);
@@ -107,7 +107,7 @@ async function toLevel(
 }
 
 async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {
-  const step = method(control.step, "volume");
+  const step = requireCapability(control.step, "volume");
   for (let count = 0; count < Math.abs(steps); count++) {
     if (count > 0) await sleep(stepEveryMs, signal);
     await step(steps > 0 ? 1 : -1, signal);
@@ -161,7 +161,7 @@ export function controlPlayback(
       timeoutMs: timeoutMs.other,
       needs,
       work: async (connection, signal, reach) => {
-        await tellPlayer(connection, what, positionMs, signal);
+        await tellPlayer(reach, connection, what, positionMs, signal);
         const statuses = what === "seek" ? undefined : statusAfter[what];
         const isSo = (playback: PlatformState["playback"]) => {
           if (what === "seek")
@@ -181,17 +181,19 @@ export function controlPlayback(
 }
 
 async function tellPlayer(
+  reach: Reach,
   connection: Connection,
   what: PlaybackCommand | "seek",
   positionMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { playback, keys } = connection;
-  if (what === "seek") return method(playback?.seek, "seek")(positionMs, signal);
+  const { playback } = connection;
+  const { keys } = reach.description;
+  if (what === "seek") return requireCapability(playback?.seek, "seek")(positionMs, signal);
   if (playback?.does.has(what)) return playback.do(what, signal);
   const key = keyFor[what];
-  if (key && keys?.names.has(key)) return keys.press(key, signal);
-  const does = [...(playback?.does ?? []), ...Object.values(keyFor).filter((one) => keys?.names.has(one))];
+  if (key && keys.has(key)) return requireCapability(connection.keys, "keys").press(key, signal);
+  const does = [...(playback?.does ?? []), ...Object.values(keyFor).filter((one) => keys.has(one))];
   throw new ZapdError("unsupported_operation", `cannot be told ${what}`, {
     hint: does.length > 0 ? `It can be told: ${[...new Set(does)].join(", ")}` : undefined,
   });
@@ -235,7 +237,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       needs: "media",
       given: [item.url, ...(item.title ? [item.title] : [])],
       work: async (connection, signal, reach) => {
-        await method(connection.media, "media").play(item, signal);
+        await requireCapability(connection.media, "media").play(item, signal);
         // A picture plays nothing.
         if (item.mime?.startsWith("image/")) return null;
         const isPlaying = (state: PlatformState | null) =>
@@ -252,7 +254,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
 export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
   return device.read(
     "inputs",
-    reading("inputs", "listing its inputs", (one, within) => method(one.inputs, "inputs").list(within)),
+    reading("inputs", "listing its inputs", (one, within) => requireCapability(one.inputs, "inputs").list(within)),
     signal,
   );
 }
@@ -269,7 +271,7 @@ export async function selectInput(
       needs: "inputs",
       given: [wanted],
       work: async (connection, signal, reach) => {
-        const inputs = method(connection.inputs, "inputs");
+        const inputs = requireCapability(connection.inputs, "inputs");
         const input = chosen(wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
         await inputs.select(input.id, signal);
         const state = await shown(
@@ -288,7 +290,9 @@ export async function selectInput(
 export function listChannels(device: Device, signal: AbortSignal): Promise<Channel[]> {
   return device.read(
     "channels",
-    reading("channels", "listing its channels", (one, within) => method(one.channels, "channels").list(within)),
+    reading("channels", "listing its channels", (one, within) =>
+      requireCapability(one.channels, "channels").list(within),
+    ),
     signal,
   );
 }
@@ -305,7 +309,7 @@ export function selectChannel(
       needs: "channels",
       given: [wanted],
       work: async (connection, signal) => {
-        const channels = method(connection.channels, "channels");
+        const channels = requireCapability(connection.channels, "channels");
         const all = await channels.list(signal);
         const channel = chosen(
           wanted,
@@ -327,7 +331,7 @@ export function notify(device: Device, message: string, turn: Turn): Promise<voi
       timeoutMs: timeoutMs.other,
       needs: "notify",
       given: [message],
-      work: (connection, signal) => method(connection.notify, "notify")(message, signal),
+      work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
     },
     turn,
   );
@@ -356,7 +360,7 @@ export async function appIcon(
   if (kept) return kept;
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
-      await method(connection.icon, "icons")(known.platform_id, within),
+      await requireCapability(connection.icon, "icons")(known.platform_id, within),
       pictureLimits.icon,
       "icon for that app",
     );
@@ -368,14 +372,18 @@ export async function appIcon(
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(await method(connection.artwork, "artwork")(within), pictureLimits.icon, "picture of what plays");
+    checkPicture(
+      await requireCapability(connection.artwork, "artwork")(within),
+      pictureLimits.icon,
+      "picture of what plays",
+    );
   return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
-      await method(connection.screenshot, "screenshot")(within),
+      await requireCapability(connection.screenshot, "screenshot")(within),
       pictureLimits.screenshot,
       "picture of its screen",
     );

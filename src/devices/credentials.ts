@@ -1,18 +1,35 @@
 /** What lets zapd in at each device, kept in `credentials.json` by the device's id, which is made of its hardware's identity. */
 import { z } from "zod";
-import type { CredentialKeeper, Credentials as Kept } from "../platforms/platform.ts";
+import type { KeptSecret, Platform } from "../platforms/platform.ts";
 import { Store } from "./store.ts";
 
 const longest = 4_096;
 /** What may be read by anyone who looks over a shoulder; every other value is a secret. */
 const open: ReadonlySet<string> = new Set(["user", "certificate"]);
 
+/** What is kept of one device, as it is on disk. */
+export type Kept = Readonly<Record<string, string>>;
+export type CredentialKeeper = KeptSecret<Kept>;
+
+const keptSchema = z.record(z.string(), z.string().max(longest));
+
+/** What is kept, as a platform reads it; what that cannot read is not there. */
+export function typed(keeper: CredentialKeeper, { secret }: Pick<Platform, "secret">): KeptSecret<unknown> {
+  const readable = (kept: Kept | null) => (kept && secret?.safeParse(kept).data) ?? null;
+  return {
+    read: () => readable(keeper.read()),
+    readAnyway: () => readable(keeper.readAnyway()),
+    keep: (given) => keeper.keep(keptSchema.parse(given)),
+    drop: () => keeper.drop(),
+  };
+}
+
 interface Content {
   readonly credentials: Readonly<Record<string, Kept>>;
 }
 
 const contentSchema: z.ZodType<Content> = z.object({
-  credentials: z.record(z.string(), z.record(z.string(), z.string().max(longest))),
+  credentials: z.record(z.string(), keptSchema),
 });
 
 export interface CredentialsOptions {

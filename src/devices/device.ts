@@ -10,6 +10,7 @@ import {
   type Capability,
   type Connection,
   capabilities,
+  type Description,
   type Platform,
   type PlatformState,
   type StatePart,
@@ -19,7 +20,7 @@ import { sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, method, named } from "./failures.ts";
+import { aborted, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
@@ -186,15 +187,24 @@ export class Device {
     return this.reach.connection;
   }
 
-  /** The keys and the text that it takes, over any of its protocols. */
-  get remote(): Pick<Connection, "keys" | "text"> {
+  /** What it can do over any of its protocols, told without a connection. */
+  get description(): Description {
     const { reaches } = this;
-    if (reaches.length < 2) return this.reach.connection;
-    const all = reaches.map((reach) => reach.connection);
-    const keys = all.find((one) => one.keys)?.keys;
-    const text = this.first("text").connection.text;
-    const names = new Set(all.flatMap((one) => [...(one.keys?.names ?? [])]));
-    return { ...(keys && { keys: { ...keys, names } }), ...(text && { text }) };
+    if (reaches.length < 2) return this.reach.description;
+    const all = reaches.map((reach) => reach.description);
+    const has = new Set(all.flatMap((one) => [...one.has]));
+    const works = this.capabilities;
+    const withheld = new Set([...has].filter((one) => !works.includes(one)));
+    return { has, withheld, keys: new Set(all.flatMap((one) => [...one.keys])) };
+  }
+
+  /** Fails with `unsupported_operation`, under its name, where it lacks a capability. */
+  require(capability: Capability, doing: string): void {
+    try {
+      this.first(capability).require(capability);
+    } catch (error) {
+      throw named(error, this.record, doing);
+    }
   }
 
   /** As the API shows it. */
@@ -276,10 +286,11 @@ export class Device {
   async #stateOf(at: At): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
+      needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await method(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state")(within);
         this.observe(state, "poll", reach);
         return this.#shown(state, reach);
       },

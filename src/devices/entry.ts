@@ -6,15 +6,17 @@ import {
   type Access,
   type Address,
   accessModes,
+  type Description,
   type Facts,
-  type Identified,
   type Kind,
   kinds,
+  type Platform,
   type Ports,
   type Power,
   powers,
-  type Target,
+  type Sighting,
 } from "../platforms/platform.ts";
+import { isObject } from "../system/json.ts";
 import { instant, port, uuid } from "../system/schemas.ts";
 import { inventName, type Named } from "./names.ts";
 import { firstMet, type Place, type Standing, standingSchema } from "./standing.ts";
@@ -45,7 +47,10 @@ export interface Entry {
   readonly hardware_ids?: readonly string[] | undefined;
   readonly software_version: string | null;
   readonly access: Access | null;
+  /** What the first edition remembered for its platform: read where there is no `memory` yet. */
   readonly traits: Readonly<Record<string, string>>;
+  /** What its platform remembers of it; read by the platform's own schema. */
+  readonly memory?: Readonly<Record<string, unknown>> | undefined;
   readonly host: string;
   readonly port: number;
   readonly ports: Ports;
@@ -87,6 +92,7 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   software_version: fact,
   access: z.enum(accessModes).nullable(),
   traits: z.record(z.string(), z.string().max(maxText)),
+  memory: z.record(z.string(), z.unknown()).optional(),
   host: z.string().min(1).max(253),
   port,
   ports: z.record(z.string(), port),
@@ -105,9 +111,9 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
 });
 
 /** What is known of a device when it is found or added. */
-export interface Sighting {
+export interface Discovered {
   readonly platform: string;
-  readonly facts: Identified;
+  readonly sighting: Sighting;
   readonly address: Address;
   readonly ports?: Ports | undefined;
   /** A name that the user gives with it. */
@@ -132,24 +138,22 @@ export function givesWay(entry: Entry): boolean {
   return entry.added_by === "scan" && !isUsed(entry);
 }
 
-/** The device as its platform sees it. */
-export function targetOf(entry: Entry): Target {
-  const { identity, kind, manufacturer, model, serial, macs, access, traits, host, port, ports } = entry;
-  return {
-    identity,
-    name: entry.name_on_device,
-    kind,
-    manufacturer,
-    model,
-    serial,
-    macs,
-    softwareVersion: entry.software_version,
-    access,
-    traits,
-    host,
-    port,
-    ports,
-  };
+/** What a device has said of itself. */
+export function factsOf(entry: Entry): Facts {
+  const { kind, manufacturer, model, serial, macs, software_version, access } = entry;
+  const name = entry.name_on_device;
+  return { name, kind, manufacturer, model, serial, macs, softwareVersion: software_version, access };
+}
+
+/** What its platform remembers of a device; what cannot be read is forgotten. */
+export function memoryOf(entry: Entry, { memory }: Pick<Platform, "memory">): unknown {
+  const read = memory.safeParse(entry.memory ?? entry.traits);
+  return read.success ? read.data : memory.parse({});
+}
+
+/** What a device can do. */
+export function descriptionOf(entry: Entry, platform: Platform, paired: boolean): Description {
+  return platform.describe(factsOf(entry), memoryOf(entry, platform), paired);
 }
 
 /** Whether two states of a device are the same. */
@@ -158,16 +162,17 @@ export function same(one: Entry, other: Entry): boolean {
 }
 
 /** A device that was not known before; `named` are those whose names are taken. */
-export function newEntry(named: readonly Named[], id: string, sighting: Sighting): Entry {
-  const { platform, facts, address } = sighting;
-  if (facts.identity === "" || facts.identity.length > maxText)
+export function newEntry(named: readonly Named[], id: string, discovered: Discovered): Entry {
+  const { platform, address } = discovered;
+  const { identity, facts, pairing } = discovered.sighting;
+  if (identity === "" || identity.length > maxText)
     throw new ZapdError("device_error", "said no serial number that could be one");
   const now = new Date().toISOString();
   const wanted = facts.name ?? facts.model ?? (facts.manufacturer ? madeBy(facts.manufacturer, facts.kind) : platform);
   return {
     id,
     platform,
-    identity: facts.identity,
+    identity,
     name: inventName(
       wanted,
       named.filter((other) => other.id !== id),
@@ -180,7 +185,7 @@ export function newEntry(named: readonly Named[], id: string, sighting: Sighting
     serial: null,
     macs: [],
     software_version: null,
-    access: facts.needsPairing ? "unpaired" : null,
+    access: pairing === "required" ? "unpaired" : null,
     traits: {},
     host: address.host,
     port: address.port,
@@ -188,8 +193,8 @@ export function newEntry(named: readonly Named[], id: string, sighting: Sighting
     added_at: now,
     last_seen: now,
     used: false,
-    added_by: sighting.by ?? "user",
-    ...(sighting.mac && { standing: { ...firstMet, macs: [sighting.mac] } }),
+    added_by: discovered.by ?? "user",
+    ...(discovered.mac && { standing: { ...firstMet, macs: [discovered.mac] } }),
   };
 }
 
@@ -198,8 +203,20 @@ function madeBy(manufacturer: string, kind: Facts["kind"]): string {
   return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }
 
+/** What was learned of a device. */
+export interface Told {
+  readonly facts?: Partial<Facts>;
+  readonly memory?: unknown;
+}
+
+/** What was learned, and what was learned after it. */
+export function both(one: Told, next: Told): Told {
+  const [before, after] = [one.memory, next.memory].map((memory) => (isObject(memory) ? memory : {}));
+  return { facts: { ...one.facts, ...next.facts }, memory: { ...before, ...after } };
+}
+
 /** What a device says now over what was known; what it does not say stays. `devices` are those whose names are taken. */
-export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly Named[]): Entry {
+export function withTold(entry: Entry, { facts = {}, memory }: Told, devices: readonly Named[]): Entry {
   const { name = null, kind = "unknown", macs = [] } = facts;
   const others = devices.filter((device) => device.id !== entry.id);
   // What says so on probation may be another: its user must know it by its name, and it is measured by its hardware.
@@ -217,7 +234,7 @@ export function withFacts(entry: Entry, facts: Partial<Facts>, devices: readonly
     macs: macs.length > 0 && !isDoubted ? [...macs] : entry.macs,
     software_version: cut(facts.softwareVersion) ?? entry.software_version,
     access: facts.access ?? entry.access,
-    traits: { ...entry.traits, ...facts.traits },
+    ...(isObject(memory) && { memory: { ...(entry.memory ?? entry.traits), ...memory } }),
   };
 }
 

@@ -1,18 +1,22 @@
 /** How failures of a device are put into words: an adapter says the predicate, here it gets its subject. */
 import { type ErrorCode, ZapdError } from "../api/errors.ts";
-import type { Address, Platform } from "../platforms/platform.ts";
-import { type Entry, targetOf } from "./entry.ts";
+import type { Address, Capability, Platform } from "../platforms/platform.ts";
+import { descriptionOf, type Entry } from "./entry.ts";
 import { inCommand } from "./names.ts";
 
 const developerModeHint = "Turn its developer mode on at the set, if it has one, then look again with zapd discover";
 
-/** A capability's method, or the failure for a device that lacks it. */
-export function method<M>(present: M | undefined, capability: string): M {
-  if (present === undefined)
-    throw new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, {
-      hint: capability === "dev" ? developerModeHint : undefined,
-    });
+/** A part of a connection, or the failure for a device that lacks it. */
+export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
+  if (present === undefined) throw lacks(capability);
   return present;
+}
+
+/** The failure for a device that lacks a capability. */
+export function lacks(capability: Capability): ZapdError {
+  return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, {
+    hint: capability === "dev" ? developerModeHint : undefined,
+  });
 }
 
 /** What is told of a device in a failure: its record, and whether it can be turned on from here. */
@@ -20,7 +24,7 @@ export type Subject = Pick<Entry, "name" | "host" | "port"> & { readonly canWake
 
 /** A device as its failures tell of it. */
 export function subjectOf(entry: Entry, platform: Platform | undefined): Subject {
-  const { has, withheld } = platform?.describe(targetOf(entry)) ?? {};
+  const { has, withheld } = (platform && descriptionOf(entry, platform, true)) ?? {};
   return { ...entry, canWake: has?.has("power_on") === true && !withheld?.has("power_on") };
 }
 
@@ -65,6 +69,8 @@ const ofDevices: ReadonlySet<ErrorCode> = new Set([
   "pairing_required",
   "pairing_failed",
   "app_not_found",
+  "picture_not_found",
+  "unsupported_media",
   "device_not_found",
   "package_rejected",
   "dev_package_missing",

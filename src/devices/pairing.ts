@@ -5,13 +5,13 @@
  */
 import { failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { CodeForm, CredentialKeeper, Paired, Pairing, Platform } from "../platforms/platform.ts";
+import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Credentials } from "./credentials.ts";
-import { targetOf, withFacts } from "./entry.ts";
-import { aborted, method, named, shown } from "./failures.ts";
+import { type Credentials, typed } from "./credentials.ts";
+import { both } from "./entry.ts";
+import { aborted, named, requireCapability, shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Reach } from "./reach.ts";
 import type { Registry } from "./registry.ts";
@@ -39,6 +39,7 @@ export interface PairingDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly trust: Trust;
+  readonly surroundings: Surroundings;
   readonly log: Log;
 }
 
@@ -156,16 +157,18 @@ export class DevicePairing {
   /** Has the device begin to ask. */
   async #open(current: Underway): Promise<Opened> {
     const { at, anew, over } = current;
-    const { record, platform } = this.#reach;
-    const there = at ? { ...withFacts(record, at.facts, []), ...at.address } : record;
-    const surroundings = {
-      ...this.#reach.surroundings(),
-      credentials: anew ? nothingKept : this.#deps.trust.keeper(record),
-    };
+    const { platform } = this.#reach;
+    const target = this.#reach.targetAt(at, anew ? nothingKept : undefined);
     const work = async (within: AbortSignal) => {
       // One that lets everybody in has nothing to pair with: that it was met there is all there is.
       const pair: Platform["pair"] = platform.pair ?? (at && (async () => accepted));
-      const pairing = await method(pair, "pair").call(platform, targetOf(there), surroundings, { fresh: anew }, within);
+      const pairing = await requireCapability(pair, "pair").call(
+        platform,
+        target,
+        this.#deps.surroundings,
+        { fresh: anew },
+        within,
+      );
       if (within.aborted) pairing.cancel();
       within.throwIfAborted();
       return pairing;
@@ -251,7 +254,7 @@ export class DevicePairing {
       return await this.#reach.attempt(task, over.signal);
     } catch (error) {
       const { id } = this.#reach.record;
-      if (!anew && failedBy(error, "open")) await this.#deps.registry.learn(id, { access: "full" });
+      if (!anew && failedBy(error, "open")) await this.#deps.registry.learn(id, { facts: { access: "full" } });
       throw error;
     }
   }
@@ -260,24 +263,25 @@ export class DevicePairing {
    * It has let us in: what it gave is written down. First the place, where what was kept is withheld, then what it gave, and
    * at last that it is believed: whatever is cut off in between, no key goes to the wrong one.
    */
-  async #take({ at, anew }: Underway, { secret, facts }: Paired): Promise<void> {
+  async #take({ at, anew }: Underway, paired: Paired): Promise<void> {
+    const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#reach;
     const { id, host, port, standing = firstMet } = record;
     // Removed meanwhile, it leaves no key behind.
     if (!registry.get(id)) return;
+    const kept = typed(credentials.keeper(id), this.#reach.platform);
     if (anew) {
       await trust.move(record, at?.address ?? { host, port });
       try {
-        await (secret ? credentials.keeper(id).keep(secret) : credentials.forget(id));
+        await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
         await registry.stand(id, () => ({ host, port, standing })).catch(() => {});
         throw error;
       }
-    } else if (secret) await credentials.keeper(id).keep(secret);
+    } else if (secret) await kept.keep(secret);
     if (anew || standing.former) await trust.trust(record);
-    const traits = { ...at?.facts.traits, ...facts?.traits };
-    await registry.learn(id, { ...at?.facts, ...facts, traits }).catch((error: unknown) => log.debug(textOf(error)));
+    await registry.learn(id, both(at?.sighting ?? {}, paired)).catch((error: unknown) => log.debug(textOf(error)));
     // What was open before knows the key of before.
     this.#reach.disconnect();
     this.#reach.answered();
@@ -327,7 +331,7 @@ export class DevicePairing {
 }
 
 /** What is kept is not for one that may be another, and what it gives is kept by its success alone. */
-const nothingKept: CredentialKeeper = {
+const nothingKept: KeptSecret<unknown> = {
   read: () => null,
   readAnyway: () => null,
   keep: async () => {},

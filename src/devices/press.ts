@@ -1,18 +1,19 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
 
 import { ZapdError } from "../api/errors.ts";
-import { type Connection, type Key, keys, type Power } from "../platforms/platform.ts";
+import { type Connection, type Description, type Key, keys, type Power } from "../platforms/platform.ts";
 import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
-import type { Entry } from "./entry.ts";
-import { method } from "./failures.ts";
+import type { Device } from "./device.ts";
+import { requireCapability } from "./failures.ts";
 import type { Reach, Task } from "./reach.ts";
 
 const literal = "literal:";
 const maxCharacters = 1_024;
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
+
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 
@@ -36,17 +37,12 @@ export function readPress(wanted: string): Press {
 }
 
 /** Fails with `unsupported_key` or `unsupported_operation` when the device cannot take it. */
-export function checkPress(entry: Entry, connection: Pick<Connection, "keys" | "text">, press: Press): void {
-  const { name } = entry;
-  if ("text" in press) {
-    if (!connection.text) throw new ZapdError("unsupported_operation", `${name} takes no text`, { named: true });
-    return;
-  }
-  if (!connection.keys) throw new ZapdError("unsupported_operation", `${name} takes no keys`, { named: true });
-  if (connection.keys.names.has(press.key)) return;
-  const available = keys.filter((key) => connection.keys?.names.has(key));
+export function checkPress(name: string, { has, keys: its }: Description, press: Press): void {
+  const needed = "text" in press ? "text" : "keys";
+  if (!has.has(needed)) throw new ZapdError("unsupported_operation", `${name} takes no ${needed}`, { named: true });
+  if ("text" in press || its.has(press.key)) return;
   throw new ZapdError("unsupported_key", `${name} has no ${press.key} key`, {
-    hint: `It has: ${available.join(", ")}`,
+    hint: `It has: ${keys.filter((key) => its.has(key)).join(", ")}`,
     named: true,
   });
 }
@@ -57,10 +53,10 @@ export function doing(press: Press): string {
 }
 
 /** The longest that one press may take, in milliseconds. */
-export function patience(press: Press, connection: Pick<Connection, "text">, timeout: number): number {
+export function patience(press: Press, device: Pick<Device, "first" | "timeoutMs">): number {
   // A press may prove first who is there, and look at the player: three answers at most.
-  const answers = 3 * timeout + 500;
-  if ("text" in press) return answers + [...press.text].length * (connection.text?.msPerCharacter ?? 0);
+  const answers = 3 * device.timeoutMs + 500;
+  if ("text" in press) return answers + (device.first("text").connection.text?.longestMs(press.text) ?? 0);
   return press.key === "power-on" ? powerOnAtMost : answers;
 }
 
@@ -88,14 +84,14 @@ export async function perform(
   press: Press,
   signal: AbortSignal,
 ): Promise<void> {
-  if ("text" in press) return method(connection.text, "text").type(press.text, signal);
+  if ("text" in press) return requireCapability(connection.text, "text").type(press.text, signal);
   const { key } = press;
   const { keys: ofDevice, power } = connection;
   if (power && key === "power-on") return reach.turnOn(connection, signal);
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
     return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
-  return method(ofDevice, "keys").press(key, signal);
+  return requireCapability(ofDevice, "keys").press(key, signal);
 }
 
 /**

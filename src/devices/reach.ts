@@ -5,23 +5,27 @@
  */
 import { failedBy, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
+import type { Finding } from "../discovery/probe-queue.ts";
 import {
   type Capability,
   type Connection,
   capabilities,
+  type Description,
   type DeviceEvent,
-  type DeviceSurroundings,
+  type Facts,
+  type KeptSecret,
   type Platform,
   type PlatformState,
   type Power,
   type Surroundings,
+  type Target,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Seen } from "./compose.ts";
-import type { Credentials } from "./credentials.ts";
-import { type Entry, targetOf } from "./entry.ts";
-import { method, named, subjectOf } from "./failures.ts";
+import { type Credentials, typed } from "./credentials.ts";
+import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
+import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import { DevicePairing } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
@@ -110,6 +114,18 @@ const answeredBy: ReadonlySet<string> = new Set([
   "pairing_failed",
 ]);
 
+/** What is known of a device at one moment, and what that was made from. */
+interface Known {
+  readonly of: Entry;
+  readonly told: Told | undefined;
+  readonly isPaired: boolean;
+  readonly facts: Facts;
+  readonly memory: unknown;
+  readonly description: Description;
+}
+
+const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
+
 export class Reach {
   readonly id: string;
   readonly #deps: ReachDependencies;
@@ -117,8 +133,10 @@ export class Reach {
   readonly #running = new Set<AbortController>();
   /** As it was last known. */
   #last: Entry;
-  #opened: { record: Entry; readonly key: string; readonly connection: Connection } | undefined;
-  #capabilities: { readonly of: Entry; readonly all: readonly Capability[] } | undefined;
+  #opened: { of: Entry; readonly connection: Connection } | undefined;
+  /** What was learned and is not on disk yet. */
+  #told: Told | undefined;
+  #known: Known | undefined;
   #contact: Contact | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
@@ -204,7 +222,7 @@ export class Reach {
 
   /** Whether it has a capability that its settings, or its pairing, keep back now. */
   withholds(capability: Capability): boolean {
-    return this.#platform?.describe(targetOf(this.record)).withheld.has(capability) ?? false;
+    return this.description.withheld.has(capability);
   }
 
   /** Whether it has a capability that works now. */
@@ -224,30 +242,77 @@ export class Reach {
     return this.#deps.platforms.find((one) => one.name === this.record.platform);
   }
 
-  /** What works on it now, told without a connection; nothing where its platform is not known. */
-  get capabilities(): readonly Capability[] {
-    const { record } = this;
-    if (this.#capabilities?.of === record) return this.#capabilities.all;
-    const described = this.#platform?.describe(targetOf(record));
-    const all = capabilities.filter((one) => described?.has.has(one) && !described.withheld.has(one));
-    this.#capabilities = { of: record, all };
-    return all;
+  /** What it can do, told without a connection; nothing where its platform is not known. */
+  get description(): Description {
+    return this.#now.description;
   }
 
-  /** The connection to it, made when it is first wanted, and anew when what it was made from has changed. */
+  /** What works on it now. */
+  get capabilities(): readonly Capability[] {
+    const { has, withheld } = this.description;
+    return capabilities.filter((one) => has.has(one) && !withheld.has(one));
+  }
+
+  /** What is known of it now, in its platform's terms. */
+  get #now(): Known {
+    const { record } = this;
+    const isPaired = this.#deps.credentials.has(this.id);
+    const known = this.#known;
+    if (known?.of === record && known.told === this.#told && known.isPaired === isPaired) return known;
+    const entry = this.#told ? withTold(record, this.#told, []) : record;
+    const platform = this.#platform;
+    this.#known = {
+      of: record,
+      told: this.#told,
+      isPaired,
+      facts: factsOf(entry),
+      memory: platform && memoryOf(entry, platform),
+      description: platform ? descriptionOf(entry, platform, isPaired) : nothing,
+    };
+    return this.#known;
+  }
+
+  /** The connection to it, made when it is first wanted, and anew when it is another device or elsewhere. */
   get connection(): Connection {
     const { record } = this;
     const opened = this.#opened;
-    if (opened?.record === record) return opened.connection;
-    const key = connectionKey(record);
-    if (opened?.key === key) {
-      opened.record = record;
+    if (opened && isSameTarget(opened.of, record)) {
+      opened.of = record;
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(targetOf(record), this.surroundings(), (event) => this.emit(event));
-    this.#opened = { record, key, connection };
+    const connection = this.platform.connect(this.#target(), this.#deps.surroundings, (event) => this.emit(event));
+    this.#opened = { of: record, connection };
     return connection;
+  }
+
+  #target(): Target {
+    const { identity, provisional = false, host, port, ports } = this.record;
+    const now = () => this.#now;
+    return {
+      identity,
+      provisional,
+      host,
+      port,
+      ports,
+      get facts() {
+        return now().facts;
+      },
+      get memory() {
+        return now().memory;
+      },
+      secret: typed(this.#deps.trust.keeper(this.record), this.platform),
+    };
+  }
+
+  /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
+  targetAt(at: Finding | undefined, secret: KeptSecret<unknown> | undefined): Target {
+    const { record, platform } = this;
+    const there = at ? { ...withTold(record, at.sighting, []), ...at.address } : record;
+    const { host, port } = there;
+    const target = this.#target();
+    const known = { facts: factsOf(there), memory: memoryOf(there, platform) };
+    return { ...target, ...known, host, port, secret: secret ?? target.secret };
   }
 
   /** Closes what is open; the next call opens it anew. */
@@ -301,6 +366,7 @@ export class Reach {
     if (!this.capabilities.includes("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       doing: "waking it",
+      needs: "power_on",
       timeoutMs: timeoutMs + powerOnTimeoutMs,
       work: (connection, within) => this.turnOn(connection, within, { silent: !failedBy(error, "asleep"), timeoutMs }),
     };
@@ -319,7 +385,7 @@ export class Reach {
     const { surroundings } = this.#deps;
     const { host, macs, ports, name } = this.record;
     const parts = {
-      power: method(connection.power, "power_on"),
+      power: requireCapability(connection.power, "power_on"),
       macs,
       hint: this.platform.sleepHint,
       saidOnAt: () => this.#saidOnAt,
@@ -346,6 +412,7 @@ export class Reach {
     this.#running.add(controller);
     const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
+      if (task.needs) this.require(task.needs);
       const work = task.work(this.connection, controller.signal, this);
       const result = await heldTo(controller.signal, work);
       if (!task.apart) this.answered();
@@ -400,25 +467,30 @@ export class Reach {
     this.disconnect();
   }
 
+  /** Fails with `unsupported_operation` where it lacks a capability; one that its settings withhold it has. */
+  require(capability: Capability): void {
+    // Says first that its platform is not known, where that is so.
+    if (this.platform && !this.description.has.has(capability)) throw lacks(capability);
+  }
+
   /** Fails with `device_unproven` while it is on probation, under its name. */
   checkTrusted(doing: string): void {
     const doubt = this.#deps.trust.doubt(this.record);
     if (doubt) throw named(doubt, this.record, doing);
   }
 
-  /** What the daemon gives to a connection of it. */
-  surroundings(): DeviceSurroundings {
-    const { trust, surroundings } = this.#deps;
-    return { ...surroundings, credentials: trust.keeper(this.record) };
-  }
-
   /** Takes what a connection of it tells. */
   emit(event: DeviceEvent): void {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
-      registry
-        .learn(this.id, event.facts)
-        .catch((error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`));
+      const told = both(this.#told ?? {}, event);
+      this.#told = told;
+      registry.learn(this.id, told).then(
+        () => {
+          if (this.#told === told) this.#told = undefined;
+        },
+        (error: unknown) => log.recurring(`What a device told could not be kept: ${textOf(error)}`),
+      );
     } else if (event.type === "state") {
       if (event.patch.power === "on") this.#saidOnAt = performance.now();
       this.#observe(event.patch, "push", this);
@@ -430,10 +502,11 @@ export class Reach {
   }
 }
 
-/** A new name or software version is no reason to hang up, nor is the realm that has just taken a password. */
-function connectionKey({ identity, kind, macs, access, traits, host, port, ports }: Entry): string {
-  const { dev_realm: _kept, ...had } = traits;
-  return JSON.stringify([identity, kind, macs, access, had, host, port, ports]);
+/** Whether a connection to a device is one to what is known of it now. */
+function isSameTarget(one: Entry, other: Entry): boolean {
+  if (one === other) return true;
+  const of = ({ identity, host, port, ports }: Entry) => JSON.stringify([identity, host, port, ports]);
+  return of(one) === of(other);
 }
 
 function wordsOf(error: unknown): string {

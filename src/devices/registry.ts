@@ -4,12 +4,13 @@
  */
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
-import type { Address, Composition, Facts, Identified, Ports } from "../platforms/platform.ts";
+import type { Address, Composition, Facts, Ports, Sighting } from "../platforms/platform.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
 import { groupsOf } from "./compose.ts";
 import {
+  type Discovered,
   type Entry,
   entrySchema,
   givesWay,
@@ -19,9 +20,9 @@ import {
   maxEntries,
   maxIds,
   newEntry,
-  type Sighting,
   same,
-  withFacts,
+  type Told,
+  withTold,
 } from "./entry.ts";
 import { checkName, inCommand, inventName, type Named, resolveName } from "./names.ts";
 import type { Contact } from "./reach.ts";
@@ -158,14 +159,14 @@ export class Registry {
    * The device that a sighting is of: by its identity; or, where one of the two identities only stands for the
    * hardware's own, by its address.
    */
-  find(platform: string, facts: Identified, address: Address): Entry | undefined {
-    return findIn(this.entries, platform, facts, address);
+  find(platform: string, sighting: Sighting, address: Address): Entry | undefined {
+    return findIn(this.entries, platform, sighting, address);
   }
 
   /** Adds a device, or brings what is known of it up to date; on disk when it returns. */
-  async merge(sighting: Sighting): Promise<Merged> {
+  async merge(found: Discovered): Promise<Merged> {
     const metAt = (id: string) => this.#met.get(id) ?? 0;
-    const result = await this.#update((content) => mergeInto(content, sighting, metAt, this.composition));
+    const result = await this.#update((content) => mergeInto(content, found, metAt, this.composition));
     for (const { id } of result.gone) this.#met.delete(id);
     this.meet(result.entry.id);
     // Under the name, and as the part, that it was found to have.
@@ -177,12 +178,12 @@ export class Registry {
     this.#met.set(id, ++this.#meetings);
   }
 
-  /** Brings facts up to date that a device told on the way; the address stays. */
-  async learn(id: string, facts: Partial<Facts>): Promise<void> {
+  /** Brings up to date what was learned of a device on the way; the address stays. */
+  async learn(id: string, told: Told): Promise<void> {
     await this.#update((content) => {
       const entry = content.devices.find((device) => device.id === id);
       return {
-        next: entry ? replace(content, entry, withFacts(entry, facts, namesIn(content, entry))) : content,
+        next: entry ? replace(content, entry, withTold(entry, told, namesIn(content, entry))) : content,
         result: undefined,
       };
     });
@@ -243,8 +244,9 @@ export class Registry {
       const device = firstOf(parts);
       const leaves = parts.find((entry) => entry.platform === platform);
       if (!leaves || parts.length < 2) {
-        const why = leaves ? "is reached over that platform alone" : "is not reached over that platform";
-        throw new ZapdError("invalid_payload", `${device.name} ${why}`, {
+        const over = leaves ? `"${platform}" is all that ${device.name} is reached over` : undefined;
+        const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
+        throw new ZapdError("invalid_payload", message, {
           hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
           named: true,
         });
@@ -573,7 +575,7 @@ function known(content: Content, id: string): Entry {
 }
 
 /** The hardware's own identity takes the place of one that stood for it; never the other way round. */
-function withIdentity(entry: Entry, { identity, provisional }: Identified): Entry {
+function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry {
   if (provisional) return entry.identity === identity ? { ...entry, provisional } : entry;
   if (!entry.provisional && entry.identity === identity) return entry;
   const { provisional: _stood, ...own } = entry;
@@ -581,7 +583,7 @@ function withIdentity(entry: Entry, { identity, provisional }: Identified): Entr
 }
 
 /** The names that the hardware has for itself; on probation it is measured by those of before. */
-function withHardwareIds(entry: Entry, { ids = [] }: Identified): Entry {
+function withHardwareIds(entry: Entry, { ids = [] }: Sighting): Entry {
   if (ids.length === 0 || entry.standing?.probation) return entry;
   return { ...entry, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
 }
@@ -594,48 +596,47 @@ function replace(content: Content, entry: Entry, next: Entry): Content {
 function findIn(
   devices: readonly Entry[],
   platform: string,
-  facts: Identified,
+  sighting: Sighting,
   { host, port }: Address,
 ): Entry | undefined {
   const own = devices.filter((device) => device.platform === platform);
-  const mayBe = (device: Entry) => (facts.provisional || device.provisional) && !contradicts(device, facts);
+  const mayBe = (device: Entry) => (sighting.provisional || device.provisional) && !contradicts(device, sighting.facts);
   return (
-    own.find((device) => device.identity === facts.identity) ??
+    own.find((device) => device.identity === sighting.identity) ??
     own.find((device) => mayBe(device) && device.host === host && device.port === port)
   );
 }
 
 /** Whether what answers cannot be a device that did not say who it is: it has other hardware. */
-function contradicts(entry: Entry, { serial, macs }: Identified): boolean {
+function contradicts(entry: Entry, { serial, macs }: Facts): boolean {
   if (serial !== null && entry.serial !== null && serial !== entry.serial) return true;
   return macs.length > 0 && entry.macs.length > 0 && !macs.some((mac) => entry.macs.includes(mac));
 }
 
 function mergeInto(
   content: Content,
-  sighting: Sighting,
+  found: Discovered,
   metAt: (id: string) => number,
   composition: Composition,
 ): Change<Content, Merged> {
-  const { platform, facts, place } = sighting;
+  const { platform, sighting, place } = found;
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
-    findIn(content.devices, platform, facts, sighting.address);
-  const id = before?.id ?? idOf(platform, facts.identity);
-  const given =
-    sighting.name === undefined ? null : checkName(sighting.name, othersThan(before?.part_of ?? id, content));
+    findIn(content.devices, platform, sighting, found.address);
+  const id = before?.id ?? idOf(platform, sighting.identity);
+  const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
   const names = namesIn(content, before ?? { id });
   // What was decided of its place holds only where nothing else has been decided meanwhile.
   const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
   const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, sighting);
-  const learned = withHardwareIds(withIdentity(withFacts(base, facts, names), facts), facts);
-  const ports = { ...learned.ports, ...sighting.ports };
+  const base = before ? (to ? placed(before, to) : before) : newEntry(names, id, found);
+  const learned = withHardwareIds(withIdentity(withTold(base, sighting, names), sighting), sighting);
+  const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
-  const by = sighting.by === "user" ? { ...named, added_by: sighting.by } : named;
-  const { host, port } = before && (to || isStale) ? base : sighting.address;
+  const by = found.by === "user" ? { ...named, added_by: found.by } : named;
+  const { host, port } = before && (to || isStale) ? base : found.address;
   const entry: Entry = { ...by, host, port, ports };
-  if (!before) return seated(content, entry, sighting.instead, metAt, composition);
+  if (!before) return seated(content, entry, found.instead, metAt, composition);
   const next = replace(content, before, entry);
   // A name that the user gives with a part is its device's.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);

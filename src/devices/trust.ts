@@ -1,10 +1,10 @@
 /** How far what answers as a device is believed to be it, and what is withheld from it meanwhile (SECURITY.md 2.4). */
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { Address, CredentialKeeper, Platform } from "../platforms/platform.ts";
+import type { Address, Platform } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
-import type { Credentials } from "./credentials.ts";
-import { type Entry, targetOf } from "./entry.ts";
+import type { CredentialKeeper, Credentials } from "./credentials.ts";
+import { descriptionOf, type Entry } from "./entry.ts";
 import { shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Registry } from "./registry.ts";
@@ -142,7 +142,7 @@ export class Trust {
   /** Whether a device's platform pairs at all. */
   canPair(entry: Entry): boolean {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
-    return platform?.describe(targetOf(entry)).has.has("pair") ?? false;
+    return (platform && descriptionOf(entry, platform, this.hasSecrets(entry)).has.has("pair")) ?? false;
   }
 
   /** The certificate that a device showed when it was paired; `null` where none was kept. */

@@ -5,7 +5,7 @@
 
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Address, Finder, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Address, DiscoveryQuery, Lead, Platform, Sighting, Surroundings } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
@@ -111,7 +111,7 @@ export class Discovery<D> {
     const tries: Promise<Finding>[] = [];
     try {
       const ask = (one: Platform) => {
-        const attempt = this.#recognize(one, { host: address, port: port ?? one.defaultPort }, signal);
+        const attempt = this.#recognize(one, { host: address, port: port ?? one.ports.control }, signal);
         tries.push(attempt);
         return attempt.then(() => true);
       };
@@ -126,8 +126,8 @@ export class Discovery<D> {
 
   async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<Finding> {
     if (this.#deps.surroundings.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
-    const facts = await platform.identify(at, this.#deps.surroundings, signal);
-    return { platform: platform.name, address: addressOf(at, facts), facts };
+    const sighting = await platform.identify(at, this.#deps.surroundings, signal);
+    return { platform: platform.name, address: addressOf(at, sighting), sighting };
   }
 
   #background(): Promise<void> {
@@ -160,10 +160,10 @@ export class Discovery<D> {
       `asking ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
     const intake = new Intake<D>({ ...this.#deps, identify: (platform, lead) => this.#identify(platform, lead) });
-    const finders = platforms.flatMap((platform) => platform.finders.map((finder) => ({ platform, finder })));
-    const of = <Over extends Finder["over"]>(over: Over) =>
-      finders.flatMap(({ platform, finder }) =>
-        finder.over === over ? [{ platform, finder: finder as Finder & { over: Over } }] : [],
+    const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
+    const of = <Over extends DiscoveryQuery["over"]>(over: Over) =>
+      queries.flatMap(({ platform, query }) =>
+        query.over === over ? [{ platform, query: query as DiscoveryQuery & { over: Over } }] : [],
       );
     const common = { interfaces: asked, window, onTrouble: warn };
     for (const { platform, identity, host, port } of this.#deps.alsoAsked?.() ?? []) {
@@ -174,17 +174,17 @@ export class Discovery<D> {
     await Promise.all([
       searchSsdp({
         ...common,
-        targets: [...new Set(of("ssdp").map(({ finder }) => finder.target))],
+        targets: [...new Set(of("ssdp").map(({ query }) => query.target))],
         onAnswer: (answer) => {
-          for (const { platform, finder } of of("ssdp")) void intake.offer(platform, finder.read(answer));
+          for (const { platform, query } of of("ssdp")) void intake.offer(platform, query.read(answer));
         },
       }),
       browseMdns({
         ...common,
-        types: [...new Set(of("mdns").map(({ finder }) => finder.type))],
+        types: [...new Set(of("mdns").map(({ query }) => query.type))],
         onService: (service) => {
-          for (const { platform, finder } of of("mdns"))
-            if (finder.type === service.type) void intake.offer(platform, finder.read(service));
+          for (const { platform, query } of of("mdns"))
+            if (query.type === service.type) void intake.offer(platform, query.read(service));
         },
       }).catch((error: unknown) => warn(`mDNS could not be asked: ${textOf(error)}`)),
       // A name that resolves slowly must not hold the scan.
@@ -199,14 +199,15 @@ export class Discovery<D> {
     try {
       const { host, port } = splitHost(text);
       const address = await resolveHost(host);
-      if (port === null) for (const one of platforms) void intake.offer(one, { host: address, port: one.defaultPort });
+      if (port === null)
+        for (const one of platforms) void intake.offer(one, { host: address, port: one.ports.control });
       else await inTurn(platforms, (one) => intake.offer(one, { host: address, port }), this.#stopped.signal);
     } catch (error) {
       this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
     }
   }
 
-  #identify(platform: Platform, lead: Lead): Promise<Identified> {
+  #identify(platform: Platform, lead: Lead): Promise<Sighting> {
     return platform.identify(lead, this.#deps.surroundings, this.#stopped.signal);
   }
 }

@@ -1,6 +1,6 @@
 /** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in, within bounds. */
 import { textOf } from "../api/errors.ts";
-import type { Address, Identified, Lead, Platform, Surroundings } from "../platforms/platform.ts";
+import type { Address, Lead, Platform, Sighting, Surroundings } from "../platforms/platform.ts";
 import { until } from "../system/sleep.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
@@ -12,13 +12,13 @@ const perHost = { candidates: 128, identifiedAtOnce: 8 } as const;
 /** A device that was found: who it is, and where. */
 export interface Finding {
   readonly platform: string;
-  readonly facts: Identified;
+  readonly sighting: Sighting;
   readonly address: Address;
 }
 
 /** Where a device that was asked at one address is to be driven. */
-export function addressOf({ host, port }: Address, { answersOn = port }: Identified): Address {
-  return { host, port: answersOn };
+export function addressOf({ host, port }: Address, { port: control = port }: Pick<Sighting, "port">): Address {
+  return { host, port: control };
 }
 
 /** What a scan has had of one host. */
@@ -30,7 +30,7 @@ interface Host {
 
 export interface IntakeDependencies<D> {
   readonly surroundings: Pick<Surroundings, "isOwnListener">;
-  identify(platform: Platform, lead: Lead): Promise<Identified>;
+  identify(platform: Platform, lead: Lead): Promise<Sighting>;
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
   debug(message: string): void;
@@ -122,12 +122,12 @@ export class Intake<D> {
 
   async #take(platform: Platform, lead: Lead, only?: string): Promise<boolean> {
     try {
-      const facts = await this.#deps.identify(platform, lead);
-      if (only !== undefined && (facts.provisional || facts.identity !== only)) return false;
-      const address = addressOf(lead, facts);
+      const sighting = await this.#deps.identify(platform, lead);
+      if (only !== undefined && (sighting.provisional || sighting.identity !== only)) return false;
+      const address = addressOf(lead, sighting);
       this.#found.set(
-        `${platform.name} ${facts.identity}`,
-        await this.#deps.found({ platform: platform.name, facts, address }, this.#seats),
+        `${platform.name} ${sighting.identity}`,
+        await this.#deps.found({ platform: platform.name, sighting, address }, this.#seats),
       );
       return true;
     } catch (error) {

@@ -3,10 +3,11 @@
  * A capability is a method that is present. No file outside a platform's own folder knows its name, but index.ts.
  */
 
-import type { Address, Finder, Lead, MdnsService } from "./finder.ts";
+import type { z } from "zod";
+import type { Address, DiscoveryQuery, Lead, MdnsService } from "./query.ts";
 import type { ServiceId } from "./services.ts";
 
-export type { Address, Finder, Lead, MdnsService, SsdpAnswer } from "./finder.ts";
+export type { Address, DiscoveryQuery, Lead, MdnsService, SsdpAnswer } from "./query.ts";
 
 /** The normalized remote keys (SPEC.md 2). */
 export const keys = [
@@ -62,8 +63,6 @@ export type Ports = Readonly<Record<string, number>>;
 
 /** What a device says of itself. What it does not say is `null`. */
 export interface Facts {
-  /** The hardware's own identity: survives a changed address, a changed name and a lost registry. */
-  readonly identity: string;
   readonly name: string | null;
   readonly kind: Kind;
   readonly manufacturer: string | null;
@@ -74,14 +73,20 @@ export interface Facts {
   readonly softwareVersion: string | null;
   /** `null` where the device did not say, so that what is known stays. */
   readonly access: Access | null;
-  /** What else the platform wants to know when it connects; nobody else reads it. */
-  readonly traits: Readonly<Record<string, string>>;
 }
 
+/** A name that hardware has for itself and that other platforms may know it by, too: `mac:…`, `upnp:…`, `serial:…`. */
+export type HardwareId = `${string}:${string}`;
+
 /** Who answered at an address. */
-export interface Identified extends Facts {
-  /** The control port, where it is another than the one that was asked. */
-  readonly answersOn?: number;
+export interface Sighting<Memory = unknown> {
+  /**
+   * The platform's own strongest identity of the hardware, from which the device's id is made: it survives a changed address,
+   * a changed name and a lost registry.
+   */
+  readonly identity: string;
+  /** Further names of the hardware; its addresses and its serial number need not be among them. */
+  readonly ids?: readonly HardwareId[];
   /**
    * The identity is not the hardware's own, which could not be learned now, but stands for it: a later word of the same
    * device, at the same address, may put the real one in its place.
@@ -91,23 +96,31 @@ export interface Identified extends Facts {
   readonly beside?: true;
   /** Whether it is on, where it says so while it says who it is. */
   readonly power?: Power;
-  /** It lets nobody in before it is paired with; whether it is, its own platform finds out with the first call. */
-  readonly needsPairing?: true;
+  /** The control port, where it is another than the one that was asked. */
+  readonly port?: number;
   /**
    * SHA-256 of the certificate that it showed, in lower-case hex; `null` where it showed none. Compared with the
    * `certificate` of its credentials: a device that kept one is not believed to be elsewhere without it.
    */
   readonly certificate?: string | null;
-  /**
-   * Further names that the hardware has for itself, comparable between platforms, such as `upnp:` and a uuid. Its `macs` and
-   * its `serial` are such names by themselves.
-   */
-  readonly ids?: readonly string[];
+  readonly facts: Facts;
+  readonly memory: Memory;
+  /** `required`: it lets nobody in before it is paired with; whether it is, its own platform finds out with the first call. */
+  readonly pairing: "none" | "required";
 }
 
-/** A device as a platform sees it: the facts, and where it answers. */
-export interface Target extends Facts, Address {
+/**
+ * A device as its platform drives it. Facts and memory are always what is known now; who and where it is does not change
+ * while a connection lives.
+ */
+export interface Target<Memory = unknown, Secret = unknown> extends Address {
+  readonly identity: string;
+  /** The identity only stands for the hardware's own. */
+  readonly provisional: boolean;
   readonly ports: Ports;
+  readonly facts: Facts;
+  readonly memory: Memory;
+  readonly secret: KeptSecret<Secret>;
 }
 
 /** An app as a platform lists it; `id` is made from it by the catalog. */
@@ -183,10 +196,11 @@ export interface Developer {
 }
 
 /** What a device gave that has let us in: what lets us in again, and what it says of itself to those it knows. */
-export interface Paired<Secret = Credentials> {
+export interface Paired<Memory = unknown, Secret = unknown> {
   /** `null` where nothing is needed to come back with. */
   readonly secret: Secret | null;
   readonly facts?: Partial<Facts>;
+  readonly memory?: Partial<Memory>;
 }
 
 /** What a device shows that is to be typed: `digits` are 0 to 9, `hex` 0 to 9 and A to F. */
@@ -200,24 +214,24 @@ export const pairingSteps = ["confirm", "code", "login"] as const;
  * A pairing that has begun. `done` and `enter` fail with `pairing_failed`, whose reason says why; after `wrong` the same
  * pairing can be tried again. Nothing is kept by the platform: what the device gave is in the result.
  */
-export type Pairing<Secret = Credentials> = {
+export type Pairing<Memory = unknown, Secret = unknown> = {
   /** Milliseconds for which the device waits, from now on. */
   readonly expiresMs: number;
   /** Takes what is asked from the screen and releases the sockets; what is under way fails. Also called after the end. */
   cancel(): void;
 } & (
-  | { readonly step: "confirm"; readonly done: Promise<Paired<Secret>> }
+  | { readonly step: "confirm"; readonly done: Promise<Paired<Memory, Secret>> }
   | {
       readonly step: "code";
       readonly form: CodeForm;
       /** Characters that it shows. */
       readonly length: number;
-      enter(code: string): Promise<Paired<Secret>>;
+      enter(code: string): Promise<Paired<Memory, Secret>>;
     }
   | {
       readonly step: "login";
       /** Without a name, the usual one of the platform. */
-      enter(user: string | undefined, password: string): Promise<Paired<Secret>>;
+      enter(user: string | undefined, password: string): Promise<Paired<Memory, Secret>>;
     }
 );
 
@@ -297,9 +311,9 @@ export interface Connection {
   /** Leaves the app that is shown; answers with it, or `null` when there was none. */
   stop?(signal: AbortSignal): Promise<PlatformApp | null>;
   /** `power-on` is never pressed where there is `power`, nor is what that turns off. */
-  keys?: { readonly names: ReadonlySet<Key>; press(key: Key, signal: AbortSignal): Promise<void> };
-  /** Types text, by code point. `msPerCharacter` is what one takes at most, so that a deadline can be set. */
-  text?: { readonly msPerCharacter: number; type(text: string, signal: AbortSignal): Promise<void> };
+  keys?: { press(key: Key, signal: AbortSignal): Promise<void> };
+  /** Types text, by code point. `longestMs` is what a text takes at most, so that a deadline can be set. */
+  text?: { type(text: string, signal: AbortSignal): Promise<void>; longestMs(text: string): number };
   /** What the core wakes it with (devices/wake.ts). */
   power?: PowerControl;
   volume?: VolumeControl;
@@ -354,72 +368,72 @@ export interface Surroundings {
   debug(message: string): void;
 }
 
-/** What lets us in at a device: the key that it gave us, the password that its user set, the certificate that it showed. */
-export type Credentials = Readonly<Record<string, string>>;
-
-/** Where a platform keeps the credentials of one device, in a file of the user alone. Their values appear nowhere else. */
-export interface CredentialKeeper {
+/**
+ * What lets us in at one device: the key that it gave us, the password that its user set, the certificate that it showed. Kept
+ * in a file of the user alone; its values appear nowhere else.
+ */
+export interface KeptSecret<Secret> {
   /** Fails with `device_unproven` while the device is on probation (SECURITY.md 2.4), so that no secret can reach it. */
-  read(): Credentials | null;
+  read(): Secret | null;
   /** The same, on probation too: to compare what a device shows with what it showed before, never to send it. */
-  readAnyway(): Credentials | null;
+  readAnyway(): Secret | null;
   /** On disk when it returns. */
-  keep(credentials: Credentials): Promise<void>;
+  keep(secret: Secret): Promise<void>;
   drop(): Promise<void>;
 }
 
-/** What the daemon gives to a connection and to a pairing beside that. */
-export interface DeviceSurroundings extends Surroundings {
-  readonly credentials: CredentialKeeper;
-}
-
 /** What a connection tells of its device, whether anybody has asked or not. */
-export type DeviceEvent =
+export type DeviceEvent<Memory = unknown> =
   /** The device answers, and this of its state was said anew; power `off` means that it is off, or on its way to be. */
   | { readonly type: "state"; readonly patch: Partial<PlatformState> }
   /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
-  | { readonly type: "facts"; readonly facts: Partial<Facts> }
+  | { readonly type: "facts"; readonly facts?: Partial<Facts>; readonly memory?: Partial<Memory> }
   /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 
-export type Emit = (event: DeviceEvent) => void;
+export type Emit<Memory = unknown> = (event: DeviceEvent<Memory>) => void;
 
 /** What a device can do. */
 export interface Description {
   readonly has: ReadonlySet<Capability>;
   /** What it has but its settings withhold now, or its pairing. */
   readonly withheld: ReadonlySet<Capability>;
+  /** The keys of this very model. */
+  readonly keys: ReadonlySet<Key>;
 }
 
-/** One brand or family of devices. */
-export interface Platform {
+/** One brand or family of devices. `Memory` is what it remembers of each, `Secret` what lets us in at one. */
+export interface Platform<Memory = unknown, Secret = unknown> {
   readonly name: string;
-  readonly defaultPort: number;
-  /** Words for ports beside the control port that may be set per device, with their usual numbers. */
-  readonly ports: Ports;
-  readonly finders: readonly Finder[];
+  /** The control port, and words for others that may be set per device, with their usual numbers. */
+  readonly ports: Readonly<Record<string, number>> & { readonly control: number };
+  readonly queries: readonly DiscoveryQuery[];
   /** What a user sets on a device so that it can be woken: the hint of one that does not wake. */
   readonly sleepHint?: string;
   /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
   readonly services?: ReadonlyMap<string, ServiceId>;
+  /** Reads what was remembered, also in the words of the first edition; `{}` is what is known of a device at first. */
+  readonly memory: z.ZodType<Memory>;
+  /** Reads what was kept; every value is a text. */
+  readonly secret?: z.ZodType<Secret>;
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */
-  identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified>;
+  identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Sighting<Memory>>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
-  describe(target: Target): Description;
+  describe(facts: Facts, memory: Memory, paired: boolean): Description;
   /**
    * Begins to pair: asks the device to let us in. Only this may make it show a prompt. The kept secret reads as `null` when it
    * is paired anew (`fresh`), since it may be another than the one that gave it. `signal` ends the beginning; what has begun
    * ends with `cancel`. Fails with `unsupported_operation` and the reason `open` where the device lets everybody in.
    */
   pair?(
-    target: Target,
-    surroundings: DeviceSurroundings,
+    target: Target<Memory, Secret>,
+    surroundings: Surroundings,
     options: { readonly fresh: boolean },
     signal: AbortSignal,
-  ): Promise<Pairing>;
-  connect(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
+  ): Promise<Pairing<Memory, Secret>>;
+  connect(target: Target<Memory, Secret>, surroundings: Surroundings, emit: Emit<Memory>): Connection;
 }
 
 /** How several platforms that reach one device go together: kept in index.ts, where alone platforms are named. */

@@ -25,9 +25,6 @@ export type {
 } from "./kodi/options.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
 
-/** A view of the player at one moment. */
-export type KodiState = KodiSimulator["state"];
-
 /** What plays when the test, and no call, starts it. */
 export interface Shown {
   title?: string;
@@ -104,6 +101,7 @@ export class KodiSimulator extends SimulatedSet {
     return this.#model.typed;
   }
 
+  /** A view of it at one moment. */
   get state() {
     const { power, volume, muted, dialog, folder, screensaver, playing, launched } = this.#model;
     return {

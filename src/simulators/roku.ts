@@ -22,9 +22,6 @@ export type {
   SimulatedChannel,
 } from "./roku/options.ts";
 
-/** A view of the set at one moment. */
-export type RokuState = RokuSimulator["state"];
-
 /** A Roku. */
 export class RokuSimulator extends SimulatedSet {
   readonly serial: string;
@@ -78,6 +75,7 @@ export class RokuSimulator extends SimulatedSet {
     return this.#model.text;
   }
 
+  /** A view of it at one moment. */
   get state() {
     const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
     return {

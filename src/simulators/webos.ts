@@ -25,9 +25,6 @@ export type {
   WebosSimulatorOptions,
 } from "./webos/options.ts";
 
-/** A view of the set at one moment. */
-export type WebosState = WebosSimulator["state"];
-
 /** A certificate under the name that every set gives (smart-tvs.md 1.3). */
 export function createCertificate(): Certificate {
   return createCertificateFor("LGE TV SSG");
@@ -122,6 +119,7 @@ export class WebosSimulator extends SimulatedSet {
     return this.#model.text;
   }
 
+  /** A view of it at one moment. */
   get state() {
     const { power, active, behaviour, channel, playback, volume, muted, focused, prompt } = this.#model;
     const ssap = [...this.#links].filter((link) => link instanceof Connection);

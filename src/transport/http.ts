@@ -57,7 +57,7 @@ export interface DeviceHttpOptions {
   /** Milliseconds after which it is proven anew over a connection that is in use; without it, only over one that rested. */
   readonly holdsFor?: number;
   /** What a person can do when it does not answer, where that is not the usual. */
-  readonly silentHint?: string;
+  readonly silentHint?: string | undefined;
 }
 
 export class DeviceHttp {

@@ -1,19 +1,9 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type {
-  Archive,
-  Connection,
-  Credentials,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  Ports,
-  Target,
-} from "../../src/platforms/platform.ts";
+import type { Archive, Connection, Key, Platform, Ports, Sighting, Target } from "../../src/platforms/platform.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
-import { listener, nobody, surroundingsOf } from "../support/surroundings.ts";
+import { keptSecret, nobody, surroundingsOf, type Told, targetOf } from "../support/surroundings.ts";
 
 /** A simulated device, as this suite sees it: in words that every platform has. */
 /** Standby still answers; in deep sleep nothing does. */
@@ -48,7 +38,7 @@ export interface Contract {
   /** What a search's answer says of a set, for platforms that tell more there. */
   said?(set: SimulatedSet): Readonly<Record<string, string>>;
   /** For platforms that pair: what each set has given to us already. */
-  readonly credentials?: Credentials;
+  readonly secret?: unknown;
   /** A connection learns more of a set than those are told who only ask who it is. */
   readonly learnsMore?: boolean;
   /** There is on and off, and nothing between. */
@@ -74,11 +64,11 @@ export const never = new AbortController().signal;
 export interface Line {
   readonly set: SimulatedSet;
   readonly relay: Relay;
-  readonly facts: Facts;
+  readonly sighting: Sighting;
   readonly target: Target;
   readonly connection: Connection;
-  /** What the connection learned on the way. */
-  readonly learned: Partial<Facts>[];
+  /** What the connection told. */
+  readonly told: Told;
 }
 
 export interface Bench extends Contract {
@@ -106,33 +96,26 @@ export function createBench(contract: Contract): Bench {
   }
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
-    const { learned, emit } = listener();
-    const { credentials } = contract;
-    const surroundings = surroundingsOf({ timeout, ...(credentials && { credentials }) });
+    const surroundings = surroundingsOf({ timeout });
     const said = contract.said?.(set);
     const lead = { host: set.host, port: set.port, ...(said && { said }) };
-    const identified = await platform.identify(lead, surroundings, never);
-    const facts = contract.learnsMore ? await onceConnected(identified, set) : identified;
-    const target = { ...facts, host: set.host, port, ports: set.ports };
-    const connection = platform.connect(target, surroundings, emit);
+    const sighting = await platform.identify(lead, surroundings, never);
+    const known = contract.learnsMore ? await onceConnected(sighting, set) : sighting;
+    const { target, told } = targetOf(known, { host: set.host, port }, given(set));
+    const connection = platform.connect(target, surroundings, told.emit);
     after(() => connection.close());
-    return { facts, target, connection, learned };
+    return { sighting: known, target, connection, told };
   }
 
+  const given = ({ ports }: SimulatedSet) => ({ ports, secret: keptSecret(contract.secret ?? null) });
+
   /** What is known of a set that tells the most to those it knows. */
-  async function onceConnected(facts: Facts, set: SimulatedSet): Promise<Facts> {
-    let told = facts;
-    const emit: Emit = (event) => {
-      if (event.type !== "facts") return;
-      const { macs = told.macs, access, traits } = event.facts;
-      told = { ...told, macs, access: access ?? told.access, traits: { ...told.traits, ...traits } };
-    };
-    const surroundings = surroundingsOf({ ...(contract.credentials && { credentials: contract.credentials }) });
-    const target = { ...facts, host: set.host, port: set.port, ports: set.ports };
-    const connection = platform.connect(target, surroundings, emit);
+  async function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {
+    const { target, told } = targetOf(sighting, set, given(set));
+    const connection = platform.connect(target, surroundingsOf(), told.emit);
     await has(connection.state)(never);
     connection.close();
-    return told;
+    return { ...sighting, facts: target.facts, memory: target.memory };
   }
 
   return {

@@ -63,8 +63,9 @@ export function drivingContract(bench: Bench): void {
     });
 
     test("presses every key that it says it has, each once and in order", async () => {
-      const { set, connection } = await line();
-      const { names, press } = has(connection.keys);
+      const { set, connection, target } = await line();
+      const { press } = has(connection.keys);
+      const { keys: names } = platform.describe(target.facts, target.memory, true);
       expect([...names].filter((name) => !keys.includes(name))).toEqual([]);
       // What turns it on and off is a story of its own.
       const last: readonly Key[] = ["power-off", "power", "power-on"];
@@ -78,9 +79,9 @@ export function drivingContract(bench: Bench): void {
     }, 10_000);
 
     test("is turned off, and nothing else, by power-off", async () => {
-      const { set, connection } = await line();
-      const { names, press } = has(connection.keys);
-      if (!names.has("power-off")) return;
+      const { set, connection, target } = await line();
+      const { press } = has(connection.keys);
+      if (!platform.describe(target.facts, target.memory, true).keys.has("power-off")) return;
       await (connection.power?.off?.(never) ?? press("power-off", never));
       await until("it is off", () => !set.awake);
     });

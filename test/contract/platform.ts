@@ -25,24 +25,24 @@ function identityContract(bench: Bench): void {
   const { platform, app, unknownApp, line, start, after } = bench;
 
   describe.concurrent(`platform ${platform.name}: what it says of itself`, () => {
-    test("a name, a port, ports and finders of the form that the daemon wants", () => {
+    test("a name, a port, ports and queries of the form that the daemon wants", () => {
       expect(platform.name).toMatch(/^[a-z][a-z0-9-]{0,31}$/);
-      for (const port of [platform.defaultPort, ...Object.values(platform.ports)])
+      for (const port of Object.values(platform.ports))
         expect(Number.isInteger(port) && port >= 1 && port <= 65_535).toBe(true);
       for (const word of Object.keys(platform.ports)) expect(word).toMatch(/^[a-z][a-z_]{0,31}$/);
-      expect(platform.finders.length).toBeGreaterThan(0);
+      expect(platform.queries.length).toBeGreaterThan(0);
       expect(platform.isAppId(app.platformId)).toBe(true);
       expect(platform.isAppId(unknownApp)).toBe(true);
       for (const text of ["", " ", "../x", "a b", "x".repeat(2_000), "\0"]) expect(platform.isAppId(text)).toBe(false);
     });
 
-    test("its finders take nothing of an answer that is not theirs", () => {
-      for (const finder of platform.finders) {
-        if (finder.over === "ssdp")
-          expect(finder.read({ headers: new Map([["st", "upnp:rootdevice"]]), source: "192.0.2.1" })).toBeNull();
+    test("its queries take nothing of an answer that is not theirs", () => {
+      for (const query of platform.queries) {
+        if (query.over === "ssdp")
+          expect(query.read({ headers: new Map([["st", "upnp:rootdevice"]]), source: "192.0.2.1" })).toBeNull();
         else
           expect(
-            finder.read({ name: "x", type: "_other._tcp", addresses: [], port: 1, txt: {}, source: "192.0.2.1" }),
+            query.read({ name: "x", type: "_other._tcp", addresses: [], port: 1, txt: {}, source: "192.0.2.1" }),
           ).toBeNull();
       }
     });
@@ -50,8 +50,9 @@ function identityContract(bench: Bench): void {
 
   describe.concurrent(`platform ${platform.name}: who lives at an address`, () => {
     test("the set, by its hardware's identity, with facts in the words of the contract", async () => {
-      const { set, facts } = await line();
-      expect(facts.identity).toBe(set.identity);
+      const { set, sighting } = await line();
+      const { facts } = sighting;
+      expect(sighting.identity).toBe(set.identity);
       expect(facts.name).toBe("One");
       expect(kinds).toContain(facts.kind);
       for (const mac of facts.macs) expect(mac).toMatch(/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/);

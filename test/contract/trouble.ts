@@ -55,7 +55,7 @@ export function troubleContract(bench: Bench): void {
 
   describe.concurrent(`platform ${platform.name}: another set at the address`, () => {
     test("is never driven, and nothing that it says is taken for ours", async () => {
-      const { set, relay, connection, target, learned } = await line();
+      const { set, relay, connection, target, told } = await line();
       await has(connection.keys).press("home", never);
       const other = await start("Two");
       expect(other.identity).not.toBe(set.identity);
@@ -63,7 +63,7 @@ export function troubleContract(bench: Bench): void {
       relay.cut();
       await until("the old connections are gone", () => relay.open === 0);
       await Bun.sleep(20);
-      learned.length = 0;
+      for (const all of [told.learned, told.remembered, told.states]) all.length = 0;
       const attempts = [
         () => has(connection.keys).press("select", never),
         () => has(connection.text).type("abc", never),
@@ -74,7 +74,7 @@ export function troubleContract(bench: Bench): void {
       ];
       for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
       expect([other.pressed, other.typed, other.inFront]).toEqual([[], "", null]);
-      expect(learned.filter(({ identity = set.identity }) => identity !== set.identity)).toEqual([]);
+      expect([told.learned, told.remembered, told.states]).toEqual([[], [], []]);
       connection.close();
       await until("nothing is left open", () => relay.open === 0);
     }, 20_000);

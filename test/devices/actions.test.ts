@@ -72,7 +72,7 @@ describe("a key", () => {
     const awake = await openHouse((set) => {
       let isOn = false;
       return {
-        ...set.connection(["power", "power-on", "power-off"]),
+        ...set.connection(),
         power: {
           isOn: (signal) => set.do("asked", signal, isOn),
           on: (signal) => {
@@ -107,7 +107,7 @@ describe("a key", () => {
     expect(error).toMatchObject({
       code: "unsupported_key",
       message: "TV has no mute key",
-      hint: "It has: home, up, down, play",
+      hint: "It has: home, up, down, play, power, power-off",
     });
     expect(house.set.done).toEqual([]);
   });

@@ -14,7 +14,7 @@ import { Trust } from "../../src/devices/trust.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
 let folder: string;
@@ -36,7 +36,7 @@ beforeEach(async () => {
     identify: async ({ host, port }) => {
       const identity = homes.get(`${host}:${port}`);
       if (identity === undefined) throw new ZapdError("device_unreachable", "did not answer");
-      return factsOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
+      return sightingOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
     },
   });
   const surroundings = { ...surroundingsOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
@@ -75,7 +75,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const found = (identity: string, host: string, port = 9) => {
   homes.set(`${host}:${port}`, identity);
-  return arrivals.found({ platform: "fake", facts: factsOf(identity), address: { host, port } });
+  return arrivals.found({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
 };
 const failure = (work: Promise<unknown>) =>
   work.then(

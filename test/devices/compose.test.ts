@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { idOf, type Sighting } from "../../src/devices/entry.ts";
+import { type Discovered, idOf } from "../../src/devices/entry.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import type { Composition, Facts } from "../../src/platforms/platform.ts";
-import { factsOf } from "../support/fake-platform.ts";
+import type { Composition, Facts, HardwareId } from "../../src/platforms/platform.ts";
+import { sightingOf } from "../support/fake-platform.ts";
 
 const composition: Composition = {
   pairs: [
@@ -42,11 +42,11 @@ const mac = "02:00:00:00:00:aa";
 function seen(
   platform: string,
   identity: string,
-  { host = box.host, ids, ...facts }: Partial<Facts> & { host?: string; ids?: readonly string[] } = {},
-  more: Partial<Sighting> = {},
-): Sighting {
-  const told = { ...factsOf(identity, { serial: null, ...facts }), ...(ids && { ids }) };
-  return { platform, facts: told, address: { host, port: 80 }, ...more };
+  { host = box.host, ids, ...facts }: Partial<Facts> & { host?: string; ids?: readonly HardwareId[] } = {},
+  more: Partial<Discovered> = {},
+): Discovered {
+  const sighting = sightingOf(identity, { serial: null, ...facts }, { ...(ids && { ids }) });
+  return { platform, sighting, address: { host, port: 80 }, ...more };
 }
 
 /** The groups, by platform and identity. */
@@ -58,7 +58,7 @@ function groups(registry: Registry): string[] {
   return words.toSorted();
 }
 
-async function after(...sightings: readonly Sighting[]): Promise<string[]> {
+async function after(...sightings: readonly Discovered[]): Promise<string[]> {
   return withRegistry(async (registry) => {
     // One after the other, and all in one write.
     await Promise.all(sightings.map((sighting) => registry.merge(sighting)));
@@ -80,7 +80,7 @@ describe("entries of two platforms are one device", () => {
       [{ macs: [mac] }, { macs: [mac] }],
       [{ serial: "X0123456" }, { serial: "x0123456" }],
       [{ ids: ["upnp:1234"] }, { ids: ["upnp:1234"] }],
-    ];
+    ] satisfies (readonly [Parameters<typeof seen>[2], Parameters<typeof seen>[2]])[];
     for (const [one, other] of own)
       expect(await after(seen("alpha", "a", one), seen("delta", "d", other))).toEqual(["alpha a + delta d"]);
   });
@@ -136,7 +136,7 @@ describe("entries of two platforms are one device", () => {
       await registry.merge(seen("alpha", "a", { name: "Den" }));
       const { entry } = await registry.merge(seen("beta", "b", { name: null }));
       expect(groups(registry)).toEqual(apart);
-      await registry.learn(entry.id, { name: "Den" });
+      await registry.learn(entry.id, { facts: { name: "Den" } });
       expect(groups(registry)).toEqual(together);
       await registry.merge(seen("beta", "b", { name: "Den", host: elsewhere.host }));
       expect(groups(registry)).toEqual(apart);
@@ -187,7 +187,7 @@ describe("a device of several entries", () => {
     withRegistry(async (registry, path) => {
       const { older, younger } = await two(registry);
       await registry.change(younger.id, { name: "Mine" });
-      await registry.learn(younger.id, { name: "Box" });
+      await registry.learn(younger.id, { facts: { name: "Box" } });
       const [device] = registry.devices;
       expect(registry.devices.length).toBe(1);
       expect(device).toMatchObject({ id: older.id, name: "Mine", named_by: "user" });
@@ -282,7 +282,7 @@ describe("what the user decides", () => {
       const oldest = (await registry.merge(seen("alpha", "a", den))).entry;
       await registry.merge(seen("beta", "b", den));
       await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
-      await registry.learn(idOf("beta", "b"), { macs: [mac] });
+      await registry.learn(idOf("beta", "b"), { facts: { macs: [mac] } });
       await registry.split(oldest.id, "alpha");
       expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
       expect(registry.devices.map(({ name }) => name)).toEqual(["Den", "Den 2"]);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
 import type { Connection } from "../../src/platforms/platform.ts";
-import { factsOf, neverOff } from "../support/fake-platform.ts";
+import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
@@ -74,7 +74,7 @@ describe("capabilities", () => {
   test("of a device on a platform that is gone are none, and what is asked of it fails with that", async () => {
     const { entry } = await house.registry.merge({
       platform: "gone",
-      facts: factsOf("9", { name: "Old" }),
+      sighting: sightingOf("9", { name: "Old" }),
       address: { host: "192.0.2.1", port: 9 },
     });
     expect(house.devices.of(entry).describe().capabilities).toEqual([]);
@@ -84,13 +84,13 @@ describe("capabilities", () => {
 });
 
 describe("a connection", () => {
-  test("is made once, and made anew, the old one closed, when the device has moved or says something new", async () => {
+  test("is made once, and anew, the old one closed, when the device has moved; what it says new is known to the one that is open", async () => {
     await press("home");
     await house.devices.of(tv).state(never);
     expect(house.connected.length).toBe(1);
     await house.registry.merge({
       platform: "fake",
-      facts: factsOf("1", { name: "TV" }),
+      sighting: sightingOf("1", { name: "TV" }),
       address: { host: "192.0.2.8", port: 9 },
     });
     await press("up");
@@ -99,8 +99,8 @@ describe("a connection", () => {
     house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
-    expect(house.connected.at(-1)?.target.access).toBe("limited");
-    expect(house.set.closed.length).toBe(2);
+    expect(house.connected.at(-1)?.target.facts.access).toBe("limited");
+    expect(house.set.closed.length).toBe(1);
   });
 
   test("is closed when its device is forgotten, and all are when zapd ends", async () => {

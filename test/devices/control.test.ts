@@ -120,6 +120,7 @@ describe("commands", () => {
     house.set.takes = 60_000;
     const task = {
       doing: "pressing home",
+      needs: "keys",
       timeoutMs: 40,
       work: (one: Connection, signal: AbortSignal) => one.keys?.press("home", signal) ?? Promise.resolve(),
     } as const;
@@ -131,6 +132,7 @@ describe("commands", () => {
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
       doing: "waiting",
+      needs: "keys",
       timeoutMs: 2 ** 33,
       work: (_one: Connection, signal: AbortSignal) => house.set.do("wait", signal, "done"),
     } as const;

@@ -14,14 +14,14 @@ import { Trust } from "../../src/devices/trust.ts";
 import type {
   Capability,
   Connection,
-  DeviceSurroundings,
   Emit,
   Facts,
   Platform,
+  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
-import { descriptionOf, FakeSet, factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { surroundingsOf } from "../support/surroundings.ts";
 
 export const never = new AbortController().signal;
@@ -40,7 +40,7 @@ export interface House {
   /** Devices that did not answer, by name. */
   readonly lost: string[];
   /** Connections made so far. */
-  readonly connected: { readonly target: Target; readonly surroundings: DeviceSurroundings; readonly emit: Emit }[];
+  readonly connected: { readonly target: Target; readonly surroundings: Surroundings; readonly emit: Emit }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
@@ -71,7 +71,7 @@ export function defaultConfig(): Config {
 }
 
 export async function openHouse(
-  connect: (set: FakeSet, target: Target) => Connection = (set) => set.connection(),
+  connect: (set: FakeSet) => Connection = (set) => set.connection(),
   withheld: readonly Capability[] = [],
   wake?: DeviceDependencies["wake"],
   pair?: NonNullable<Platform["pair"]>,
@@ -88,14 +88,14 @@ export async function openHouse(
   const set = new FakeSet();
   const connected: House["connected"] = [];
   const platform = fakePlatform({
-    describe: (target) => {
-      const { has, ...described } = descriptionOf(connect(set, target), withheld);
+    describe: () => {
+      const { has, ...described } = descriptionOf(connect(set), withheld);
       return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
     },
     ...(pair && { pair }),
     connect: (target, surroundings, emit) => {
       connected.push({ target, surroundings, emit });
-      return connect(set, target);
+      return connect(set);
     },
   });
   const lost: string[] = [];
@@ -127,8 +127,8 @@ export async function openHouse(
       void registry.wantDefault(given.daemon.default_device);
     },
     async add(identity, more) {
-      const facts = factsOf(identity, more);
-      const { entry } = await registry.merge({ platform: "fake", facts, address: { host: "192.0.2.1", port: 9 } });
+      const sighting = sightingOf(identity, more);
+      const { entry } = await registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.1", port: 9 } });
       devices.of(entry).reach.answered();
       return entry;
     },

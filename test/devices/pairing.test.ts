@@ -94,7 +94,7 @@ describe("a pairing that is accepted at the set", () => {
     last().end.resolve({ ...given, facts: factsOf("1", { name: "TV", access: "full" }) });
     expect(await waiting).toBeNull();
     expect(access()).toBe("full");
-    expect(keeper().read()).toEqual(given.secret);
+    expect(keeper().read()).toEqual({ key, certificate: "aa11" });
     expect(last().cancelled).toBe(1);
   });
 

@@ -6,7 +6,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { Registry } from "../../src/devices/registry.ts";
-import { accessModes, appTypes, type Facts, kinds, type PlatformApp } from "../../src/platforms/platform.ts";
+import {
+  accessModes,
+  appTypes,
+  type Facts,
+  kinds,
+  type PlatformApp,
+  type Sighting,
+} from "../../src/platforms/platform.ts";
 
 let folder: string;
 const damaged = (problem: string) => {
@@ -28,24 +35,19 @@ const text = fc.oneof(
 const maybe = fc.option(text, { nil: null });
 
 test("of a device", async () => {
-  const traits = fc.dictionary(fc.constantFrom("volume", "power", "constructor"), fc.string({ maxLength: 20 }), {
-    noNullPrototype: true,
-  });
   const facts: fc.Arbitrary<Facts> = fc.record({
-    ...{
-      identity: text,
-      name: maybe,
-      manufacturer: maybe,
-      model: maybe,
-      serial: maybe,
-      softwareVersion: maybe,
-      traits,
-    },
+    ...{ name: maybe, manufacturer: maybe, model: maybe, serial: maybe, softwareVersion: maybe },
     kind: fc.constantFrom(...kinds),
     macs: fc.array(fc.constant("02:00:00:00:00:01"), { maxLength: 3 }),
     access: fc.constantFrom(...accessModes, null),
   });
-  const sightings = fc.array(facts, { minLength: 1, maxLength: 20 });
+  const sighting: fc.Arbitrary<Sighting> = fc.record({
+    identity: text,
+    facts,
+    memory: fc.dictionary(fc.constantFrom("volume", "power", "constructor"), fc.jsonValue(), { noNullPrototype: true }),
+    pairing: fc.constantFrom("none", "required"),
+  });
+  const sightings = fc.array(sighting, { minLength: 1, maxLength: 20 });
   let round = 0;
   await fc.assert(
     fc.asyncProperty(sightings, async (all) => {
@@ -53,7 +55,7 @@ test("of a device", async () => {
       const registry = await Registry.open({ path, damaged });
       const address = { host: "192.0.2.1", port: 1 };
       // One that no file could hold is refused, and takes nothing with it.
-      await Promise.allSettled(all.map((one) => registry.merge({ platform: "fake", facts: one, address })));
+      await Promise.allSettled(all.map((one) => registry.merge({ platform: "fake", sighting: one, address })));
       expect((await Registry.open({ path, damaged })).entries).toEqual(registry.entries);
     }),
     { numRuns: 25 },

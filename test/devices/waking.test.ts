@@ -14,7 +14,7 @@ const silent = () => new ZapdError("device_unreachable", "did not answer", { hin
 
 beforeEach(async () => {
   house = await openHouse(
-    (set) => ({ ...set.connection(["home", "power", "power-on", "power-off"]), power: neverOff }),
+    (set) => ({ ...set.connection(), power: neverOff }),
     [],
     async (_parts, waking, signal) => {
       house.set.done.push(`called ${waking.silent ? "silent" : "asked"} ${Math.round(waking.timeoutMs / 1000)}`);
@@ -185,7 +185,7 @@ describe("a command to a device that is asleep", () => {
 });
 
 test("a platform that does not let go at its deadline does not hold the queue", async () => {
-  const task = { doing: "hanging", timeoutMs: 20, work: () => new Promise<never>(() => {}) };
+  const task = { doing: "hanging", needs: "keys", timeoutMs: 20, work: () => new Promise<never>(() => {}) } as const;
   const hanging = failure(house.devices.of(tv).command(task, { signal: never }));
   await press("home");
   expect(await hanging).toBe("device_timeout: TV did not finish within 0 s while hanging");

@@ -4,9 +4,9 @@ import { ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
 import type { Finding } from "../../src/discovery/probe-queue.ts";
-import type { Address, Facts, Finder, Platform, SsdpAnswer } from "../../src/platforms/platform.ts";
+import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
 import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
@@ -20,16 +20,16 @@ afterAll(async () => {
 /** A platform whose devices say in LOCATION on which port they are, and are who they are by that port. */
 function platformFor(
   target: string,
-  identify?: (address: Address, signal: AbortSignal) => Promise<Facts>,
+  identify?: (address: Address, signal: AbortSignal) => Promise<Sighting>,
   name = "fake",
 ): Platform {
   const read = ({ headers, source }: SsdpAnswer): Address | null => {
     const port = /^http:\/\/127\.0\.0\.1:(\d+)\//.exec(headers.get("location") ?? "")?.[1];
     return headers.get("st") === target && port ? { host: source, port: Number(port) } : null;
   };
-  const finders: Finder[] = target === "" ? [] : [{ over: "ssdp", target, read }];
-  const usual = async (address: Address) => factsOf(`id-${address.port}`);
-  return fakePlatform({ name, finders, defaultPort: 4_321, identify: identify ?? usual });
+  const queries: DiscoveryQuery[] = target === "" ? [] : [{ over: "ssdp", target, read }];
+  const usual = async (address: Address) => sightingOf(`id-${address.port}`);
+  return fakePlatform({ name, queries, port: 4_321, identify: identify ?? usual });
 }
 
 interface Looking {
@@ -59,7 +59,7 @@ function look(
     }),
     found: async (finding) => {
       findings.push({ ...finding, at: performance.now() - start });
-      return finding.facts.identity;
+      return finding.sighting.identity;
     },
     debug: () => {},
     warn: (message) => warnings.push(message),
@@ -97,7 +97,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("asks every platform's own search, and merges one device that answers twice", async () => {
     const one = await respond(at(1, 2));
     const other = await respond(at(1));
-    const same = async () => factsOf("same");
+    const same = async () => sightingOf("same");
     const { discovery, findings } = look([
       platformFor(one.target, same, "one"),
       platformFor(other.target, same, "other"),
@@ -107,18 +107,18 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   });
 });
 
-test("a service that is announced over mDNS is found through the finder of its platform, and asked who it is", async () => {
+test("a service that is announced over mDNS is found through the query of its platform, and asked who it is", async () => {
   const service = announce("zapd-test", { id: "set-7" });
   try {
     const platform = fakePlatform({
-      finders: [
+      queries: [
         {
           over: "mdns",
           type: "_zapd-test._tcp",
           read: (one) => (one.name === service.name ? { host: "127.0.0.1", port: one.port } : null),
         },
       ],
-      identify: async (address) => factsOf(`set on ${address.port}`),
+      identify: async (address) => sightingOf(`set on ${address.port}`),
     });
     const { discovery, findings } = look([platform], { timeout_ms: 1_000 });
     expect(await discovery.scan()).toEqual([`set on ${service.port}`]);
@@ -133,7 +133,7 @@ describe("configured hosts", () => {
     const asked: string[] = [];
     const who = (name: string) => async (address: Address) => {
       asked.push(`${name} ${address.host}:${address.port}`);
-      return factsOf(`${name}-${address.port}`);
+      return sightingOf(`${name}-${address.port}`);
     };
     const platforms = [platformFor("", who("one"), "one"), platformFor("", who("other"), "other")];
     const { discovery, warnings } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81", "127.0.0.2"] });
@@ -143,7 +143,7 @@ describe("configured hosts", () => {
   });
 
   test("are asked for one platform after the other on a port of their own, and none waits for one that is slow", async () => {
-    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => factsOf("late")), "slow");
+    const slow = platformFor("", (_, signal) => sleep(5_000, signal).then(() => sightingOf("late")), "slow");
     const platforms = [slow, platformFor("", undefined, "other")];
     const { discovery } = look(platforms, { interfaces: ["none"], hosts: ["127.0.0.1:81"] });
     expect(await discovery.scan()).toEqual(["id-81"]);
@@ -184,7 +184,7 @@ describe("one address", () => {
 describe.concurrent("the course of things", () => {
   test("a scan at the start, if it is wanted, and one each interval", async () => {
     let scans = 0;
-    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
     const { discovery } = look([platform], {
       on_start: true,
       interval_s: 1,
@@ -204,7 +204,7 @@ describe.concurrent("the course of things", () => {
 
   test("a device that is missed starts a scan, and a second one soon after does not", async () => {
     let scans = 0;
-    const platform = fakePlatform({ defaultPort: 1, identify: async () => factsOf(String(++scans)) });
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
     const { discovery } = look([platform], { timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] });
     for (let round = 0; round < 3; round++) {
       discovery.lookAgain();
@@ -216,7 +216,7 @@ describe.concurrent("the course of things", () => {
   test("stopping ends a scan at once, and what it was asking", async () => {
     let ended = false;
     const platform = fakePlatform({
-      defaultPort: 1,
+      port: 1,
       identify: (_address, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => {

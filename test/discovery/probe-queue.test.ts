@@ -1,21 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { Intake } from "../../src/discovery/probe-queue.ts";
-import type { Address, Facts } from "../../src/platforms/platform.ts";
-import { factsOf, fakePlatform } from "../support/fake-platform.ts";
+import type { Address, Sighting } from "../../src/platforms/platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 
 const platform = fakePlatform();
 const idOf = ({ host, port }: Address) => `${host}:${port}`;
-const usual = async (address: Address) => factsOf(idOf(address));
+const usual = async (address: Address) => sightingOf(idOf(address));
 
 function intakeOf(
-  identify: (address: Address) => Promise<Facts> = usual,
-  found?: (facts: Facts) => Promise<string>,
+  identify: (address: Address) => Promise<Sighting> = usual,
+  found?: (sighting: Sighting) => Promise<string>,
 ): Intake<string> {
   return new Intake<string>({
     surroundings: { isOwnListener: ({ port }) => port === 7_272 },
     identify: (_platform, address) => identify(address),
-    found: async ({ facts }) => (found ? found(facts) : facts.identity),
+    found: async ({ sighting }) => (found ? found(sighting) : sighting.identity),
     debug: () => {},
   });
 }

@@ -2,12 +2,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
-import { capabilities, type Facts, type Key, keys, type Platform, type Target } from "../../src/platforms/platform.ts";
+import {
+  capabilities,
+  type Description,
+  type Facts,
+  type Key,
+  keys,
+  type Platform,
+} from "../../src/platforms/platform.ts";
 import { roku } from "../../src/platforms/roku/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
 import { root, sourcesIn } from "../support/sources.ts";
-import { nobody, surroundingsOf } from "../support/surroundings.ts";
 
 export interface Section {
   /** The page, from the top of the project. */
@@ -21,24 +27,25 @@ export interface Section {
 interface Example {
   readonly title: string;
   readonly facts: Partial<Facts>;
+  readonly memory?: object;
   /** It differs from another by its settings alone: its keys are the same. */
   readonly sameKeys?: true;
 }
 
 const mac = ["02:00:00:00:00:01"];
-const television = { volume: "yes", power: "yes", inputs: "yes" };
-const withoutDeveloper = { ...television, developer: "no" };
+const sound = { volume: true, power: true, developer: false };
+const television = { ...sound, inputs: true };
 
 const examples: readonly { readonly platform: Platform; readonly devices: readonly Example[] }[] = [
   {
     platform: roku,
     devices: [
-      { title: "TV", facts: { kind: "tv", traits: withoutDeveloper } },
-      { title: "soundbar", facts: { kind: "soundbar", traits: { volume: "yes", power: "yes", developer: "no" } } },
-      { title: "player", facts: { kind: "player", traits: { developer: "no" } } },
-      { title: "any, developer mode", facts: { traits: { ...television, developer: "yes" } }, sameKeys: true },
-      { title: "any, Limited", facts: { access: "limited", traits: withoutDeveloper }, sameKeys: true },
-      { title: "any, Disabled", facts: { access: "disabled", traits: withoutDeveloper }, sameKeys: true },
+      { title: "TV", facts: { kind: "tv" }, memory: television },
+      { title: "soundbar", facts: { kind: "soundbar" }, memory: sound },
+      { title: "player", facts: { kind: "player" }, memory: { developer: false } },
+      { title: "any, developer mode", facts: {}, memory: { ...television, developer: true }, sameKeys: true },
+      { title: "any, Limited", facts: { access: "limited" }, memory: television, sameKeys: true },
+      { title: "any, Disabled", facts: { access: "disabled" }, memory: television, sameKeys: true },
     ],
   },
   {
@@ -59,23 +66,9 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
   },
 ];
 
-function targetOf(platform: Platform, facts: Partial<Facts>): Target {
+function describe(platform: Platform, { facts, memory = {} }: Example): Description {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, macs: [] };
-  return {
-    ...nothing,
-    identity: "an example",
-    host: "192.0.2.1",
-    port: platform.defaultPort,
-    ports: platform.ports,
-    kind: "tv" as const,
-    access: "full" as const,
-    traits: {},
-    ...facts,
-  };
-}
-
-function connectionOf(platform: Platform, facts: Partial<Facts>) {
-  return platform.connect(targetOf(platform, facts), surroundingsOf(), nobody);
+  return platform.describe({ ...nothing, kind: "tv", access: "full", ...facts }, memory, facts.access !== "unpaired");
 }
 
 export function table(rows: readonly (readonly string[])[]): string {
@@ -84,7 +77,7 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 function capabilitiesOf(platform: Platform, devices: readonly Example[]): string {
-  const described = devices.map(({ facts }) => platform.describe(targetOf(platform, facts)));
+  const described = devices.map((device) => describe(platform, device));
   const rows = capabilities.map((one) => [
     `\`${one}\``,
     ...described.map(({ has, withheld }) => (has.has(one) ? (withheld.has(one) ? "withheld" : "yes") : "–")),
@@ -94,14 +87,13 @@ function capabilitiesOf(platform: Platform, devices: readonly Example[]): string
 
 function keysOf(platform: Platform, devices: readonly Example[]): string {
   const judged = devices.filter(({ sameKeys }) => sameKeys !== true);
-  const connections = judged.map(({ facts }) => connectionOf(platform, facts));
+  const described = judged.map((device) => describe(platform, device));
   const rows = new Map<string, Key[]>();
   for (const key of keys) {
-    const having = judged.filter((_, at) => connections[at]?.keys?.names.has(key)).map(({ title }) => title);
+    const having = judged.filter((_, at) => described[at]?.keys.has(key)).map(({ title }) => title);
     const who = having.length === judged.length ? "all" : having.length === 0 ? "none" : having.join(", ");
     rows.set(who, [...(rows.get(who) ?? []), key]);
   }
-  for (const connection of connections) connection.close();
   const order = (who: string) => (who === "all" ? 0 : who === "none" ? 2 : 1);
   const sorted = [...rows].sort(([one], [other]) => order(one) - order(other));
   return table([["has them", "keys"], ...sorted.map(([who, had]) => [who, had.map((key) => `\`${key}\``).join(" ")])]);

@@ -1,7 +1,7 @@
 /** A platform of its own, whose sets ask for a code or a login before they let anybody in; and zapd with it. No network. */
 import { DeviceError, pairingFailed, ZapdError } from "../../src/api/errors.ts";
 import type { Paired, Pairing, Platform } from "../../src/platforms/platform.ts";
-import { factsOf, fakePlatform } from "./fake-platform.ts";
+import { fakePlatform, sightingOf } from "./fake-platform.ts";
 import { type House, openHouseOf } from "./house-of.ts";
 
 /** A set, and how it asks. */
@@ -78,14 +78,15 @@ export function askingPlatform(sets: ReadonlyMap<number, AskingSet>): Platform {
   return {
     ...fakePlatform({
       name: "asking",
-      defaultPort: askingPort,
+      port: askingPort,
       identify: async ({ port }) => {
         setAt(port);
-        return { ...factsOf(`asking-${port}`), needsPairing: true };
+        return sightingOf(`asking-${port}`, {}, { pairing: "required" });
       },
       describe: ({ access }) => ({
         has: new Set(["pair", "state"]),
         withheld: new Set(access === "full" ? [] : ["state"]),
+        keys: new Set(),
       }),
     }),
     pair: async ({ port }) => setAt(port).pairing(),

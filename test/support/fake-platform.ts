@@ -1,26 +1,31 @@
 /** A platform that is nothing but an object: what the daemon needs of one, and no network. */
 
+import { z } from "zod";
 import { ZapdError } from "../../src/api/errors.ts";
 import type {
   Address,
   Capability,
   Connection,
   Description,
-  DeviceSurroundings,
+  DiscoveryQuery,
   Emit,
   Facts,
-  Finder,
-  Identified,
   Key,
   Platform,
   PlatformState,
+  Sighting,
+  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 import { capabilities } from "../../src/platforms/platform.ts";
 
 export function factsOf(identity: string, more: Partial<Facts> = {}): Facts {
-  const nothing = { manufacturer: null, model: null, softwareVersion: null, access: null, macs: [], traits: {} };
-  return { identity, serial: identity, name: `Set ${identity}`, kind: "tv", ...nothing, ...more };
+  const nothing = { manufacturer: null, model: null, softwareVersion: null, access: null, macs: [] };
+  return { serial: identity, name: `Set ${identity}`, kind: "tv", ...nothing, ...more };
+}
+
+export function sightingOf(identity: string, facts: Partial<Facts> = {}, more: Partial<Sighting> = {}): Sighting {
+  return { identity, facts: factsOf(identity, facts), memory: {}, pairing: "none", ...more };
 }
 
 export const asleep: PlatformState = {
@@ -32,32 +37,37 @@ export const neverOff: NonNullable<Connection["power"]> = { isOn: async () => tr
 
 export interface FakeOptions {
   readonly name?: string;
-  readonly finders?: readonly Finder[];
-  readonly defaultPort?: number;
-  identify?(address: Address, signal: AbortSignal): Promise<Identified>;
-  connect?(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection;
-  describe?(target: Target): Description;
+  readonly queries?: readonly DiscoveryQuery[];
+  readonly port?: number;
+  identify?(address: Address, signal: AbortSignal): Promise<Sighting>;
+  connect?(target: Target, surroundings: Surroundings, emit: Emit): Connection;
+  describe?(facts: Facts): Description;
   pair?: Platform["pair"];
 }
 
 /** What a connection has, by its methods. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
   const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.power };
-  return { has: new Set(capabilities.filter((one) => methods[one] !== undefined)), withheld: new Set(withheld) };
+  const has = new Set(capabilities.filter((one) => methods[one] !== undefined));
+  const power = connection.power ? (["power-on"] as const) : [];
+  return { has, withheld: new Set(withheld), keys: new Set([...fakeKeys, ...power]) };
 }
+
+const fakeKeys: readonly Key[] = ["home", "up", "down", "play", "power", "power-off"];
 
 export function fakePlatform(options: FakeOptions = {}): Platform {
   return {
     name: options.name ?? "fake",
-    defaultPort: options.defaultPort ?? 9,
-    ports: { door: 7 },
-    finders: options.finders ?? [],
+    ports: { control: options.port ?? 9, door: 7 },
+    queries: options.queries ?? [],
+    memory: z.record(z.string(), z.unknown()),
+    secret: z.record(z.string(), z.string()),
     isAppId: (text) => /^\d+$/.test(text),
     identify: async (address, _surroundings, signal) => {
       if (options.identify) return options.identify(address, signal);
       throw new ZapdError("device_error", "is nobody");
     },
-    describe: (target) => options.describe?.(target) ?? descriptionOf(new FakeSet().connection()),
+    describe: (facts) => options.describe?.(facts) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
     ...(options.pair && { pair: options.pair }),
   };
@@ -96,14 +106,17 @@ export class FakeSet {
     }
   }
 
-  connection(names: readonly Key[] = ["home", "up", "down", "play"]): Connection {
+  connection(): Connection {
     return {
       state: (signal) => this.do("state", signal, this.state),
       apps: (signal) => this.do("apps", signal, []),
       launch: (id, params, signal) => this.do(`launch ${id} ${JSON.stringify(params)}`, signal, true),
       stop: (signal) => this.do("stop", signal, null),
-      keys: { names: new Set(names), press: (key, signal) => this.do(key, signal, undefined) },
-      text: { msPerCharacter: 10, type: (text, signal) => this.do(`text ${text}`, signal, undefined) },
+      keys: { press: (key, signal) => this.do(key, signal, undefined) },
+      text: {
+        longestMs: (text) => 10 * text.length,
+        type: (text, signal) => this.do(`text ${text}`, signal, undefined),
+      },
       close: () => this.closed.push("closed"),
     };
   }

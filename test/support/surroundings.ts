@@ -2,13 +2,16 @@
 
 import { wake } from "../../src/devices/wake.ts";
 import type {
+  Address,
   Connection,
-  Credentials,
-  DeviceSurroundings,
   Emit,
   Facts,
+  KeptSecret,
   MdnsService,
   PlatformState,
+  Ports,
+  Sighting,
+  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
@@ -16,28 +19,30 @@ import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 export interface SurroundingsOptions {
   readonly timeout?: number;
   readonly broadcasts?: readonly string[];
-  /** What is kept for the device at first. */
-  readonly credentials?: Credentials;
   announced?(type: string, host: string): MdnsService | null;
 }
 
-export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroundings {
-  let kept = options.credentials ?? null;
+export function surroundingsOf(options: SurroundingsOptions = {}): Surroundings {
   return {
     requestTimeout: () => options.timeout ?? 2_000,
     isOwnListener: () => false,
     broadcasts: () => options.broadcasts ?? [],
     announced: async (type, host) => options.announced?.(type, host) ?? null,
     debug: () => {},
-    credentials: {
-      read: () => kept,
-      readAnyway: () => kept,
-      keep: async (credentials) => {
-        kept = credentials;
-      },
-      drop: async () => {
-        kept = null;
-      },
+  };
+}
+
+/** What is kept of a device, in memory. */
+export function keptSecret<Secret>(kept: Secret | null = null): KeptSecret<Secret> {
+  let now = kept;
+  return {
+    read: () => now,
+    readAnyway: () => now,
+    keep: async (secret) => {
+      now = secret;
+    },
+    drop: async () => {
+      now = null;
     },
   };
 }
@@ -45,7 +50,7 @@ export function surroundingsOf(options: SurroundingsOptions = {}): DeviceSurroun
 /** Turns a set on as the daemon's `power-on` does; `silent` as a command to a set that has just not answered. */
 export async function turnOn(
   { power }: Connection,
-  { host, macs, ports }: Target,
+  { host, facts: { macs }, ports }: Target,
   signal: AbortSignal,
   silent = false,
 ): Promise<void> {
@@ -55,25 +60,28 @@ export async function turnOn(
   await wake(parts, { silent, timeoutMs: 30_000 }, signal);
 }
 
-export interface Told {
+export interface Told<Memory = unknown> {
   /** What connections learned on the way, and what they said of the state, each in order. */
   readonly learned: Partial<Facts>[];
+  readonly remembered: Partial<Memory>[];
   readonly states: Partial<PlatformState>[];
   /** Why each connection that ended did. */
   readonly ended: ("hung_up" | "going_off")[];
-  readonly emit: Emit;
+  readonly emit: Emit<Memory>;
 }
 
 /** Takes down what connections tell. */
-export function listener(): Told {
-  const told: Told = {
+export function listener<Memory = unknown>(): Told<Memory> {
+  const told: Told<Memory> = {
     learned: [],
+    remembered: [],
     states: [],
     ended: [],
     emit(event) {
-      if (event.type === "facts") told.learned.push(event.facts);
-      else if (event.type === "state") told.states.push(event.patch);
-      else told.ended.push(event.why);
+      if (event.type === "state") return void told.states.push(event.patch);
+      if (event.type === "disconnected") return void told.ended.push(event.why);
+      if (event.facts) told.learned.push(event.facts);
+      if (event.memory) told.remembered.push(event.memory);
     },
   };
   return told;
@@ -81,3 +89,33 @@ export function listener(): Told {
 
 /** Takes nothing down. */
 export const nobody: Emit = () => {};
+
+/** A device that was sighted, as its platform drives it: what its connections tell is known from then on. */
+export function targetOf<Memory, Secret>(
+  sighting: Sighting<Memory>,
+  { host, port }: Address,
+  more: { readonly ports?: Ports; readonly secret?: KeptSecret<Secret> } = {},
+): { readonly target: Target<Memory, Secret>; readonly told: Told<Memory> } {
+  let { facts, memory } = sighting;
+  const told = listener<Memory>();
+  const { identity, provisional = false } = sighting;
+  const { ports = {}, secret = keptSecret<Secret>() } = more;
+  const target: Target<Memory, Secret> = {
+    ...{ identity, provisional, host, port, ports, secret },
+    get facts() {
+      return facts;
+    },
+    get memory() {
+      return memory;
+    },
+  };
+  const emit: Emit<Memory> = (event) => {
+    told.emit(event);
+    if (event.type !== "facts") return;
+    const { macs = [], ...said } = event.facts ?? {};
+    const news = Object.entries(said).filter(([, value]) => value !== null);
+    facts = { ...facts, ...Object.fromEntries(news), ...(macs.length > 0 && { macs }) };
+    memory = { ...memory, ...event.memory };
+  };
+  return { target, told: { ...told, emit } };
+}

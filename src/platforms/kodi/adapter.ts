@@ -4,28 +4,30 @@ import type {
   Capability,
   Connection,
   Description,
-  DeviceSurroundings,
   Emit,
+  Facts,
   Key,
   Platform,
   PowerControl,
-  Target,
+  Surroundings,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
 import { KodiDevice } from "./device.ts";
 import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys, turnOff } from "./keys.ts";
+import { type KodiMemory, type KodiSecret, type KodiTarget, kodiMemory, kodiSecret } from "./memory.ts";
 import { pairKodi } from "./pairing.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
-import { AsksLogin } from "./rpc.ts";
+import { isLoginWanted } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
 
-export const kodi: Platform = {
+export const kodi: Platform<KodiMemory, KodiSecret> = {
   name: "kodi",
-  defaultPort: 8_080,
-  ports: { websocket: 9_090, wake: 9 },
-  finders: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
+  ports: { control: 8_080, websocket: 9_090, wake: 9 },
+  queries: [httpType, socketType].map((type) => ({ over: "mdns", type, read: readService })),
+  memory: kodiMemory,
+  secret: kodiSecret,
   isAppId: isKodiAppId,
   sleepHint:
     "Turn on Wake-on-LAN in the settings of the machine that Kodi runs on, and in its BIOS; or turn it on by hand",
@@ -37,30 +39,29 @@ export const kodi: Platform = {
 
 const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
-function describeKodi({ macs, access }: Target): Description {
-  const has = new Set<Capability>([...withPassword, "pair"]);
-  if (macs.length > 0) has.add("power_on");
-  return { has, withheld: new Set(access === "unpaired" ? withPassword : []) };
+function describeKodi({ macs, access }: Facts): Description {
+  const canWake = macs.length > 0;
+  const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
+  const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
+  const keys = new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]);
+  return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []) };
 }
 
-function connectKodi(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, surroundings, emit);
-  const canWake = target.macs.length > 0;
-  const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   return {
     state: (signal) => readState(device, signal),
     apps: (signal) => listApps(device, signal),
     launch: (id, params, signal) => launchApp(device, id, params, signal),
     stop: (signal) => stopApp(device, signal),
     keys: {
-      names: new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]),
       async press(key, signal) {
         const press = kodiKeys[key];
         if (!press) throw new ZapdError("unsupported_key", `has no ${key} key`);
         await press(device, signal);
       },
     },
-    text: { msPerCharacter: 50, type: (text, signal) => type(device, text, signal) },
+    text: { longestMs: (text) => 50 * text.length, type: (text, signal) => type(device, text, signal) },
     power: powerOf(device),
     close: () => device.close(),
   };
@@ -90,7 +91,7 @@ function powerOf(device: KodiDevice): PowerControl {
         await device.players(signal);
         return true;
       } catch (error) {
-        if (error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven")) return true;
+        if (isLoginWanted(error) || (error instanceof ZapdError && error.code === "device_unproven")) return true;
         // A machine that is up refuses at once, where it did not say that it goes to sleep.
         machineIsUp = failedBy(error, "refused") && !device.asleep;
         throw error;

@@ -6,11 +6,12 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { DeviceSurroundings, Emit, MdnsService, Target } from "../platform.ts";
+import type { Emit, MdnsService, Surroundings } from "../platform.ts";
 import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { Field } from "./field.ts";
+import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
-import { AsksLogin, HttpRpc, type Login, NotKodi } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 /** A Kodi without push is not asked for it with every call. */
@@ -39,10 +40,10 @@ const macRounds = 15;
 const mostMacs = 4;
 
 export class KodiDevice {
-  readonly target: Target;
+  readonly target: KodiTarget;
   readonly pushed = new PushedState();
-  readonly #surroundings: DeviceSurroundings;
-  readonly #emit: Emit;
+  readonly #surroundings: Surroundings;
+  readonly #emit: Emit<KodiMemory>;
   /** What stands in the keyboard that is open. */
   readonly field = new Field();
   /** It said itself that its machine goes to sleep, or was sent there: a magic packet may wake it then. */
@@ -50,7 +51,7 @@ export class KodiDevice {
   readonly #http: HttpRpc | null;
   readonly #link: ReconnectingSession<KodiSession>;
   /** Its socket as it was set or announced; the usual one may be that of another Kodi on the same machine. */
-  readonly #socket: number | null;
+  readonly #ownSocket: number | null;
   /** The session that was open when it was last seen who announces itself here. */
   #vouchedBy: KodiSession | undefined;
   /** When its announcement was last heard before a login, and when it was last asked for in vain. */
@@ -62,19 +63,18 @@ export class KodiDevice {
   #askedMac = false;
   readonly #closed = new AbortController();
 
-  constructor(target: Target, surroundings: DeviceSurroundings, emit: Emit) {
+  constructor(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>) {
     this.target = target;
     this.#surroundings = surroundings;
     this.#emit = emit;
-    const { host, port, ports, traits } = target;
+    const { host, port, ports } = target;
     // What was found at another port says nothing of this one.
-    const overHttp = traits["transport"] !== `websocket:${port}`;
+    const overHttp = target.memory.socketOnly !== port;
     const prove = (ask: Ask) => this.#prove(ask);
     const login = () => this.#login();
     const vouch = (signal: AbortSignal) => this.vouch(signal);
     this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
-    const announced = Number(traits["socket"]);
-    this.#socket = overHttp ? (ports["websocket"] ?? (announced > 0 ? announced : null)) : port;
+    this.#ownSocket = overHttp ? (ports["websocket"] ?? null) : port;
     this.#link = new ReconnectingSession<KodiSession>({
       debug: (message) => surroundings.debug(`${host}: ${message}`),
       onEnd: () => {
@@ -103,6 +103,10 @@ export class KodiDevice {
     });
   }
 
+  get #socket(): number | null {
+    return this.#ownSocket ?? this.target.memory.socket ?? null;
+  }
+
   /** Whether what happens is pushed to us now. */
   get isFollowed(): boolean {
     return this.#link.current !== undefined;
@@ -125,7 +129,7 @@ export class KodiDevice {
   /** A command, after which nothing is true any more that was said before. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // Typed text is as secret as a login, of one that is let in with a login.
-    const isSecret = method === typingMethod && this.#surroundings.credentials.readAnyway() !== null;
+    const isSecret = method === typingMethod && this.target.secret.readAnyway() !== null;
     if (isSecret) await this.vouch(signal);
     this.pushed.commanded();
     try {
@@ -231,13 +235,13 @@ export class KodiDevice {
     try {
       const result = await work();
       this.asleep = false;
-      if (this.target.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
+      if (this.target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
-      if (error instanceof AsksLogin && this.target.access !== "unpaired")
+      if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
       const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
-      if (!(error instanceof AsksLogin || isUnproven)) this.#unvouched();
+      if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
       throw error;
     }
   }
@@ -277,8 +281,8 @@ export class KodiDevice {
 
   /** What it is sent when it asks for a login. */
   #login(): Login {
-    const { user = "kodi", password } = this.#surroundings.credentials.read() ?? {};
-    if (!password) throw new AsksLogin();
+    const { user = "kodi", password } = this.target.secret.read() ?? {};
+    if (!password) throw loginWanted();
     return { user, password };
   }
 
@@ -354,11 +358,11 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
+      throw failedBy(error, "protocol") ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const told = readMac(said[macLabel]);
-    const isKnown = told !== null && target.macs.includes(told);
+    const isKnown = told !== null && target.facts.macs.includes(told);
     // It may take its time with either: one of them is enough.
     const announcing =
       isUuid(target.identity) && !isKnown
@@ -373,10 +377,10 @@ export class KodiDevice {
       },
       () => {},
     );
-    const isWanted = told === null && (target.macs.length > 0 || !this.#askedMac);
+    const isWanted = told === null && (target.facts.macs.length > 0 || !this.#askedMac);
     const mac = isWanted ? await this.#macAgain(ask, () => isHeard) : told;
-    const isOwnMac = mac !== null && target.macs.length > 0 ? target.macs.includes(mac) : null;
-    const isOwnName = name === target.name || target.name === null;
+    const isOwnMac = mac !== null && target.facts.macs.length > 0 ? target.facts.macs.includes(mac) : null;
+    const isOwnName = name === target.facts.name || target.facts.name === null;
     // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
     if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
       const isAnnounced = await announcing;
@@ -385,9 +389,9 @@ export class KodiDevice {
     }
     // From then on it is told from others of its name, whether it announces itself or not.
     if (mac !== null && isOwnMac !== true)
-      this.#emit({ type: "facts", facts: { macs: [mac, ...target.macs].slice(0, mostMacs) } });
-    if (name !== null && name !== target.name) this.#emit({ type: "facts", facts: { name } });
-    if (mac !== null || target.macs.length > 0 || this.#askedMac) return;
+      this.#emit({ type: "facts", facts: { macs: [mac, ...target.facts.macs].slice(0, mostMacs) } });
+    if (name !== null && name !== target.facts.name) this.#emit({ type: "facts", facts: { name } });
+    if (mac !== null || target.facts.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
   }

@@ -4,15 +4,17 @@ import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { Address, Identified, Lead, MdnsService, Surroundings } from "../platform.ts";
+import type { Address, Lead, MdnsService, Sighting, Surroundings } from "../platform.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
-import { AsksLogin, HttpRpc } from "./rpc.ts";
+import type { KodiMemory } from "./memory.ts";
+import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const askAgainAfter = 250;
 const startEvery = 200;
 const startRounds = 6;
 
+type Seen = Sighting<KodiMemory>;
 type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
@@ -43,7 +45,7 @@ interface Announced {
  * A Kodi with a web server is driven over that, wherever it was found: its socket leads to it, by what it announces, or by
  * what it tells of its own settings. Several may run on one machine, each with its own ports.
  */
-export async function identifyKodi(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+export async function identifyKodi(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Seen> {
   const type = lead.said?.["type"];
   if (type === socketType) return bySocket(lead, surroundings, signal);
   // Asked beside the rest: it takes as long as nobody answers.
@@ -65,23 +67,23 @@ async function byWeb(
   surroundings: Surroundings,
   signal: AbortSignal,
   asking: Promise<Announced>,
-): Promise<Identified> {
+): Promise<Seen> {
   const rpc = new HttpRpc({ address: lead, surroundings });
   try {
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
-    return { ...identified(lead, await asking, facts), access: "full", power: "on" };
+    return { ...open(identified(lead, await asking, facts)), power: "on" };
   } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
+    if (!isLoginWanted(error)) throw error;
     // It tells nothing without its password, but its name, to all the network.
     const announced = await asking;
     const facts = { name: announced.name, mac: null, softwareVersion: null };
-    return { ...identified(lead, announced, facts), needsPairing: true };
+    return { ...identified(lead, announced, facts), pairing: "required" };
   } finally {
     rpc.close();
   }
 }
 
-async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Seen> {
   const asking = announcedAt(lead, socketType, surroundings, signal);
   const within = deadline(surroundings.requestTimeout(), signal);
   const session = await new KodiSession(lead, surroundings).open(within);
@@ -96,17 +98,17 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
       const at = { host: lead.host, port: web };
       const found = await startedWeb(at, surroundings, signal, known);
       // What it does not tell over the web without a login, it tells here.
-      if (found && (found.needsPairing || found.name === facts.name)) {
+      if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
         const own = identified(at, known, facts);
-        return { ...own, access: found.access, answersOn: web, ...(found.needsPairing && { needsPairing: true }) };
+        const { access } = found.facts;
+        return { ...own, facts: { ...own.facts, access }, port: web, pairing: found.pairing };
       }
     }
     return {
-      ...identified(lead, { ...announced, socket: null }, facts),
-      access: "full",
+      ...open(identified(lead, { ...announced, socket: null }, facts)),
       beside: true,
       power: "on",
-      traits: { transport: `websocket:${lead.port}` },
+      memory: { socketOnly: lead.port },
     };
   } finally {
     session.close();
@@ -119,7 +121,7 @@ async function startedWeb(
   surroundings: Surroundings,
   signal: AbortSignal,
   known: Announced,
-): Promise<Identified | null> {
+): Promise<Seen | null> {
   for (let round = 0; ; round++) {
     try {
       return await byWeb(at, surroundings, signal, Promise.resolve(known));
@@ -176,19 +178,27 @@ async function askedAgain(ask: Ask): Promise<string | null> {
 }
 
 /** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
-function identified({ host, port }: Address, announced: Announced, { name, mac, softwareVersion }: Told): Identified {
+function identified({ host, port }: Address, announced: Announced, { name, mac, softwareVersion }: Told): Seen {
   const { uuid, socket } = announced;
   return {
     identity: uuid ?? mac ?? `${host}:${port}`,
     ...(uuid === null && { provisional: true as const }),
-    name,
-    kind: "player",
-    manufacturer: "Kodi",
-    model: null,
-    serial: null,
-    macs: mac === null ? [] : [mac],
-    softwareVersion,
-    access: null,
-    traits: { transport: "http", ...(socket !== null && { socket: String(socket) }) },
+    facts: {
+      name,
+      kind: "player",
+      manufacturer: "Kodi",
+      model: null,
+      serial: null,
+      macs: mac === null ? [] : [mac],
+      softwareVersion,
+      access: null,
+    },
+    memory: { socketOnly: null, ...(socket !== null && { socket }) },
+    pairing: "none",
   };
+}
+
+/** It tells all to those who ask. */
+function open(seen: Seen): Seen {
+  return { ...seen, facts: { ...seen.facts, access: "full" } };
 }

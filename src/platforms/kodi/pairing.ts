@@ -1,8 +1,9 @@
 /** Being let in by a Kodi that asks for a name and a password (players.md 7.1), which its user has set on it. */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
-import type { DeviceSurroundings, Facts, Pairing, Target } from "../platform.ts";
+import type { Address, Facts, Pairing, Surroundings } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
-import { AsksLogin, HttpRpc, type Login, passwordHint } from "./rpc.ts";
+import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
+import { HttpRpc, isLoginWanted, type Login, passwordHint } from "./rpc.ts";
 
 /** It shows nothing, and waits for nobody: a person may look for the password. */
 const typedWithin = 180_000;
@@ -10,12 +11,12 @@ const usualUser = "kodi";
 
 /** Begins with a call without a login: only one that asks for it, as Kodi does, is told it. */
 export async function pairKodi(
-  target: Target,
-  surroundings: DeviceSurroundings,
+  target: KodiTarget,
+  surroundings: Surroundings,
   _options: { readonly fresh: boolean },
   signal: AbortSignal,
-): Promise<Pairing> {
-  if (target.traits["transport"] === `websocket:${target.port}`) throw nothingToPair();
+): Promise<Pairing<KodiMemory, KodiSecret>> {
+  if (target.memory.socketOnly === target.port) throw nothingToPair();
   let learned: Partial<Facts> = {};
   const device = new KodiDevice(target, surroundings, (event) => {
     if (event.type === "facts") learned = { ...learned, ...event.facts };
@@ -25,7 +26,7 @@ export async function pairKodi(
     await open.read("JSONRPC.Ping", {}, signal);
     throw nothingToPair();
   } catch (error) {
-    if (!(error instanceof AsksLogin)) {
+    if (!isLoginWanted(error)) {
       device.close();
       throw device.toldOf(error);
     }
@@ -51,8 +52,8 @@ export async function pairKodi(
 /** Proves a name and a password, which go out only after a 401 of Kodi's own from this very address. */
 async function tryLogin(
   device: KodiDevice,
-  address: Target,
-  surroundings: DeviceSurroundings,
+  address: Address,
+  surroundings: Surroundings,
   login: Login,
   signal: AbortSignal,
 ): Promise<void> {
@@ -66,7 +67,7 @@ async function tryLogin(
     await locked.read("JSONRPC.Ping", {}, signal);
     if (!isAsked) throw nothingToPair();
   } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
+    if (!isLoginWanted(error)) throw error;
     throw pairingFailed("wrong", error.message, { hint: passwordHint });
   } finally {
     locked.close();

@@ -3,47 +3,38 @@
 import { ZapdError } from "../../api/errors.ts";
 import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
-import { DeviceHttp } from "../../transport/http.ts";
 import type {
   Capability,
   Connection,
   Description,
-  DeviceSurroundings,
   Emit,
+  Facts,
   Key,
   Platform,
   PlatformState,
-  Target,
+  Surroundings,
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
-import { Ecp, identifyRoku } from "./ecp.ts";
+import { Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
+import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
-import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
-import { readSearchAnswer } from "./search.ts";
+import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { rokuServices } from "./services.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
 
-export const roku: Platform = {
+export const roku: Platform<RokuMemory> = {
   name: "roku",
-  defaultPort: ecpPort,
-  ports: { ...developerPorts, wake: 9 },
-  finders: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
+  ports: { control: ecpPort, ...developerPorts, wake: 9 },
+  queries: [{ over: "ssdp", target: "roku:ecp", read: readSearchAnswer }],
   services: rokuServices,
   sleepHint:
     "On the Roku: Settings > System > Power > Fast TV Start: Enabled, so that it stays reachable while it is off; or turn it on with its own remote",
+  memory: rokuMemory,
   isAppId: isRokuAppId,
-  async identify(address, surroundings, signal) {
-    const http = new DeviceHttp({ address, surroundings });
-    try {
-      return await identifyRoku(http, signal);
-    } finally {
-      http.close();
-    }
-  },
+  identify: identifyRoku,
   describe: describeRoku,
   connect: connectRoku,
 };
@@ -55,50 +46,47 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
 };
 
 /** The keys of this very model. */
-function keysOf({ traits, kind }: Target): Set<Key> {
-  const has = (trait: string | undefined) => trait === undefined || traits[trait] === "yes" || kind === "unknown";
-  return new Set((Object.keys(rokuKeys) as Key[]).filter((key) => has(rokuKeys[key]?.needs)));
+function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
+  const has = (key: Key) => {
+    const needed = rokuKeys[key]?.needs;
+    return needed === undefined || memory[needed] === true || kind === "unknown";
+  };
+  return new Set((Object.keys(rokuKeys) as Key[]).filter(has));
 }
 
-function hasDeveloper({ traits }: Target): boolean {
-  return traits["developer"] !== "no";
-}
-
-function describeRoku(target: Target): Description {
+function describeRoku(facts: Facts, memory: RokuMemory): Description {
+  const keys = keysOf(facts, memory);
   const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
-  if (keysOf(target).has("power-on")) has.add("power_on");
-  if (hasDeveloper(target)) has.add("dev");
-  return { has, withheld: new Set(withheldIn[target.access ?? "full"] ?? []) };
+  if (keys.has("power-on")) has.add("power_on");
+  if (memory.developer !== false) has.add("dev");
+  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []) };
 }
 
-function connectRoku(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
-  const names = keysOf(target);
-  const ecp = new Ecp(target, surroundings, emit, names.has("power-on"));
-  const apps = new RokuApps(ecp, target.traits["developer"] === "yes");
-  const developer = !hasDeveloper(target) ? undefined : connectDeveloper(target, ecp, apps, surroundings, emit);
-  const connection: Connection = {
+function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>): Connection {
+  const ecp = new Ecp(target, surroundings, emit, () => keysOf(target.facts, target.memory).has("power-on"));
+  const apps = new RokuApps(ecp, () => target.memory.developer === true);
+  const developer = connectDeveloper(target, ecp, apps, surroundings, emit);
+  return {
     state: (signal) => readState(ecp, target, signal),
     apps: (signal) => apps.list(signal),
     launch: (id, params, signal) => apps.launch(id, params, signal),
     stop: (signal) => apps.stop(signal),
-    keys: { names, press: (key, signal) => press(ecp, key, signal) },
+    keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
-      msPerCharacter: characterEvery + surroundings.requestTimeout(),
+      longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),
       type: (text, signal) => type(ecp, text, signal),
     },
-    close() {
-      ecp.http.close();
-      developer?.close();
-    },
-  };
-  if (names.has("power-on"))
-    connection.power = {
+    power: {
       isOn: (signal) => isOn(ecp, signal),
       on: (signal) => press(ecp, "power-on", signal),
       wakesByPacket: true,
-    };
-  if (developer) connection.dev = developer.dev;
-  return connection;
+    },
+    dev: developer.dev,
+    close() {
+      ecp.http.close();
+      developer.close();
+    },
+  };
 }
 
 /** A player does not know its TV, and a set in disabled mode does not say (protocols/roku.md 1.3). */
@@ -134,8 +122,7 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       if (ecp.inStandby) throw error;
       return null;
     });
-  if (text === null) return null;
-  return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
+  return ifReadable(text, (said) => readPlayback(said, undefined))?.status ?? null;
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
@@ -146,7 +133,11 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       if (sent > 0) await sleep(characterEvery, signal);
       if (watch.times > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
-      const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
+      const stillOn = () => {
+        // Turned off in the midst of a text: turned on again, it would be typed twice.
+        if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
+      };
+      const check = sent === 0 ? ecp.mustBeOn : stillOn;
       if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
         throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
       }
@@ -157,19 +148,14 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   }
 }
 
-/** Turned off in the midst of a text: turned on again, it would be typed twice. */
-function stillOn(ecp: Ecp, sent: number): void {
-  if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
-}
-
 /** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
-async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise<PlatformState> {
+async function readState(ecp: Ecp, target: RokuTarget, signal: AbortSignal): Promise<PlatformState> {
   const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
   const [info, active, player, audio] = await Promise.allSettled([
     ecp.info(signal),
     document(paths.activeApp, "say which app is shown"),
     document(paths.mediaPlayer, "say what plays"),
-    target.traits["volume"] === "yes" ? document(paths.audioDevice, "say its volume") : null,
+    target.memory.volume === true ? document(paths.audioDevice, "say its volume") : null,
   ] as const);
   // Another set at the address: nothing that it says may be taken for ours.
   if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
@@ -190,14 +176,12 @@ async function readState(ecp: Ecp, target: Target, signal: AbortSignal): Promise
 }
 
 function textOf<T>(settled: PromiseSettledResult<string | null>, read: (text: string) => T): T | null {
-  if (settled.status === "rejected" || settled.value === null) return null;
-  const text = settled.value;
-  return ifReadable(() => read(text));
+  return settled.status === "rejected" ? null : ifReadable(settled.value, read);
 }
 
-function ifReadable<T>(read: () => T): T | null {
+function ifReadable<T>(text: string | null, read: (text: string) => T): T | null {
   try {
-    return read();
+    return text === null ? null : read(text);
   } catch {
     return null;
   }

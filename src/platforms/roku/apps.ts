@@ -3,8 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
-import type { Ecp } from "./ecp.ts";
-import { accessHint, paths } from "./paths.ts";
+import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */
@@ -22,9 +21,9 @@ const linkNames: ReadonlyMap<string, string> = new Map([
 export class RokuApps {
   readonly #ecp: Ecp;
   /** Whether `exit-app` may be tried: it wants developer mode (1.8). */
-  readonly #mayExit: boolean;
+  readonly #mayExit: () => boolean;
 
-  constructor(ecp: Ecp, mayExit: boolean) {
+  constructor(ecp: Ecp, mayExit: () => boolean) {
     this.#ecp = ecp;
     this.#mayExit = mayExit;
   }
@@ -62,13 +61,9 @@ export class RokuApps {
     const app = await this.active(signal);
     // In standby it shows nothing, whatever it says, and a key may turn it on.
     if (app === null || this.#ecp.inStandby) return null;
-    if (app === undefined) {
-      await this.#pressHome(signal);
-      return null;
-    }
-    if (app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
+    if (app && app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
     await this.#home(signal);
-    return app;
+    return app ?? null;
   }
 
   /** Starts the sideloaded app anew, as the developer tools do (2.1). */
@@ -102,7 +97,7 @@ export class RokuApps {
 
   /** Once suspends an app with Instant Resume, twice ends it; refused or unknown, Home is left (1.8). */
   async #exit(id: string, signal: AbortSignal): Promise<void> {
-    if (!this.#mayExit) return;
+    if (!this.#mayExit()) return;
     try {
       if ((await this.#ecp.command(paths.exit(id), "leave the app", signal)) >= 400) return;
       if (await this.#shows((app) => app?.platformId !== id, suspendWithin, signal)) {
@@ -115,15 +110,11 @@ export class RokuApps {
 
   async #home(signal: AbortSignal): Promise<void> {
     if ((await this.active(signal)) === null) return;
-    await this.#pressHome(signal);
+    if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
+      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
     if ((await this.#shows((app) => app === null, goneWithin, signal)) === false) {
       throw new ZapdError("device_error", "took the home key but still shows the app");
     }
-  }
-
-  async #pressHome(signal: AbortSignal): Promise<void> {
-    if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
-      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
   }
 
   /** Polls what is shown; `null` when the set does not say. */

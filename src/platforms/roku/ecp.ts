@@ -5,9 +5,40 @@
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { DeviceSurroundings, Emit, Facts, Identified, Power, Target } from "../platform.ts";
-import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
-import { accessHint, paths, remoteHint } from "./paths.ts";
+import type { Address, Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
+import { type RokuMemory, type RokuTarget, readDescription, readDeviceInfo, type Said } from "./identity.ts";
+
+/** The paths of ECP that zapd uses (1.2 to 1.8). */
+export const paths = {
+  description: "/",
+  deviceInfo: "/query/device-info",
+  apps: "/query/apps",
+  activeApp: "/query/active-app",
+  mediaPlayer: "/query/media-player",
+  audioDevice: "/query/audio-device",
+  key: (word: string) => `/keypress/${encodeURIComponent(word)}`,
+  /** One character. Not form encoding: a space is %20, a plus is %2B (1.8). */
+  character: (character: string) => `/keypress/Lit_${encodeURIComponent(character)}`,
+  launch: (id: string, params: Readonly<Record<string, string>>) => {
+    const query = Object.entries(params).map(
+      ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
+    );
+    return `/launch/${encodeURIComponent(id)}${query.length > 0 ? `?${query.join("&")}` : ""}`;
+  },
+  exit: (id: string) => `/exit-app/${encodeURIComponent(id)}`,
+} as const;
+
+export const ecpPort = 8060;
+
+/** Where the user sets who may control a Roku (1.2), in the set's own words. */
+export const accessHint =
+  "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
+
+/** For a set that zapd cannot turn on. */
+export const remoteHint = "Turn it on with its own remote, and see that it is on the network";
+
+export const developerHint =
+  "Turn developer mode on at the set: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";
 
 const appListBytes = 1024 * 1024;
 
@@ -16,6 +47,7 @@ interface DocumentOptions {
   readonly check?: () => void;
 }
 
+/** What a set says of itself: its facts, and whether it is on. */
 export type DeviceInfo = Facts & { readonly power: Power };
 
 /** How long a set's word on who it is and whether it is on holds: it may be turned off by another hand meanwhile. */
@@ -24,11 +56,11 @@ const wordHolds = 2_000;
 /** The control port of one Roku. */
 export class Ecp {
   readonly http: DeviceHttp;
-  readonly #target: Target;
-  readonly #emit: Emit;
+  readonly #target: RokuTarget;
+  readonly #emit: Emit<RokuMemory>;
   #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
 
-  constructor(target: Target, surroundings: DeviceSurroundings, emit: Emit, hasPowerOn = true) {
+  constructor(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>, canTurnOn = () => true) {
     this.#target = target;
     this.#emit = emit;
     this.http = new DeviceHttp({
@@ -36,7 +68,9 @@ export class Ecp {
       surroundings,
       prove: async (read) => void (await this.#identity(read)),
       holdsFor: wordHolds,
-      ...(!hasPowerOn && { silentHint: remoteHint }),
+      get silentHint() {
+        return canTurnOn() ? undefined : remoteHint;
+      },
     });
   }
 
@@ -48,12 +82,13 @@ export class Ecp {
   /** Whether the set has just said that it is in standby. A player does not know, for it is never off itself (1.3). */
   get inStandby(): boolean {
     const said = this.#said;
-    return said !== undefined && this.#target.kind !== "player" && (said.is === "standby" || said.is === "off");
+    return said !== undefined && this.#target.facts.kind !== "player" && (said.is === "standby" || said.is === "off");
   }
 
   /** Whether its settings let it say which apps it has. */
   get listsApps(): boolean {
-    return this.#target.access !== "limited" && this.#target.access !== "disabled";
+    const { access } = this.#target.facts;
+    return access !== "limited" && access !== "disabled";
   }
 
   /** Its word is an old one: what was just sent may turn it on or off. */
@@ -73,14 +108,7 @@ export class Ecp {
   readonly mustBeOn = (): void => {
     if (!this.inStandby) return;
     const access = this.#said?.access;
-    if (access === "limited" || access === "disabled") {
-      const mode = access === "limited" ? "Limited" : "Disabled";
-      throw new ZapdError(
-        "device_refused",
-        `is in standby, and cannot be turned on: its network access is set to ${mode}`,
-        { hint: accessHint },
-      );
-    }
+    if (access === "limited" || access === "disabled") throw refused("is in standby, and cannot be turned on", access);
     throw inStandby(remoteHint);
   };
 
@@ -118,25 +146,26 @@ export class Ecp {
       if (who.passing) throw notUnderstood("did not say who it is");
       throw wrongDevice(this.#target.host);
     }
-    this.#emit({ type: "facts", facts: who });
-    const { power } = who;
+    const { facts, memory, power } = who;
+    this.#emit({ type: "facts", facts, memory });
     if (power === null) return null;
-    this.#power = { is: power, access: who.access, at: performance.now() };
+    this.#power = { is: power, access: facts.access, at: performance.now() };
     if (power !== "unknown") this.#emit({ type: "state", patch: { power } });
-    return { ...who, power };
+    return { ...facts, power };
   }
 
   async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
     if (isOk(answer)) return;
     if (answer.status >= 300 && answer.status < 400)
       throw notUnderstood("answered with a redirect, and none is ever followed");
-    if (answer.status === 401) throw refused(what, "Disabled");
+    const problem = `refused to ${what}`;
+    if (answer.status === 401) throw refused(problem, "disabled");
     if (answer.status !== 403)
       throw new ZapdError("device_error", `could not ${what}: it answered with a failure of its own`);
-    if (/limited mode/i.test(bodyText(answer))) throw refused(what, "Limited");
+    if (/limited mode/i.test(bodyText(answer))) throw refused(problem, "limited");
     const info = await this.info(signal).catch(() => null);
-    if (info?.access !== "full") throw refused(what, info?.access === "disabled" ? "Disabled" : "Limited");
-    throw new ZapdError("device_refused", `refused to ${what}: it takes commands only from its own network`, {
+    if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");
+    throw new ZapdError("device_refused", `${problem}: it takes commands only from its own network`, {
       hint: accessHint.replace("Enabled", "Permissive, or run zapd in the network of the set"),
     });
   }
@@ -150,18 +179,33 @@ function refusedMode(status: number): Facts["access"] {
   return status === 401 ? "disabled" : status === 403 ? "limited" : null;
 }
 
-function refused(what: string, mode: string): DeviceError {
-  const problem = `refused to ${what}: its network access is set to ${mode}`;
-  return new DeviceError("device_refused", problem, { phase: "answered", reason: "denied", hint: accessHint });
+/** What its settings do not allow. */
+function refused(problem: string, access: "limited" | "disabled"): DeviceError {
+  const said = `${problem}: its network access is set to ${access === "limited" ? "Limited" : "Disabled"}`;
+  return new DeviceError("device_refused", said, { phase: "answered", reason: "denied", hint: accessHint });
 }
 
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
-export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Identified> {
-  const who = await whoAnswers((path) => http.read(path, signal));
-  const { ids, power, passing, ...facts } = who;
-  if (ids.length === 0)
+export async function identifyRoku(
+  address: Address,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Sighting<RokuMemory>> {
+  const http = new DeviceHttp({ address, surroundings });
+  const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal)).finally(() =>
+    http.close(),
+  );
+  const [identity] = ids;
+  if (identity === undefined)
     throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");
-  return { ...facts, ...(power !== null && { power }), ...(passing && { provisional: true }) };
+  return {
+    identity,
+    facts,
+    memory,
+    pairing: "none",
+    ...(power !== null && { power }),
+    ...(passing && { provisional: true }),
+  };
 }
 
 interface Who extends Said {
@@ -181,7 +225,7 @@ async function whoAnswers(read: Read): Promise<Who> {
     return { answer, info: isOk(answer) ? await attempt(() => readDeviceInfo(documentText(answer))) : null };
   });
   const info = asked?.info;
-  if (info?.serial) return { ...info, passing: false };
+  if (info?.facts.serial) return { ...info, passing: false };
   const describe = async () => {
     const answer = await read(paths.description);
     if (!isOk(answer)) throw notUnderstood("is not a Roku");
@@ -190,11 +234,13 @@ async function whoAnswers(read: Read): Promise<Who> {
   if (!info) {
     const described = await describe();
     const access = asked ? refusedMode(asked.answer.status) : null;
-    return { ...described, access, power: null, passing: described.serial === null && access === null };
+    const passing = described.facts.serial === null && access === null;
+    return { ...described, facts: { ...described.facts, access }, power: null, passing };
   }
   const described = await attempt(describe);
   const ids = [...(described?.ids ?? []), ...info.ids];
-  return { ...info, serial: described?.serial ?? null, ids, identity: ids[0] ?? "", passing: described === null };
+  const facts = { ...info.facts, serial: described?.facts.serial ?? null };
+  return { ...info, facts, ids, passing: described === null };
 }
 
 /** What came of it, or `null` when the device failed at it. Nobody there, or no time left, is the end of the whole. */

@@ -1,14 +1,34 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
+import { z } from "zod";
 import { notUnderstood } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
-import type { Access, Facts, Kind, Power } from "../platform.ts";
+import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
 
-/** What a Roku may have beyond the keys of every Roku. */
-export type Trait = "volume" | "power" | "inputs";
+/** `yes` and `no` are the words of the first edition. */
+const flag = z.union([z.boolean(), z.enum(["yes", "no"]).transform((word) => word === "yes")]);
+
+/** What zapd remembers of a Roku beyond its facts. */
+export const rokuMemory = z
+  .object({
+    /** What the set has beyond the keys of every Roku (1.3). */
+    volume: flag,
+    power: flag,
+    inputs: flag,
+    /** Whether its developer mode is on; missing where it does not say. */
+    developer: flag,
+    /** The realm in which the developer installer last took the password (2.1). */
+    dev_realm: z.string().max(512),
+  })
+  .partial();
+
+export type RokuMemory = z.infer<typeof rokuMemory>;
+export type RokuTarget = Target<RokuMemory>;
 
 /** What one document of a set says of it: the facts, and every word by which the set can be known again. */
-export interface Said extends Facts {
+export interface Said {
+  readonly facts: Facts;
+  readonly memory: RokuMemory;
   /** Its serial number first, where it says one, then the ids that stand for it; the first is its identity. */
   readonly ids: readonly string[];
 }
@@ -24,16 +44,17 @@ export function readDeviceInfo(text: string): Said & { readonly power: Power } {
   const ids = idsOf(serial, says("udn"), says("device-id"));
   return {
     ids,
-    identity: ids[0] ?? "",
-    serial,
-    name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
-    kind,
-    manufacturer: says("vendor-name"),
-    model: says("model-name") ?? says("friendly-model-name") ?? says("model-number"),
-    macs: macsOf(info),
-    softwareVersion: says("software-version"),
-    access: accessOf(says("ecp-setting-mode")),
-    traits: traitsOf(info, kind),
+    facts: {
+      serial,
+      name: says("user-device-name") ?? says("friendly-device-name") ?? says("default-device-name") ?? modelName(info),
+      kind,
+      manufacturer: says("vendor-name"),
+      model: says("model-name") ?? says("friendly-model-name") ?? says("model-number"),
+      macs: macsOf(info),
+      softwareVersion: says("software-version"),
+      access: accessOf(says("ecp-setting-mode")),
+    },
+    memory: memoryOf(info, kind),
     power: powerOf(says("power-mode"), kind),
   };
 }
@@ -47,16 +68,17 @@ export function readDescription(text: string): Said {
   const ids = idsOf(serial, says("UDN"), null);
   return {
     ids,
-    identity: ids[0] ?? "",
-    serial,
-    name: says("friendlyName"),
-    kind: "unknown",
-    manufacturer: says("manufacturer"),
-    model: says("modelName") ?? says("modelNumber"),
-    macs: [],
-    softwareVersion: null,
-    access: null,
-    traits: {},
+    facts: {
+      serial,
+      name: says("friendlyName"),
+      kind: "unknown",
+      manufacturer: says("manufacturer"),
+      model: says("modelName") ?? says("modelNumber"),
+      macs: [],
+      softwareVersion: null,
+      access: null,
+    },
+    memory: {},
   };
 }
 
@@ -97,18 +119,30 @@ function powerOf(mode: string | null, kind: Kind): Power {
 }
 
 /** A TV has its own sound, power and inputs; a player has them where it steers the TV over CEC or infrared (1.3). */
-function traitsOf(info: Element, kind: Kind): Record<string, string> {
+function memoryOf(info: Element, kind: Kind): RokuMemory {
   const any = (...names: string[]) => names.some((name) => isTrue(info, name));
-  const traits: Partial<Record<Trait | "developer", string>> = {};
-  if (kind !== "player" || any("supports-audio-volume-control", "supports-cec-audio-volume-control"))
-    traits.volume = "yes";
-  if (kind !== "player" || any("supports-tv-power-control", "supports-cec-power-control")) traits.power = "yes";
-  if (kind === "tv" || kind === "unknown") traits.inputs = "yes";
   const developer = childText(info, "developer-enabled");
-  if (developer) traits.developer = developer === "true" ? "yes" : "no";
-  return traits;
+  return {
+    volume: kind !== "player" || any("supports-audio-volume-control", "supports-cec-audio-volume-control"),
+    power: kind !== "player" || any("supports-tv-power-control", "supports-cec-power-control"),
+    inputs: kind === "tv" || kind === "unknown",
+    ...(developer && { developer: developer === "true" }),
+  };
 }
 
 function isTrue(info: Element, name: string): boolean {
   return childText(info, name) === "true";
+}
+
+/** Reads an answer to the search for `roku:ecp` (1.1). Other devices answer the multicast too: they are not ours. */
+export function readSearchAnswer(answer: SsdpAnswer): Address | null {
+  const usn = answer.headers.get("usn") ?? "";
+  if (answer.headers.get("st")?.toLowerCase() !== "roku:ecp" && !/^uuid:roku:ecp:/i.test(usn)) return null;
+  const location = answer.headers.get("location") ?? "";
+  if (location.length > 2048 || !URL.canParse(location)) return null;
+  const url = new URL(location);
+  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
+  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
+  if (literal !== answer.source || url.hostname !== answer.source || url.port === "0") return null;
+  return { host: answer.source, port: url.port === "" ? 80 : Number(url.port) };
 }

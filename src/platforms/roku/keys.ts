@@ -3,13 +3,12 @@
  * it. A Roku has no stop and no skip key; its star button, called `Info`, is both info and options.
  */
 import type { Key } from "../platform.ts";
-import type { Trait } from "./identity.ts";
 
 interface RokuKey {
   /** The word in `/keypress/<word>`. */
   readonly word: string;
-  /** The key is there only when the set has this trait. */
-  readonly needs?: Trait;
+  /** The key is there only when the set has this. */
+  readonly needs?: "volume" | "power" | "inputs";
 }
 
 export const rokuKeys: Partial<Record<Key, RokuKey>> = {

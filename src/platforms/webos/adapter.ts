@@ -2,31 +2,24 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  DeviceSurroundings,
-  Emit,
-  Key,
-  Platform,
-  Target,
-} from "../platform.ts";
+import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
+import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
 import { pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
-export const webos: Platform = {
+export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
-  defaultPort: securePort,
-  ports: { plain: plainPort, wake: 9 },
-  finders: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  ports: { control: securePort, plain: plainPort, wake: 9 },
+  queries: [{ over: "ssdp", target: "urn:lge-com:service:webos-second-screen:1", read: readSearchAnswer }],
+  memory: webosMemory,
+  secret: webosSecret,
   isAppId: isWebosAppId,
   sleepHint:
     "On the TV: Settings > General > Devices > External devices > Turn on via Wi-Fi, or TV On With Mobile, and Quick Start+; on sets of 2025 on: Support > IP control settings > Wake on LAN; or turn it on with its own remote",
@@ -39,17 +32,14 @@ export const webos: Platform = {
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
-function describeWebos({ macs, access }: Target): Description {
-  const has = new Set<Capability>([...pairedOnly, "pair"]);
-  if (macs.length > 0) has.add("power_on");
-  return { has, withheld: new Set(access === "full" ? [] : pairedOnly) };
+function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
+  const canWake = macs.length > 0;
+  const has = new Set<Capability>([...pairedOnly, "pair", ...(canWake ? ["power_on" as const] : [])]);
+  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly) };
 }
 
-function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Emit): Connection {
+function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emit<WebosMemory>): Connection {
   const reconnecting = sessionWith(target, surroundings, emit);
-  const canWake = target.macs.length > 0;
-  const inputs = target.traits["inputs"]?.split(" ").filter(Boolean) ?? [];
-  const names = keysOf(inputs, canWake);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
   return {
@@ -64,7 +54,6 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
     launch: (id, params, signal) => command(signal, (registered) => launchApp(registered, id, params, signal)),
     stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
     keys: {
-      names,
       press: (key, signal) =>
         command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {
           throw lacking(key, error);
@@ -72,7 +61,7 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
     },
     power: powerOf(reconnecting, target, emit),
     text: {
-      msPerCharacter: 50,
+      longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
     close: () => reconnecting.close(),
@@ -82,14 +71,14 @@ function connectWebos(target: Target, surroundings: DeviceSurroundings, emit: Em
 /** Runs a command on a set that is on; one in a standby that still answers is to be woken first, like one that is silent. */
 async function awake<T>(
   reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
+  target: WebosTarget,
   signal: AbortSignal,
   work: (registered: RegisteredSession) => Promise<T>,
 ): Promise<T> {
   const registered = await unlessSlept(readyForCommand(reconnecting, signal));
   const { power } = registered.state;
   if (power === "standby" || power === "off") {
-    if (target.macs.length === 0)
+    if (target.facts.macs.length === 0)
       throw new ZapdError(
         "device_refused",
         "is in standby, and no network address of its hardware is known to wake it by",

@@ -3,9 +3,10 @@ import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { isJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
-import type { DeviceSurroundings, Emit, Target } from "../platform.ts";
+import type { Emit, Surroundings } from "../platform.ts";
 import { hungUp } from "./failures.ts";
-import { knownFacts } from "./identity.ts";
+import { toldWhenIn } from "./identity.ts";
+import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
 import { Prompted } from "./prompted.ts";
@@ -28,14 +29,14 @@ export class RegisteredSession implements Session {
   readonly #titles = new Map<string, string>();
   /** Apps whose title has been looked for: the list holds none that is hidden. */
   readonly #looked = new Set<string>();
-  readonly #canWake: boolean;
+  readonly #canWake: () => boolean;
   focus: Focus = null;
   /** The last of play and pause that was sent. */
   lastMedia: "play" | "pause" = "play";
   /** Commands under way that are no request. */
   #busy = 0;
 
-  constructor(session: WebosSession, state: WebosState, pointer: Pointer, canWake: boolean) {
+  constructor(session: WebosSession, state: WebosState, pointer: Pointer, canWake: () => boolean) {
     this.session = session;
     this.state = state;
     this.pointer = pointer;
@@ -94,7 +95,7 @@ export class RegisteredSession implements Session {
     throw new DeviceError("device_unreachable", "no longer answers, though it has not hung up", {
       phase: "connect",
       reason: "timeout",
-      hint: this.#canWake
+      hint: this.#canWake()
         ? "It may be asleep: try zapd key power-on -d {device}"
         : "It may be asleep: turn it on with its own remote",
     });
@@ -118,12 +119,11 @@ export async function readyForCommand(
 
 /** The session with one set; opening it never makes the set show anything. */
 export function sessionWith(
-  target: Target,
-  surroundings: DeviceSurroundings,
-  emit: Emit,
+  target: WebosTarget,
+  surroundings: Surroundings,
+  emit: Emit<WebosMemory>,
 ): ReconnectingSession<RegisteredSession> {
   const prompted = new Prompted(target);
-  const canWake = target.macs.length > 0;
   const unpaired = (error: ZapdError): ZapdError => {
     emit({ type: "facts", facts: { access: "unpaired" } });
     return error;
@@ -132,19 +132,18 @@ export function sessionWith(
     debug: (message) => surroundings.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     async open(signal, _unasked, ended) {
-      const { credentials } = surroundings;
-      if (!credentials.read()?.["key"])
-        throw unpaired(pairingRequired("takes no commands: it is not paired with zapd"));
+      const { secret } = target;
+      if (!secret.read()?.key) throw unpaired(pairingRequired("takes no commands: it is not paired with zapd"));
       if (prompted.holds) throw unpaired(new AskedAgain());
       const greeted = await openProven(target, surroundings, signal).catch((error: unknown) => {
-        throw canWake ? error : withoutWaking(error);
+        throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
       const { session, hello } = greeted;
       try {
-        await admit(session, credentials, signal);
+        await admit(session, secret, signal);
       } catch (error) {
         session.destroy();
-        if (error instanceof AskedAgain) emit({ type: "facts", facts: { traits: prompted.again() } });
+        if (error instanceof AskedAgain) emit({ type: "facts", memory: prompted.again() });
         throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
       }
       let registered: RegisteredSession | undefined;
@@ -175,12 +174,12 @@ export function sessionWith(
         signal,
       );
       const pointer = new Pointer(session, target, surroundings);
-      registered = new RegisteredSession(session, state, pointer, canWake);
+      registered = new RegisteredSession(session, state, pointer, () => target.facts.macs.length > 0);
       const made = registered;
       stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
-      const facts = await knownFacts(session, hello, target, signal);
-      emit({ type: "facts", facts: { ...facts, traits: { ...facts.traits, ...prompted.over() } } });
+      const { facts, memory } = await toldWhenIn(session, hello, target, signal);
+      emit({ type: "facts", facts, memory: { ...memory, ...prompted.over() } });
       stillThere();
       return registered;
     },

@@ -8,6 +8,7 @@ import { text } from "../../transport/json.ts";
 import { saidNothing } from "../../transport/websocket.ts";
 import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
 import { hungUp, isStranger } from "./failures.ts";
+import type { WebosMemory } from "./memory.ts";
 import { type Payload, uris } from "./protocol.ts";
 import { type Endpoint, WebosSession } from "./session.ts";
 
@@ -27,8 +28,8 @@ export interface Hello {
   readonly software: string | null;
 }
 
-/** The endpoints of a set, the likeliest first. `remembered` is what the traits of a device hold. */
-export function endpointsOf({ host, port }: Address, ports: Ports, remembered?: string): Endpoint[] {
+/** The endpoints of a set, the likeliest first; `remembered` is the one at which it answered last. */
+export function endpointsOf({ host, port }: Address, ports: Ports, remembered?: WebosMemory["endpoint"]): Endpoint[] {
   const plain = ports["plain"] ?? plainPort;
   const endpoint = (at: number, tls: boolean): Endpoint => ({ host, port: at, tls });
   const usual =
@@ -38,12 +39,12 @@ export function endpointsOf({ host, port }: Address, ports: Ports, remembered?: 
   // A port that somebody gave may be of either kind.
   const given = port === securePort || port === plainPort ? [] : [endpoint(port, !usual[0]?.tls)];
   const all = [...usual, ...given];
-  const known = all.filter((one) => nameOf(one) === remembered);
+  const known = all.filter((one) => one.port === remembered?.port && one.tls === remembered.tls);
   return [...known, ...all.filter((one) => !known.includes(one))];
 }
 
-/** An endpoint in the word that the traits of a device keep. */
-export function nameOf({ port, tls }: Endpoint): string {
+/** An endpoint in a word, for the log. */
+function nameOf({ port, tls }: Endpoint): string {
   return `${tls ? "wss" : "ws"}:${port}`;
 }
 

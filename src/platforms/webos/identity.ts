@@ -2,12 +2,17 @@
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { child, childText, readXml } from "../../transport/xml.ts";
-import type { Facts, Identified, Lead, Surroundings, Target } from "../platform.ts";
-import { endpointsOf, type Hello, nameOf, openFirst, standIn } from "./endpoints.ts";
+import type { Facts, Lead, Sighting, Surroundings } from "../platform.ts";
+import { endpointsOf, type Hello, openFirst, standIn } from "./endpoints.ts";
+import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { readInputs, readMacs, uris } from "./protocol.ts";
 import type { Endpoint, WebosSession } from "./session.ts";
 
-export async function identifyWebos(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Identified> {
+export async function identifyWebos(
+  lead: Lead,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Sighting<WebosMemory>> {
   const endpoints = endpointsOf(lead, {});
   const { session, hello } = await openFirst(endpoints, surroundings, signal);
   try {
@@ -19,11 +24,13 @@ export async function identifyWebos(lead: Lead, surroundings: Surroundings, sign
     const { name } = described;
     const model = told ?? described.model;
     return {
-      ...factsOf(hello, standIn(lead), { model, name, macs: [], endpoint: nameOf(session.endpoint) }),
+      identity: hello.uuid ?? standIn(lead),
       ...(hello.uuid === null && { provisional: true as const }),
       certificate,
-      // The port that is remembered is the one a search or a person gave; by which endpoint it answered is a trait.
-      needsPairing: true,
+      facts: factsOf(hello, { model, name, macs: [] }),
+      // The control port stays the one that a search or a person gave.
+      memory: { endpoint: endpointOf(session) },
+      pairing: "required",
     };
   } finally {
     session.close();
@@ -44,29 +51,27 @@ async function certificateAt(
 }
 
 /** What a set says once it lets us in: newer firmware tells its hardware addresses to those it knows alone. */
-export async function knownFacts(
+export async function toldWhenIn(
   session: WebosSession,
   hello: Hello,
-  target: Target,
+  target: WebosTarget,
   signal: AbortSignal,
-): Promise<Facts> {
+): Promise<{ readonly facts: Facts; readonly memory: WebosMemory }> {
   const [macs, inputs, model] = await Promise.all([
     session.request(uris.network, {}, signal).then(readMacs, () => []),
     session.request(uris.inputs, {}, signal).then(readInputs, () => []),
     // Older firmware tells it to those it knows.
-    target.model ?? modelOf(session, signal),
+    target.facts.model ?? modelOf(session, signal),
   ]);
-  const facts = factsOf(hello, target.identity, { model, name: null, macs, endpoint: nameOf(session.endpoint) });
-  return { ...facts, traits: { ...facts.traits, inputs: inputs.join(" ") }, access: "full" };
+  const facts: Facts = { ...factsOf(hello, { model, name: null, macs }), access: "full" };
+  return { facts, memory: { endpoint: endpointOf(session), inputs: [...inputs] } };
 }
 
 function factsOf(
-  { uuid, software }: Hello,
-  otherwise: string,
-  { model, name, macs, endpoint }: { model: string | null; name: string | null; macs: string[]; endpoint: string },
+  { software }: Hello,
+  { model, name, macs }: { model: string | null; name: string | null; macs: string[] },
 ): Facts {
   return {
-    identity: uuid ?? otherwise,
     name,
     kind: "tv",
     manufacturer: "LG",
@@ -75,8 +80,11 @@ function factsOf(
     macs,
     softwareVersion: software,
     access: null,
-    traits: { door: endpoint },
   };
+}
+
+function endpointOf({ endpoint: { port, tls } }: WebosSession): WebosMemory["endpoint"] {
+  return { port, tls };
 }
 
 /** Newer firmware answers this before registration only (2.3), older after it. */

@@ -1,12 +1,13 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
 import { DeviceError, failedBy, pairingFailed, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { CredentialKeeper, DeviceSurroundings, Paired, Pairing, Target } from "../platform.ts";
+import type { KeptSecret, Paired, Pairing, Surroundings } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
-import { knownFacts } from "./identity.ts";
+import { toldWhenIn } from "./identity.ts";
+import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
 import { Prompted } from "./prompted.ts";
-import { isProven, openToPair, pairedTraits, pinOf } from "./proof.ts";
+import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -36,9 +37,13 @@ export class AskedAgain extends ZapdError {
  * Registers with the key that is kept, and never leaves a prompt that nobody asked for on the screen. The key is kept
  * until the set refuses it. Fails with `AskedAgain`, or with `pairing_required` when there is no key (any more).
  */
-export async function admit(session: WebosSession, keeper: CredentialKeeper, signal: AbortSignal): Promise<void> {
+export async function admit(
+  session: WebosSession,
+  keeper: KeptSecret<WebosSecret>,
+  signal: AbortSignal,
+): Promise<void> {
   const kept = keeper.read();
-  const key = kept?.["key"];
+  const key = kept?.key;
   if (!key) throw pairingRequired("takes no commands: it is not paired with zapd");
   let prompted: ReturnType<typeof setTimeout> | undefined;
   const onPrompt = () => {
@@ -70,19 +75,19 @@ export async function admit(session: WebosSession, keeper: CredentialKeeper, sig
  * not told the key of before: it begins as if there were none.
  */
 export async function pairWebos(
-  target: Target,
-  surroundings: DeviceSurroundings,
+  target: WebosTarget,
+  surroundings: Surroundings,
   { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
-): Promise<Pairing> {
-  const { credentials } = surroundings;
+): Promise<Pairing<WebosMemory, WebosSecret>> {
+  const { secret } = target;
   const greeted = await openToPair(target, surroundings, signal);
-  const isKnown = !fresh && isProven(greeted, target, pinOf(surroundings));
+  const isKnown = !fresh && isProven(greeted, target, pinOf(target));
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();
   const done = letIn(greeted, target, over.signal, prompt.resolve, {
-    key: isKnown ? (credentials.read()?.["key"] ?? null) : null,
-    refused: () => credentials.drop(),
+    key: isKnown ? (secret.read()?.key ?? null) : null,
+    refused: () => secret.drop(),
   });
   const cancel = () => {
     over.abort(new ZapdError("pairing_failed", "was given up"));
@@ -106,23 +111,23 @@ interface Known {
 /** Waits until its user has let us in, and asks for what the set says to those it knows. */
 async function letIn(
   greeted: Greeted,
-  target: Target,
+  target: WebosTarget,
   signal: AbortSignal,
   onPrompt: () => void,
   known: Known,
-): Promise<Paired> {
+): Promise<Paired<WebosMemory, WebosSecret>> {
   const { session, hello } = greeted;
   try {
     const key = await registered(session, onPrompt, known, signal);
     // An empty key that is kept makes the set ask every time.
     if (key === null) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
     const { fingerprint } = session;
-    const facts = await knownFacts(session, hello, target, signal);
-    const traits = { ...facts.traits, ...new Prompted(target).over(), ...pairedTraits(greeted, target) };
+    const { facts, memory } = await toldWhenIn(session, hello, target, signal);
     session.close();
     return {
       secret: { key, ...(fingerprint !== null && { certificate: fingerprint }) },
-      facts: { ...facts, traits },
+      facts,
+      memory: { ...memory, ...new Prompted(target).over(), ...pairedMemory(greeted, target) },
     };
   } catch (error) {
     session.destroy();

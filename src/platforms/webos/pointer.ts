@@ -2,7 +2,7 @@
 import { DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
-import type { DeviceSurroundings, Target } from "../platform.ts";
+import type { Address, Surroundings } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -10,14 +10,14 @@ const readWithin = 700;
 
 export class Pointer {
   readonly #session: WebosSession;
-  readonly #target: Target;
-  readonly #surroundings: DeviceSurroundings;
+  readonly #target: Pick<Address, "host">;
+  readonly #surroundings: Surroundings;
   #line: WebSocketLine | undefined;
   #opening: Promise<WebSocketLine> | undefined;
   #closed = false;
   #answersPings = true;
 
-  constructor(session: WebosSession, target: Target, surroundings: DeviceSurroundings) {
+  constructor(session: WebosSession, target: Pick<Address, "host">, surroundings: Surroundings) {
     this.#session = session;
     this.#target = target;
     this.#surroundings = surroundings;

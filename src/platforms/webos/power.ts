@@ -4,9 +4,10 @@ import { unlessSlept } from "../../system/clock.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Emit, PowerControl, Target } from "../platform.ts";
+import type { Emit, PowerControl } from "../platform.ts";
 import { type RegisteredSession, readyForCommand } from "./connection.ts";
 import { lacking, SetFailure } from "./failures.ts";
+import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
 
 /** It need not answer; it pushes that it goes, or hangs up. */
@@ -18,8 +19,8 @@ const entersWithin = 15_000;
 
 export function powerOf(
   reconnecting: ReconnectingSession<RegisteredSession>,
-  target: Target,
-  emit: Emit,
+  target: WebosTarget,
+  emit: Emit<WebosMemory>,
 ): PowerControl {
   let asking: Promise<boolean> | undefined;
   let pressedAt = Number.NEGATIVE_INFINITY;
@@ -36,7 +37,7 @@ export function powerOf(
       const registered = await reconnecting.use(signal, { eager: true });
       if (!isOff(registered)) return turnScreenOn(registered, signal);
       // A set that answers in standby wakes for a packet alone; its POWER button is pressed where nobody can send one.
-      if (target.macs.length > 0) throw inStandby();
+      if (target.facts.macs.length > 0) throw inStandby();
       // Pressed twice, it would turn it off again.
       if (performance.now() - pressedAt < entersWithin) return;
       pressedAt = performance.now();
@@ -74,7 +75,7 @@ function isOff({ state }: RegisteredSession): boolean {
 async function turnOff(
   reconnecting: ReconnectingSession<RegisteredSession>,
   registered: RegisteredSession,
-  emit: Emit,
+  emit: Emit<WebosMemory>,
   signal: AbortSignal,
 ): Promise<void> {
   const { session, state } = registered;

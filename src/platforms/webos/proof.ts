@@ -4,9 +4,10 @@
  */
 import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { DeviceSurroundings, Target } from "../platform.ts";
+import type { Surroundings } from "../platform.ts";
 import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
+import type { WebosMemory, WebosTarget } from "./memory.ts";
 
 /** A set that starts may open its plain port first: the secure one is tried again this long. */
 const startsWithin = 2_000;
@@ -15,26 +16,24 @@ const tryEvery = 300;
 const looksAfter = 600;
 
 /** The certificate of the pairing, where it was made over the secure port. */
-export function pinOf({ credentials }: DeviceSurroundings): string | null {
-  return credentials.readAnyway()?.["certificate"] ?? null;
+export function pinOf({ secret }: WebosTarget): string | null {
+  return secret.readAnyway()?.certificate ?? null;
 }
 
 /** Whether a set says and shows all that it did when it was paired. */
-export function isProven({ session, hello }: Greeted, target: Target, pin: string | null): boolean {
+export function isProven({ session, hello }: Greeted, target: WebosTarget, pin: string | null): boolean {
   return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayBeNameless(target));
 }
 
-const namelessTrait = "nameless";
-
-/** The trait to remember a pairing by: one that was accepted by a set which does not say who it is holds for such a set. */
-export function pairedTraits({ hello }: Greeted, { identity, traits }: Target): Readonly<Record<string, string>> {
-  if (hello.uuid === null && !isStandIn(identity)) return { [namelessTrait]: "yes" };
-  return traits[namelessTrait] ? { [namelessTrait]: "" } : {};
+/** What to remember of a pairing: one that was accepted by a set which does not say who it is holds for such a set. */
+export function pairedMemory({ hello }: Greeted, { identity, memory }: WebosTarget): WebosMemory {
+  if (hello.uuid === null && !isStandIn(identity)) return { nameless: true };
+  return memory.nameless ? { nameless: false } : {};
 }
 
 /** Whether a set need not say who it is: it never did, or its user accepted one that does not. */
-function mayBeNameless({ identity, traits }: Target): boolean {
-  return isStandIn(identity) || traits[namelessTrait] === "yes";
+function mayBeNameless({ identity, memory }: WebosTarget): boolean {
+  return isStandIn(identity) || memory.nameless === true;
 }
 
 /**
@@ -42,12 +41,12 @@ function mayBeNameless({ identity, traits }: Target): boolean {
  * what answers does not prove to be the one, and with `device_unreachable` when nobody does.
  */
 export async function openProven(
-  target: Target,
-  surroundings: DeviceSurroundings,
+  target: WebosTarget,
+  surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<Greeted> {
-  const pin = pinOf(surroundings);
-  const endpoints = endpointsOf(target, target.ports, target.traits["door"]);
+  const pin = pinOf(target);
+  const endpoints = endpointsOf(target, target.ports, target.memory.endpoint);
   const prove = (greeted: Greeted) => {
     notAnother(greeted, target);
     const { session, hello } = greeted;
@@ -97,13 +96,13 @@ export async function openProven(
 
 /** Enters a set that is to be paired: over the secure port where there was one, and else by whichever opens. */
 export async function openToPair(
-  target: Target,
-  surroundings: DeviceSurroundings,
+  target: WebosTarget,
+  surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<Greeted> {
-  const endpoints = endpointsOf(target, target.ports, target.traits["door"]);
+  const endpoints = endpointsOf(target, target.ports, target.memory.endpoint);
   const options = { known: !isStandIn(target.identity), prove: (greeted: Greeted) => notAnother(greeted, target) };
-  if (pinOf(surroundings) === null) return openFirst(endpoints, surroundings, signal, options);
+  if (pinOf(target) === null) return openFirst(endpoints, surroundings, signal, options);
   const secure = endpoints.filter(({ tls }) => tls);
   try {
     return await openFirst(secure, surroundings, signal, options);
@@ -121,6 +120,6 @@ function isAnother(error: unknown): boolean {
   return failedBy(error, "wrong_device") && error.code === "device_unreachable";
 }
 
-function notAnother({ hello }: Greeted, { identity, host }: Target): void {
+function notAnother({ hello }: Greeted, { identity, host }: WebosTarget): void {
   if (hello.uuid !== null && !isStandIn(identity) && hello.uuid !== identity) throw wrongDevice(host);
 }

@@ -196,6 +196,7 @@ const REASONS: Readonly<Record<number, string>> = {
   404: "Not Found",
   413: "Payload Too Large",
   415: "Unsupported Media Type",
+  500: "Internal Server Error",
 };
 
 /** An empty answer has no Content-Type (roku.md 1.2), so only what the answer brings is said. */

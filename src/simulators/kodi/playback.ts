@@ -142,7 +142,7 @@ function storm(model: Model, playing: Playing): void {
 }
 
 /** The item as notifications describe it, which is less than GetItem does (Kodi 20.1, ran). */
-export function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
+function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
   if (channel) return { channeltype: channel.radio ? "radio" : "tv", id: channel.id, title, type: "channel" };
   return kind === "audio" ? { type: "unknown" } : { title, type: "movie" };
 }

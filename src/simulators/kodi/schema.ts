@@ -14,7 +14,7 @@ export interface Parameter {
 }
 
 /** `stack` of an error -32602. */
-export interface Complaint {
+interface Complaint {
   readonly message?: string;
   readonly name?: string;
   readonly type: string | readonly string[];

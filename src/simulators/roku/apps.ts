@@ -6,7 +6,7 @@ import type { SimulatedApp } from "./options.ts";
 /** Plays the URL `u` that it is launched with; its owner has to have installed it (CONTROLS.md). */
 const MEDIA_ASSISTANT = "782875";
 
-export type LaunchOutcome = "launched" | "running" | "not-installed";
+type LaunchOutcome = "launched" | "running" | "not-installed";
 
 /** Launching what runs already, without parameters, does nothing (1.8). */
 export function launch(model: Model, id: string, params: Record<string, string>): LaunchOutcome {
@@ -80,7 +80,7 @@ export function forgetRunning(model: Model): void {
   model.held.clear();
 }
 
-export type ExitOutcome = "suspended" | "terminated" | "not-running";
+type ExitOutcome = "suspended" | "terminated" | "not-running";
 
 /** The app in front is suspended first if it can be, a second call terminates it (1.8). */
 export function exitApp(model: Model, id: string, force: boolean): ExitOutcome {

@@ -40,7 +40,7 @@ export interface CompileError {
 }
 
 // The markers of 2.2. Tools cut a run at the last `------ compiling` line.
-export function printCompile(model: Model, title: string): void {
+function printCompile(model: Model, title: string): void {
   const { console } = model;
   console.beacon("AppCompileInitiate", "TimeBase(0 ms)");
   console.stamp(`[scrpt.cmpl] Compiling '${title}', id 'dev'`);

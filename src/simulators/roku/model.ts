@@ -24,7 +24,7 @@ export interface Sideloaded {
   fileType: "zip" | "squashfs";
 }
 
-export interface Launch {
+interface Launch {
   readonly id: string;
   readonly params: Record<string, string>;
 }

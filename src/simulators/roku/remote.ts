@@ -23,7 +23,7 @@ const INPUT_KEYS: Readonly<Record<string, string>> = {
 
 const byLowerCase = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
 
-export type Key = { name: string } | { character: string };
+type Key = { name: string } | { character: string };
 
 /** Null for what the set does not know: a word of no key, or `Lit_` without exactly one character. */
 export function parseKey(word: string): Key | null {

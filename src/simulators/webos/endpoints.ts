@@ -59,7 +59,7 @@ export interface Reading extends Common {
   push?(model: Model, detail: Payload, caller: Caller): Payload;
 }
 
-export type Endpoint = Action | Reading;
+type Endpoint = Action | Reading;
 
 /** By uri, without `ssap://`. */
 type Endpoints = Readonly<Record<string, Endpoint>>;

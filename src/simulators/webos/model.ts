@@ -60,9 +60,9 @@ export class Received {
 export type Topic = "power" | "volume" | "app" | "media" | "apps" | "inputs" | "channel" | "keyboard";
 
 /** Called at the moment of a change, with what is said of the change itself: `cause`, `changed`. */
-export type Subscriber = (detail: Payload) => void;
+type Subscriber = (detail: Payload) => void;
 
-export class Feeds {
+class Feeds {
   readonly #subscribers = new Map<Topic, Set<Subscriber>>();
 
   /** Returns what ends the subscription. */

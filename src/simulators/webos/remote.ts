@@ -140,7 +140,7 @@ const BUTTONS: ReadonlySet<string> = new Set([
 ]);
 
 /** No word ever comes back, not for a button that does not exist either (smart-tvs.md 2.4). */
-export function pressButton(model: Model, name: string): void {
+function pressButton(model: Model, name: string): void {
   if (!BUTTONS.has(name)) {
     model.emit("refused", `unknown button "${name}"`);
     return;

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { until } from "../../support/http-device.ts";
-import { listener, surroundingsOf } from "../../support/surroundings.ts";
+import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
 import { startKodi } from "./harness.ts";
 
 const never = new AbortController().signal;
@@ -16,10 +17,11 @@ test("what happens on the machine itself is told as it happens, each part for it
   const surroundings = surroundingsOf();
   const lead = { host: player.host, port: player.port };
   const said = { type: "_xbmc-jsonrpc-h._tcp", uuid: player.uuid };
-  const facts = await kodi.identify({ ...lead, said }, surroundings, never);
-  const told = listener();
-  const ports = { websocket: player.ports.tcp ?? 0 };
-  const connection = kodi.connect({ ...facts, ...lead, ports }, surroundings, told.emit);
+  const sighting = await kodi.identify({ ...lead, said }, surroundings, never);
+  const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, lead, {
+    ports: { websocket: player.ports.tcp ?? 0 },
+  });
+  const connection = kodi.connect(target, surroundings, told.emit);
   cleanups.push(() => connection.close());
   let level = 0;
   // It is followed from the first reading on, as soon as its socket is open.

@@ -2,9 +2,10 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import type { Capability, Connection, Facts, Key } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
+import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { plugInRoku as plugIn } from "../../support/sets.ts";
-import { listener, surroundingsOf } from "../../support/surroundings.ts";
+import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const open: Connection[] = [];
@@ -17,18 +18,20 @@ interface Driven {
   readonly facts: Facts;
   readonly learned: Partial<Facts>[];
   readonly connection: Connection;
+  readonly has: ReadonlySet<Capability>;
   readonly withheld: ReadonlySet<Capability>;
+  readonly keys: ReadonlySet<Key>;
 }
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const set = await plugIn(options);
-  const { learned, emit } = listener();
   const surroundings = surroundingsOf({ timeout: 1_500 });
-  const facts = await roku.identify(set, surroundings, never);
-  const target = { ...facts, host: set.host, port: set.port, ports: {} };
-  const connection = roku.connect(target, surroundings, emit);
+  const sighting = await roku.identify(set, surroundings, never);
+  const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
+  const connection = roku.connect(target, surroundings, told.emit);
   open.push(connection);
-  return { set, facts, learned, connection, withheld: roku.describe(target).withheld };
+  const { has, withheld, keys } = roku.describe(target.facts, target.memory, false);
+  return { set, facts: sighting.facts, learned: told.learned, connection, has, withheld, keys };
 }
 
 const refusal = (work: Promise<unknown> | undefined) =>
@@ -77,7 +80,7 @@ describe("a set in limited mode", () => {
 describe("a set in disabled mode", () => {
   test("is known by its description alone, and refuses everything with the very setting", async () => {
     const { set, facts, connection } = await drive({ access: "disabled" });
-    expect(facts).toMatchObject({ identity: set.serial, access: "disabled", kind: "unknown", name: "Test Room" });
+    expect(facts).toMatchObject({ serial: set.serial, access: "disabled", kind: "unknown", name: "Test Room" });
     const asked = [
       ...[
         connection.state?.(never),
@@ -120,8 +123,8 @@ describe("a set whose mode changes", () => {
 describe("the kinds of sets", () => {
   const tvOnly: readonly Key[] = ["channel-up", "input-hdmi1", "input-tuner"];
   const names = async (options: Partial<RokuSimulatorOptions>) => {
-    const { connection, facts } = await drive(options);
-    return { names: connection.keys?.names ?? new Set<Key>(), facts, connection };
+    const { connection, facts, keys } = await drive(options);
+    return { names: keys, facts, connection };
   };
 
   test("a TV has every key, a stick and a box what they can steer, a soundbar its sound", async () => {
@@ -165,7 +168,7 @@ describe("the kinds of sets", () => {
   });
 
   test("one without developer mode has none of it", async () => {
-    expect((await drive({ developer: null })).connection.dev).toBeUndefined();
+    expect((await drive({ developer: null })).has.has("dev")).toBe(false);
     expect((await drive({ developer: { password: "x" } })).connection.dev).toBeDefined();
   });
 });

@@ -9,7 +9,10 @@ const info = (elements: Readonly<Record<string, string>>, serial = "<serial-numb
     .map(([name, value]) => (value === "" ? `<${name}/>` : `<${name}>${value}</${name}>`))
     .join("")}</device-info>`;
 
-const facts = (elements: Readonly<Record<string, string>>) => readDeviceInfo(info(elements));
+/** What a document says, laid flat: its facts beside its ids, its memory and its power. */
+const flat = <S extends { readonly facts: object }>({ facts, ...said }: S) =>
+  ({ ...said, ...facts }) as Omit<S, "facts"> & S["facts"];
+const facts = (elements: Readonly<Record<string, string>>) => flat(readDeviceInfo(info(elements)));
 
 function failure(work: () => unknown): string {
   try {
@@ -23,10 +26,9 @@ describe.skipIf(noCaptures !== null)(
   `the captures of a TCL set${noCaptures === null ? "" : ` (skipped: ${noCaptures})`}`,
   () => {
     test("device-info", () => {
-      const { ids, ...said } = readDeviceInfo(capture("device-info"));
+      const { ids, ...said } = flat(readDeviceInfo(capture("device-info")));
       expect(ids[0]).toBe("X02000EM0025");
       expect(said).toEqual({
-        identity: "X02000EM0025",
         serial: "X02000EM0025",
         name: "TCL Roku TV 32S357",
         kind: "tv",
@@ -35,16 +37,15 @@ describe.skipIf(noCaptures !== null)(
         macs: ["02:00:00:00:00:25"],
         softwareVersion: "15.3.4",
         access: "full",
-        traits: { volume: "yes", power: "yes", inputs: "yes", developer: "yes" },
+        memory: { volume: true, power: true, inputs: true, developer: true },
         power: "on",
       });
     });
 
     test("the description: its manufacturer is the brand, and it says nothing of access", () => {
-      const { ids, ...said } = readDescription(capture("device-description"));
+      const { ids, ...said } = flat(readDescription(capture("device-description")));
       expect(ids[0]).toBe("X02000EM0025");
       expect(said).toEqual({
-        identity: "X02000EM0025",
         serial: "X02000EM0025",
         name: "TCL Roku TV 32S357",
         kind: "unknown",
@@ -53,7 +54,7 @@ describe.skipIf(noCaptures !== null)(
         macs: [],
         softwareVersion: null,
         access: null,
-        traits: {},
+        memory: {},
       });
     });
   },
@@ -63,7 +64,6 @@ describe("device-info", () => {
   test("with a serial alone is a device of which nothing else is known", () => {
     expect(facts({})).toEqual({
       ids: ["X1"],
-      identity: "X1",
       serial: "X1",
       name: null,
       kind: "unknown",
@@ -72,7 +72,7 @@ describe("device-info", () => {
       macs: [],
       softwareVersion: null,
       access: "full",
-      traits: { volume: "yes", power: "yes", inputs: "yes" },
+      memory: { volume: true, power: true, inputs: true },
       power: "unknown",
     });
   });
@@ -81,13 +81,13 @@ describe("device-info", () => {
     const without = (facts: Record<string, string>) => readDeviceInfo(info(facts, "<serial-number/>"));
     expect(without({ "user-device-name": "x" }).ids).toEqual([]);
     expect(without({ udn: "UUID:29-A", "device-id": "S7" }).ids).toEqual(["29-a", "S7"]);
-    expect(without({ "device-id": "S7" }).identity).toBe("S7");
+    expect(without({ "device-id": "S7" }).ids[0]).toBe("S7");
     for (const text of ["Not found", "<html><body>Not found</body></html>"])
       expect(failure(() => readDeviceInfo(text))).toBe("device_error");
   });
 
   test("is read whatever its root is called", () => {
-    expect(readDeviceInfo("<device><serial-number>X1</serial-number></device>").identity).toBe("X1");
+    expect(readDeviceInfo("<device><serial-number>X1</serial-number></device>").ids[0]).toBe("X1");
   });
 
   test("gives the name the user chose, then what the set would call itself", () => {
@@ -152,21 +152,22 @@ describe("device-info", () => {
     expect(facts({}).access).toBe("full");
   });
 
-  test("traits: a player has volume and power only where it steers the TV", () => {
-    expect(facts(stick).traits).toEqual({});
-    expect(facts({ ...stick, "supports-cec-audio-volume-control": "true" }).traits).toEqual({ volume: "yes" });
-    expect(facts({ ...stick, "supports-audio-volume-control": "true" }).traits).toEqual({ volume: "yes" });
-    expect(facts({ ...stick, "supports-cec-power-control": "true" }).traits).toEqual({ power: "yes" });
-    expect(facts({ ...stick, "supports-tv-power-control": "true" }).traits).toEqual({ power: "yes" });
-    expect(facts({ ...stick, "supports-tv-power-control": "3.0" }).traits).toEqual({});
-    expect(facts(soundbar).traits).toEqual({ volume: "yes", power: "yes" });
-    expect(facts(tv).traits).toEqual({ volume: "yes", power: "yes", inputs: "yes" });
+  test("memory: a player has volume and power only where it steers the TV", () => {
+    const has = { volume: false, power: false, inputs: false };
+    expect(facts(stick).memory).toEqual(has);
+    expect(facts({ ...stick, "supports-cec-audio-volume-control": "true" }).memory).toEqual({ ...has, volume: true });
+    expect(facts({ ...stick, "supports-audio-volume-control": "true" }).memory).toEqual({ ...has, volume: true });
+    expect(facts({ ...stick, "supports-cec-power-control": "true" }).memory).toEqual({ ...has, power: true });
+    expect(facts({ ...stick, "supports-tv-power-control": "true" }).memory).toEqual({ ...has, power: true });
+    expect(facts({ ...stick, "supports-tv-power-control": "3.0" }).memory).toEqual(has);
+    expect(facts(soundbar).memory).toEqual({ ...has, volume: true, power: true });
+    expect(facts(tv).memory).toEqual({ volume: true, power: true, inputs: true });
   });
 
   test("developer mode: yes, no, and unknown where an old set does not say", () => {
-    expect(facts({ ...stick, "developer-enabled": "true" }).traits["developer"]).toBe("yes");
-    expect(facts({ ...stick, "developer-enabled": "false" }).traits["developer"]).toBe("no");
-    expect(facts({ ...stick, "developer-enabled": "" }).traits["developer"]).toBeUndefined();
+    expect(facts({ ...stick, "developer-enabled": "true" }).memory.developer).toBe(true);
+    expect(facts({ ...stick, "developer-enabled": "false" }).memory.developer).toBe(false);
+    expect(facts({ ...stick, "developer-enabled": "" }).memory.developer).toBeUndefined();
   });
 
   test("network addresses: the one in use first, in lower case with colons, none that is none", () => {
@@ -199,8 +200,8 @@ describe("the description", () => {
   });
 
   test("with the least there is gives the identity", () => {
-    expect(readDescription(description(`${type}<serialNumber>X1</serialNumber>`))).toMatchObject({
-      identity: "X1",
+    expect(flat(readDescription(description(`${type}<serialNumber>X1</serialNumber>`)))).toMatchObject({
+      ids: ["X1"],
       name: null,
       manufacturer: null,
       model: null,

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ZapdError } from "../../../src/api/errors.ts";
-import type { DeviceSurroundings, Target } from "../../../src/platforms/platform.ts";
+import type { Surroundings } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
-import { Ecp } from "../../../src/platforms/roku/ecp.ts";
-import { paths } from "../../../src/platforms/roku/paths.ts";
+import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
+import type { RokuMemory, RokuTarget } from "../../../src/platforms/roku/identity.ts";
 import { marker } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
-import { nobody, surroundingsOf } from "../../support/surroundings.ts";
+import { nobody, surroundingsOf, targetOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const serial = "X1";
 const info = `<device-info><serial-number>${serial}</serial-number><is-tv>true</is-tv></device-info>`;
 let set: HttpDevice;
-let target: Target;
-let surroundings: DeviceSurroundings;
+let target: RokuTarget;
+let surroundings: Surroundings;
 
 beforeAll(async () => {
   set = await startHttpDevice(({ target }) => {
@@ -23,8 +23,8 @@ beforeAll(async () => {
     return answer(200);
   });
   surroundings = surroundingsOf();
-  const facts = await roku.identify(set.address, surroundings, never);
-  target = { ...facts, ...set.address, ports: {} };
+  const sighting = await roku.identify(set.address, surroundings, never);
+  ({ target } = targetOf<RokuMemory, unknown>(sighting, set.address));
 });
 afterAll(() => set.stop());
 

@@ -42,7 +42,7 @@ platformContract({
   said: (set) => ({ port: String(descriptions.get(set)), path: "/" }),
   app: { platformId: "netflix", name: "Netflix" },
   unknownApp: "com.example.nothing",
-  credentials: { key },
+  secret: { key },
   learnsMore: true,
   typesAtOnce: true,
 });

@@ -2,15 +2,16 @@
 import { afterEach, expect } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
 import { perform } from "../../../src/devices/press.ts";
-import type { Connection, Credentials, Facts, Key, Target } from "../../../src/platforms/platform.ts";
+import type { Connection, Key, Sighting, Target } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
+import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { manifest } from "../../../src/platforms/webos/protocol.ts";
 import {
   createWebosSimulator,
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { listener, surroundingsOf, type Told, turnOn } from "../../support/surroundings.ts";
+import { keptSecret, surroundingsOf, type Told, targetOf, turnOn } from "../../support/surroundings.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -44,55 +45,53 @@ export function tidy(): void {
 
 export interface Line {
   readonly set: WebosSimulator;
-  readonly facts: Facts;
-  readonly learned: Partial<Facts>[];
+  readonly sighting: Sighting<WebosMemory>;
+  readonly target: Target<WebosMemory, WebosSecret>;
+  readonly learned: Told["learned"];
   readonly states: Told["states"];
   readonly ended: Told["ended"];
-  kept(): Credentials | null;
   connection: Connection;
-  /** What it was made for. */
-  target: Target;
+  kept(): WebosSecret | null;
   /** Pairs, and keeps what the set gives, as the daemon does; gives up with the signal. */
   pair(signal?: AbortSignal): Promise<void>;
-  /** As the daemon does when it learned something. */
-  renew(more?: Partial<Target>): Connection;
+  /** A new connection to what is known now, as after a pairing. */
+  renew(): Connection;
 }
 
 export async function line(
   options: Partial<WebosSimulatorOptions> = {},
-  credentials: Credentials | null = { key },
+  given: WebosSecret | null = { key },
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const { learned, states, ended, emit } = listener();
-  const surroundings = surroundingsOf({ timeout: 1_500, ...(credentials && { credentials }) });
+  const surroundings = surroundingsOf({ timeout: 1_500 });
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };
-  const facts = await webos.identify(lead, surroundings, never);
-  const connect = (more: Partial<Target> = {}) => {
-    const known = learned.findLast(({ access }) => access === "full") ?? facts;
-    const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
-    const traits = { ...facts.traits, ...known.traits };
-    const target: Target = { ...facts, ...known, ...lead, ports, traits, ...more };
-    const connection = webos.connect(target, surroundings, emit);
+  const sighting = await webos.identify(lead, surroundings, never);
+  const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
+  const secret = keptSecret<WebosSecret>(given);
+  const { target, told } = targetOf(sighting, lead, { ports, secret });
+  const connect = () => {
+    const connection = webos.connect(target, surroundings, told.emit);
     cleanups.push(() => connection.close());
-    return { connection, target };
+    return connection;
   };
+  const { learned, states, ended } = told;
   const made: Line = {
-    ...{ set, facts, learned, states, ended, ...connect() },
-    kept: () => surroundings.credentials.read(),
+    ...{ set, sighting, target, learned, states, ended, connection: connect() },
+    kept: () => secret.read(),
     async pair(signal = never) {
-      const pairing = await webos.pair?.(made.target, surroundings, { fresh: false }, signal);
+      const pairing = await webos.pair?.(target, surroundings, { fresh: false }, signal);
       if (pairing?.step !== "confirm") throw new Error("it must be accepted on the screen");
       signal.addEventListener("abort", () => pairing.cancel());
-      const { secret, facts } = await pairing.done;
-      if (secret) await surroundings.credentials.keep(secret);
-      if (facts) learned.push(facts);
+      const { secret: given, ...paired } = await pairing.done;
+      if (given) await secret.keep(given);
+      told.emit({ type: "facts", ...paired });
     },
-    renew(more) {
+    renew() {
       made.connection.close();
-      Object.assign(made, connect(more));
+      made.connection = connect();
       return made.connection;
     },
   };

@@ -1,44 +1,51 @@
-/** Doors, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
+/** Endpoints, pairing and pushes of a set, each as hardware was seen to do it (protocols/smart-tvs.md 2). */
 import { describe, expect, test } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
+import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
-import { nobody, surroundingsOf } from "../../support/surroundings.ts";
+import { keptSecret, surroundingsOf, targetOf } from "../../support/surroundings.ts";
 import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
 
 tidy();
 
-describe("doors", () => {
+describe("endpoints", () => {
   test.each([
     ["a set of 2015 has the plain one alone", { firmware: "2015", securePort: null }],
     ["a set of 2023 has the secure one, and resets the other", { firmware: "2023" }],
     ["a set of 2026 has the secure one", { firmware: "2026", plainPort: null }],
   ] as const)("%s", async (_what, options) => {
     const one = await line(options);
-    expect(one.facts).toMatchObject({ identity: one.set.uuid, manufacturer: "LG", kind: "tv" });
+    expect(one.sighting).toMatchObject({ identity: one.set.uuid, facts: { manufacturer: "LG", kind: "tv" } });
     expect((await state(one)).power).toBe("on");
-    expect(one.facts.traits["door"]).toStartWith(options.firmware === "2015" ? "ws:" : "wss:");
+    expect(one.sighting.memory.endpoint?.tls).toBe(options.firmware !== "2015");
   });
 
   test("a set that answers no hello is known by its place, and driven like any other", async () => {
     const one = await line({ traits: { hello: "none" } });
     const place = `${one.set.host}:${one.set.ports.secure}`;
-    expect(one.facts).toMatchObject({ identity: place, provisional: true, needsPairing: true });
+    expect(one.sighting).toMatchObject({ identity: place, provisional: true, pairing: "required" });
     expect((await state(one)).power).toBe("on");
     await one.pair();
-    expect(one.learned.at(-1)).toMatchObject({ identity: place, macs: [one.set.mac, one.set.wifiMac] });
+    expect(one.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
   });
 
   test("when the one that worked is closed, the other is tried", async () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
     const plain = set.ports.plain ?? 0;
-    const surroundings = surroundingsOf({ credentials: { key } });
-    const facts = await webos.identify({ host: set.host, port: plain }, surroundings, never);
-    // It is remembered by a door that is not there any more, on a port that refuses.
-    const target = { ...facts, host: set.host, port: 1, ports: { plain }, traits: { door: "wss:1" } };
-    const connection = webos.connect(target, surroundings, nobody);
+    const surroundings = surroundingsOf();
+    const sighting = await webos.identify({ host: set.host, port: plain }, surroundings, never);
+    // It is remembered by an endpoint that is not there any more, on a port that refuses.
+    const known = { ...sighting, memory: { endpoint: { port: 1, tls: true } } };
+    const secret = keptSecret<WebosSecret>({ key });
+    const { target, told } = targetOf<WebosMemory, WebosSecret>(
+      known,
+      { host: set.host, port: 1 },
+      { ports: { plain }, secret },
+    );
+    const connection = webos.connect(target, surroundings, told.emit);
     cleanups.push(() => connection.close());
     expect((await connection.state?.(never))?.power).toBe("on");
   });
@@ -84,7 +91,7 @@ describe("pairing", () => {
   test("a set that refuses the signed manifest of others pairs at once", async () => {
     const one = await line({ clientKeys: {}, firmware: "2026" }, null);
     await one.pair();
-    expect(one.kept()?.["key"]).toBeDefined();
+    expect(one.kept()?.key).toBeDefined();
   });
 
   test("a set that forgot its key is asked nothing: its prompt goes soon, zapd says what to do, and the key is kept", async () => {
@@ -111,7 +118,7 @@ describe("pairing", () => {
 
   test("what works is what the set's settings and the pairing allow", async () => {
     const one = await line({ clientKeys: {} }, null);
-    expect([...webos.describe(one.target).withheld].sort()).toEqual([
+    expect([...webos.describe(one.target.facts, one.target.memory, false).withheld].sort()).toEqual([
       "apps",
       "keys",
       "launch",
@@ -121,7 +128,7 @@ describe("pairing", () => {
     ]);
     await one.pair();
     one.renew();
-    expect(webos.describe(one.target).withheld.size).toBe(0);
+    expect(webos.describe(one.target.facts, one.target.memory, true).withheld.size).toBe(0);
     expect(one.connection.power).toBeDefined();
   });
 });

@@ -1,6 +1,6 @@
 /** Registries of any size, of devices as zapd would have learned them from real sets. None of them is there to answer. */
-import { type Entry, idOf, newEntry, withFacts } from "../../../src/devices/entry.ts";
-import type { Facts } from "../../../src/platforms/platform.ts";
+import { type Entry, idOf, newEntry, withTold } from "../../../src/devices/entry.ts";
+import type { Facts, Sighting } from "../../../src/platforms/platform.ts";
 
 /** So many devices, `TV 0` and so on, at addresses where nothing answers. */
 export function devicesOf(count: number): Entry[] {
@@ -8,14 +8,15 @@ export function devicesOf(count: number): Entry[] {
   for (let at = 0; at < count; at++) {
     const hex = at.toString(16).padStart(6, "0");
     const facts: Facts = {
-      ...{ identity: `X0BENCH${hex}`, serial: `X0BENCH${hex}`, name: `TV ${at}`, kind: "tv" },
+      ...{ serial: `X0BENCH${hex}`, name: `TV ${at}`, kind: "tv" },
       ...{ manufacturer: "Lumora", model: "43L520", macs: [`02:be:7c:${hex.match(/../g)?.join(":")}`] },
       ...{ softwareVersion: "15.2.4", access: "full" },
-      traits: { volume: "yes", power: "yes", inputs: "yes", developer: "no" },
     };
+    const memory = { volume: true, power: true, inputs: true, developer: false };
+    const sighting: Sighting = { identity: `X0BENCH${hex}`, facts, memory, pairing: "none" };
     const address = { host: `127.250.${at >> 8}.${at & 255}`, port: 8060 };
-    const entry = newEntry(entries, idOf("roku", facts.identity), { platform: "roku", facts, address });
-    entries.push(withFacts(entry, facts, entries));
+    const entry = newEntry(entries, idOf("roku", sighting.identity), { platform: "roku", sighting, address });
+    entries.push(withTold(entry, sighting, entries));
   }
   return entries;
 }

@@ -29,6 +29,6 @@ export interface MdnsService {
 }
 
 /** What a platform asks the network, and how it reads an answer: where to look closer, or `null` for "not ours". */
-export type Finder =
+export type DiscoveryQuery =
   | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Lead | null }
   | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };
