@@ -21,6 +21,7 @@ import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
+import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
@@ -63,6 +64,8 @@ export class Device {
   #reaches: { of: readonly Entry[]; all: readonly Reach[] };
   /** Asks what it does while somebody is interested. */
   readonly watch: Watch;
+  /** The key that somebody holds down. */
+  readonly held = new HeldKey();
   /** When the position of what plays was last seen. */
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -544,6 +547,7 @@ export class Device {
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.watch.end();
+    this.held.stop();
     const { credentials, registry } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = { of: registry.entries, all: reaches };
