@@ -50,7 +50,8 @@ const remembered = [
 ];
 
 test("the reads of the contract are those that are asked for here", () => {
-  const reads = Object.values(operations).filter(({ method }) => method === "get");
+  // What never ends is looked at by itself (T33).
+  const reads = Object.values(operations).filter(({ method, reaches }) => method === "get" && reaches !== "stream");
   const asked = [...reaching, ...remembered].map((path) => path.replace("/Den", "/:id").replace("/v1", ""));
   expect(reads.map(({ path }) => path as string).toSorted()).toEqual(
     asked.filter((path) => path !== "/openapi.json").toSorted(),

@@ -31,6 +31,8 @@ const rename = async (name: string) => {
 
 const bodies: Readonly<Record<string, string>> = {
   changeDevice: '{"name":"fine"}',
+  joinDevice: '{"with":"other"}',
+  splitDevice: '{"platform":"kodi"}',
   launchApp: '{"app":"netflix"}',
   pressKey: '{"key":"info"}',
   pressKeys: '{"keys":["info"]}',
