@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exits } from "../../src/api/errors.ts";
 import { commands } from "../../src/cli/commands.ts";
+import type { Ended } from "./program.ts";
 import { readScript, type Step, shows } from "./script.ts";
-import { act, type Ended, type Stage, setStage } from "./stage.ts";
+import { act, type Stage, setStage } from "./stage.ts";
 
 const folder = join(import.meta.dir, "scripts");
 const scripts = readdirSync(folder)
@@ -40,7 +41,11 @@ function check(step: Step, ended: Ended): void {
   const found = { stdout: stdout.replace(/\n$/, ""), stderr: stderr.replace(/\n$/, ""), status };
   const as = (name: "stdout" | "stderr") => (shows(step[name], found[name]) ? found[name] : step[name]);
   expect({ line: step.line, command: step.command, ...found }).toEqual({
-    ...{ line: step.line, command: step.command, stdout: as("stdout"), stderr: as("stderr"), status: step.status },
+    line: step.line,
+    command: step.command,
+    stdout: as("stdout"),
+    stderr: as("stderr"),
+    status: step.status,
   });
   if (asksForDocument(step.command)) expect([step.command, documentsIn(stdout)]).toEqual([step.command, 1]);
 }

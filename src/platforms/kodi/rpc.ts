@@ -1,5 +1,6 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, notUnderstood, ZapdError } from "../../api/errors.ts";
+import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, Surroundings } from "../platform.ts";
@@ -19,17 +20,17 @@ export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
-export class AsksLogin extends ZapdError {
-  constructor(problem = "asks for a name and a password") {
-    super("pairing_required", problem, { hint: passwordHint });
-  }
+export function loginWanted(problem = "asks for a name and a password"): DeviceError {
+  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: passwordHint });
 }
 
-/** What answers there is no Kodi. */
-export class NotKodi extends ZapdError {
-  constructor(problem: string) {
-    super("device_error", `is no Kodi: ${problem}`);
-  }
+/** Whether a failure is that Kodi asks for a login, or refused the one that it was given. */
+export function isLoginWanted(error: unknown): error is DeviceError {
+  return failedBy(error, "denied") && error.code === "pairing_required";
+}
+
+function notKodi(problem: string): DeviceError {
+  return notUnderstood(`is no Kodi: ${problem}`);
 }
 
 export interface HttpRpcOptions {
@@ -51,6 +52,7 @@ export interface Login {
   readonly password: string;
 }
 
+const refused = "refused this name and password";
 /** A login that was refused is not sent again by those who asked at the same time. */
 const refusalHolds = 1_000;
 
@@ -102,7 +104,7 @@ export class HttpRpc {
       try {
         return resultOf(await send(this.#open));
       } catch (error) {
-        if (!(error instanceof AsksLogin)) throw error;
+        if (!isLoginWanted(error)) throw error;
         this.#asksLogin = true;
       }
     }
@@ -111,10 +113,11 @@ export class HttpRpc {
 
   async #callWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<unknown> {
     const { login, vouch } = this.#options;
-    if (!login) throw new AsksLogin();
+    if (!login) throw loginWanted();
     const given = login();
-    const refused = this.#refused;
-    if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
+    const before = this.#refused;
+    if (before && isSame(before.login, given) && performance.now() - before.at < refusalHolds)
+      throw loginWanted(refused);
     // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
     const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
     if (isIn) return resultOf(isIn);
@@ -129,9 +132,9 @@ export class HttpRpc {
     try {
       return resultOf(await send(this.#lockedDoor));
     } catch (error) {
-      if (!(error instanceof AsksLogin)) throw error;
+      if (!isLoginWanted(error)) throw error;
       this.#refused = { login: given, at: performance.now() };
-      throw refusing();
+      throw loginWanted(refused);
     } finally {
       this.#login = undefined;
     }
@@ -143,12 +146,8 @@ export class HttpRpc {
     const before = this.#before;
     const over = Promise.withResolvers<void>();
     this.#before = over.promise;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      if (signal.aborted) throw signal.reason;
-      await Promise.race([before, left.promise]);
+      await orAborted(before, signal);
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
@@ -157,7 +156,6 @@ export class HttpRpc {
       if (inVain) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
-      signal.removeEventListener("abort", leave);
       before.then(over.resolve);
     }
   }
@@ -165,7 +163,7 @@ export class HttpRpc {
   /** Kodi has just asked for a login: what it is given. */
   #answerTo(refusal: Answer): Readonly<Record<string, string>> {
     refuseStranger(refusal);
-    if (!this.#login) throw new AsksLogin();
+    if (!this.#login) throw loginWanted();
     const { user, password } = this.#login;
     return { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
   }
@@ -181,7 +179,7 @@ async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
     const answer = await answering;
     return answer.status === 401 ? null : answer;
   } catch (error) {
-    if (error instanceof AsksLogin) return null;
+    if (isLoginWanted(error)) return null;
     throw error;
   }
 }
@@ -190,25 +188,21 @@ function isSame(one: Login, other: Login): boolean {
   return one.user === other.user && one.password === other.password;
 }
 
-function refusing(): AsksLogin {
-  return new AsksLogin("refused this name and password");
-}
-
 /** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */
 function refuseStranger(refusal: Answer): void {
   const challenge = refusal.headers.get("www-authenticate")?.trim() ?? "";
   if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
-    throw new NotKodi("it asks for a login in another way than Kodi does");
+    throw notKodi("it asks for a login in another way than Kodi does");
 }
 
 function resultOf(answer: Answer): unknown {
   if (answer.status === 401) {
     refuseStranger(answer);
-    throw new AsksLogin();
+    throw loginWanted();
   }
   if (answer.status >= 300 && answer.status < 400)
-    throw new NotKodi("it answered with a redirect, and none is ever followed");
-  if (answer.status !== 200) throw new NotKodi("it answers no JSON-RPC");
+    throw notKodi("it answered with a redirect, and none is ever followed");
+  if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }
 
