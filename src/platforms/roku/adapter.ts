@@ -17,11 +17,10 @@ import type {
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
-import { Ecp, identifyRoku } from "./ecp.ts";
+import { Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { rokuKeys } from "./keys.ts";
 import { type RokuMemory, type RokuTarget, rokuMemory } from "./memory.ts";
-import { ecpPort, inputOf, isRokuAppId, paths } from "./paths.ts";
-import { readActiveApp, readPlayback, readVolume } from "./protocol.ts";
+import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 import { readSearchAnswer } from "./search.ts";
 import { rokuServices } from "./services.ts";
 

@@ -3,8 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
-import type { Ecp } from "./ecp.ts";
-import { accessHint, paths } from "./paths.ts";
+import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
 /** An app is to be seen 1 to 2 s after its launch, a heavy one after 7 (1.9). */

@@ -7,7 +7,7 @@ import { overlap } from "../../system/overlap.ts";
 import { sleep } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
-import { developerHint } from "./paths.ts";
+import { developerHint } from "./ecp.ts";
 
 /** What is kept of a console, and so the most that one answer holds: of lines, and of bytes in both. */
 const limits = { lines: 5_000, bytes: 2 * 1024 * 1024, lineCharacters: 8_192, partial: 65_536 } as const;

@@ -8,7 +8,38 @@ import { documentText } from "../../transport/xml.ts";
 import type { Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
 import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
 import type { RokuMemory, RokuTarget } from "./memory.ts";
-import { accessHint, paths, remoteHint } from "./paths.ts";
+
+/** The paths of ECP that zapd uses (1.2 to 1.8). */
+export const paths = {
+  description: "/",
+  deviceInfo: "/query/device-info",
+  apps: "/query/apps",
+  activeApp: "/query/active-app",
+  mediaPlayer: "/query/media-player",
+  audioDevice: "/query/audio-device",
+  key: (word: string) => `/keypress/${encodeURIComponent(word)}`,
+  /** One character. Not form encoding: a space is %20, a plus is %2B (1.8). */
+  character: (character: string) => `/keypress/Lit_${encodeURIComponent(character)}`,
+  launch: (id: string, params: Readonly<Record<string, string>>) => {
+    const query = Object.entries(params).map(
+      ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
+    );
+    return `/launch/${encodeURIComponent(id)}${query.length > 0 ? `?${query.join("&")}` : ""}`;
+  },
+  exit: (id: string) => `/exit-app/${encodeURIComponent(id)}`,
+} as const;
+
+export const ecpPort = 8060;
+
+/** Where the user sets who may control a Roku (1.2), in the set's own words. */
+export const accessHint =
+  "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
+
+/** For a set that zapd cannot turn on. */
+export const remoteHint = "Turn it on with its own remote, and see that it is on the network";
+
+export const developerHint =
+  "Turn developer mode on at the set: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";
 
 const appListBytes = 1024 * 1024;
 

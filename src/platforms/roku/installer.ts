@@ -5,8 +5,8 @@ import { type Answer, bodyText, type DeviceHttp } from "../../transport/http.ts"
 import type { Exchange } from "../../transport/http-connection.ts";
 import type { Archive } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
+import { developerHint } from "./ecp.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
-import { developerHint } from "./paths.ts";
 
 const path = "/plugin_install";
 const user = "rokudev";

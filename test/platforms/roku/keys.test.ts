@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Key, keys } from "../../../src/platforms/platform.ts";
+import { paths } from "../../../src/platforms/roku/ecp.ts";
 import { rokuKeys } from "../../../src/platforms/roku/keys.ts";
-import { paths } from "../../../src/platforms/roku/paths.ts";
 
 /** The words a set takes, from protocols/roku.md 1.8, and not from the table under test. */
 const onEverySet = ["Home", "Rev", "Fwd", "Play", "Select", "Left", "Right", "Down", "Up", "Back"];

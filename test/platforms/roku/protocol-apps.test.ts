@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inputOf, isRokuAppId } from "../../../src/platforms/roku/paths.ts";
-import { readActiveApp, readApps } from "../../../src/platforms/roku/protocol.ts";
+import { inputOf, isRokuAppId, readActiveApp, readApps } from "../../../src/platforms/roku/protocol.ts";
 import { capture, noCaptures } from "./captures.ts";
 
 describe.skipIf(noCaptures !== null)(
