@@ -9,7 +9,7 @@
  * ```
  */
 
-import { type Followed, follow } from "./client-stream.ts";
+import type { Followed } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
@@ -97,14 +97,15 @@ export function createCall(options: ClientOptions = {}): Call {
   return call as Call;
 }
 
-/** Follows an operation that answers with a stream. */
-export function createStream(
+/** Follows an operation that answers with a stream: what only that needs is loaded for it. */
+export async function* createStream(
   options: ClientOptions & { broken?(isBroken: boolean): void },
   name: EndpointName,
   given: AnyArguments = {},
 ): AsyncGenerator<Followed> {
   const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken } = options;
-  return follow({
+  const { follow } = await import("./client-stream.ts");
+  yield* follow({
     signal: given.signal,
     ...(broken && { broken }),
     passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",

@@ -8,11 +8,11 @@ import {
   type Result,
   type ValueName,
 } from "../api/client.ts";
-import { exits, systemCode, ZapdError } from "../api/errors.ts";
+import { systemCode, ZapdError } from "../api/errors.ts";
 import { type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { type Context, durationText, stderr } from "./context.ts";
-import { CommandError, type Failure, UsageError } from "./failure.ts";
+import { type Context, stderr } from "./context.ts";
+import { CommandError, type Failure, notRunning, UsageError } from "./failure.ts";
 
 /** What the daemon answered: its `data`, and the response unchanged for `--json`. */
 export type Called<Name extends ValueName> = Answer<Result<Name>>;
@@ -68,22 +68,11 @@ async function callOnce<Name extends ValueName>(
     return { data, text: text.trim() };
   } catch (error) {
     if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    if (error instanceof CommandError) throw error;
-    if (deadline?.signal.aborted) throw late(name, deadline.ms);
-    if (signal?.aborted) throw error;
-    if (error instanceof ZapdError) throw CommandError.of(error);
-    throw error instanceof NotZapdError ? foreign(context) : unanswered(context, error);
+    const late = deadline?.signal.aborted ? deadline.ms : undefined;
+    if (signal?.aborted && late === undefined) throw error;
+    if (error instanceof ZapdError && late === undefined) throw CommandError.of(error);
+    throw (await import("./unanswered.ts")).unanswered(error, context, name, late);
   }
-}
-
-function late(name: EndpointName, ms: number): CommandError {
-  const { method, path } = endpoints[name];
-  const commanded = method !== "get" && path.startsWith(`${endpoints.getDevice.path}/`);
-  return CommandError.of({
-    code: "device_timeout",
-    message: `there was no answer within ${durationText(ms)}, and --timeout says to wait no longer`,
-    hint: commanded ? "What has been sent to the device already may still happen" : undefined,
-  });
 }
 
 /** Who waits for longer than this wants to know for what. */
@@ -106,36 +95,30 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
 
 /** A document that the daemon serves as it is, outside the envelope. */
 export async function readDocument(context: Context, path: string): Promise<string> {
-  const response = await sendRequest(context, new Request(`http://zapd${path}`));
-  const text = await response.text().catch((error: unknown) => Promise.reject(unanswered(context, error)));
-  if (!response.ok) throw foreign(context);
-  return text.trim();
+  try {
+    const response = await sendRequest(context, new Request(`http://zapd${path}`));
+    const text = await response.text();
+    if (response.ok) return text.trim();
+    throw new NotZapdError(`${path} is not there`);
+  } catch (error) {
+    throw (await import("./unanswered.ts")).unanswered(error, context);
+  }
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
 export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
-  const call = {
-    method,
-    path: url.slice("http://zapd".length),
-    headers: Object.fromEntries(headers),
-    signal,
-    ...(body && { body }),
-  };
+  const path = url.slice("http://zapd".length);
+  const call = { method, path, headers: Object.fromEntries(headers), signal, ...(body && { body }) };
   try {
     return await currentRuntime().call(context.socket(), call);
   } catch (error) {
-    if (signal.aborted) throw error;
-    if (upload || context.chosen || !isAbsent(error)) throw unanswered(context, error);
+    if (signal.aborted || upload || context.chosen || !isAbsent(error)) throw error;
     const { turnToOnly } = await import("./running.ts");
-    if (!(await turnToOnly(context))) throw unanswered(context, error);
+    if (!(await turnToOnly(context))) throw error;
     return await currentRuntime().call(context.socket(), call);
   }
-}
-
-function foreign(context: Context): CommandError {
-  return new CommandError(`what answers at ${context.socket()} is not zapd`, exits.failed);
 }
 
 /** Whether nobody is behind the socket, and nothing was sent. */
@@ -143,29 +126,8 @@ function isAbsent(error: unknown): boolean {
   return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
-function unanswered(context: Context, error: unknown): CommandError {
-  const code = systemCode(error);
-  if (code === "ECONNRESET" || code === "EPIPE")
-    return new CommandError("the daemon hung up before it had answered", exits.failed, "Its log says why", {
-      hungUp: true,
-    });
-  if (code === "EACCES" || code === "EPERM")
-    return new CommandError(`the daemon's socket belongs to another user: ${context.socket()}`, exits.refused);
-  const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
-  return new CommandError(
-    `the daemon is not running${given ? `: nothing answers at ${context.socket()}` : ""}. ` +
-      "Start it with `zapd serve`, or once and for all with `zapd service install`",
-    exits.notRunning,
-    undefined,
-    { code: notRunning },
-  );
-}
-
 /** What the daemon answered, or why it did not. */
 export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
-
-/** The code of a failure to which the daemon had no part: it does not run, or did not answer in time. */
-export const notRunning = "daemon_not_running";
 
 /** A call whose failure is an answer, for commands that go on with it. Never takes longer than `timeoutMs`. */
 export async function ask<Name extends ValueName>(
@@ -180,12 +142,8 @@ export async function ask<Name extends ValueName>(
   try {
     return { ok: true, data: (await call(context, name, { ...given, signal }, { quiet: true })).data };
   } catch (error) {
-    if (timeout.aborted)
-      return {
-        ok: false,
-        code: notRunning,
-        message: `the daemon did not answer within ${Math.round(timeoutMs / 1000)} s`,
-      };
+    const late = `the daemon did not answer within ${Math.round(timeoutMs / 1_000)} s`;
+    if (timeout.aborted) return { ok: false, code: notRunning, message: late };
     if (!(error instanceof CommandError)) throw error;
     const { code, message, hint } = error;
     return { ok: false, code, message, hint };

@@ -12,7 +12,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   let context: Context | undefined;
   try {
     if (!command) return await (await import("./help.ts")).helpInstead(word, words);
-    context = createContext(command.hidden ? ["--", ...words] : words, command.options);
+    context = await createContext(command.hidden ? ["--", ...words] : words, command.options);
     if (context.flag("help")) return (await import("./help.ts")).help(name);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;

@@ -1,6 +1,6 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
 import { keys } from "../platforms/platform.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import { split } from "./command.ts";
 import { type Command, type Completed, commands } from "./commands.ts";
@@ -127,7 +127,7 @@ async function candidates(line: readonly string[], current: string): Promise<rea
   if (!open && current.startsWith("-") && !ended)
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = open !== undefined ? values[open] : named;
-  const context = createContext(asked);
+  const context = await createContext(asked);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
 }
 

@@ -1,7 +1,7 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
 
-import { printable } from "../system/log.ts";
 import { nearest } from "../system/nearest.ts";
+import { printable } from "../system/printable.ts";
 import { readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";

@@ -1,8 +1,7 @@
 /** What every command works with: its words and options, the device that is meant, and where its output goes. */
 import { readFileSync } from "node:fs";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
-import { printable, unseen } from "../system/log.ts";
-import { nearest } from "../system/nearest.ts";
+import { printable, unseen } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
 
 /** An option of one command: what it is called, and whether it takes a value. */
@@ -63,8 +62,16 @@ export interface Context {
 }
 
 /** Reads a command's words; fails with UsageError. */
-export function createContext(given: readonly string[], own: Readonly<Record<string, Option>> = {}): Context {
-  const { values, positionals } = parseWords(given, { ...own, ...common });
+export async function createContext(
+  given: readonly string[],
+  own: Readonly<Record<string, Option>> = {},
+): Promise<Context> {
+  // A key press mostly has no option, and waits for nothing that reads them.
+  const reader = given.some((word) => word.startsWith("-")) ? await import("./words.ts") : undefined;
+  const { values, positionals } = reader?.parseWords(given, { ...own, ...common }) ?? {
+    values: {},
+    positionals: given,
+  };
   const option = (name: string) => {
     const value = values[name];
     return typeof value === "string" ? value : undefined;
@@ -73,7 +80,7 @@ export function createContext(given: readonly string[], own: Readonly<Record<str
   const json = flag("json");
   let found: string | undefined;
   const time = option("timeout");
-  const timeoutMs = time === undefined ? undefined : milliseconds("timeout", time);
+  const timeoutMs = time === undefined ? undefined : reader?.milliseconds("timeout", time);
   let deadline: { signal: AbortSignal; ms: number } | undefined;
   if (option("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   const context: Context = {
@@ -145,62 +152,6 @@ function readText(path: string): string {
   } catch {
     return "";
   }
-}
-
-interface Parsed {
-  readonly values: Readonly<Record<string, string | true>>;
-  readonly positionals: readonly string[];
-}
-
-/** Fails with UsageError for an option that there is not, or one with too much or too little. */
-function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
-  if (!given.some((word) => word.startsWith("-"))) return { values: {}, positionals: given };
-  const values: Record<string, string | true> = {};
-  const positionals: string[] = [];
-  const config = Object.fromEntries(
-    Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
-  );
-  // Not an import: loading it takes a tenth of the time of a key press, which mostly has no option.
-  const { parseArgs } = process.getBuiltinModule("node:util");
-  const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
-  for (const token of tokens) {
-    if (token.kind === "positional") positionals.push(token.value);
-    if (token.kind !== "option") continue;
-    const { name, rawName, value, inlineValue } = token;
-    const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    // What is called by its letter is no option of that name.
-    if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
-    if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
-    if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
-      throw new UsageError(`--${name} takes a value`);
-    values[name] = value ?? true;
-  }
-  return { values, positionals };
-}
-
-function unknown(flag: string, names: readonly string[]): UsageError {
-  const meant = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
-  return new UsageError(
-    `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
-  );
-}
-
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** A longer timer would overflow and be none. */
-const most = 24 * 3_600_000;
-
-/** Milliseconds of `30s`, `500ms`, `1.5m`; a bare number is seconds. Fails with UsageError. */
-export function milliseconds(option: string, given: string): number {
-  const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
-  const ms = Math.round(Number(amount) * (units[unit] ?? 0));
-  if (amount === "" || ms < 1 || ms > most)
-    throw new UsageError(`--${option} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
-  return ms;
-}
-
-/** `500 ms`, `30 s`. */
-export function durationText(ms: number): string {
-  return ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
 /** Whether an output takes colour: `--no-color` and $NO_COLOR turn it off, $FORCE_COLOR on, and a terminal has it unless it is dumb. */

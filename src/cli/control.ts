@@ -1,7 +1,7 @@
 /** What is on a device, and its apps, on the command line. */
 import type { Result } from "../api/client.ts";
 import type { App, State } from "../api/schemas.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";

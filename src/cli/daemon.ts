@@ -1,6 +1,6 @@
 /** Commands about the daemon itself. */
 import type { Result } from "../api/client.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { version } from "../system/version.ts";
 import { call, readDocument } from "./client.ts";
 import type { Context } from "./context.ts";

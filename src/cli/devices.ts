@@ -1,7 +1,7 @@
 /** Devices on the command line: known, found, added, paired, renamed and removed. */
 import { networkInterfaces } from "node:os";
 import type { Device } from "../api/schemas.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";

@@ -1,6 +1,6 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits } from "../api/errors.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, type Failure, failureDocument, UsageError } from "./failure.ts";

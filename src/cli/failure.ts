@@ -4,8 +4,11 @@ import { codes, type ErrorCode, type PairingReason } from "../api/errors.ts";
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
 
+/** The code of a failure to which the daemon had no part: it does not run, or did not answer in time. */
+export const notRunning = "daemon_not_running";
+
 /** What the command itself can fail with, beside the codes of the API. */
-type OwnCode = "daemon_not_running" | "usage";
+type OwnCode = typeof notRunning | "usage";
 
 /** The `error` object of an envelope. */
 export interface Failure {

@@ -27,10 +27,10 @@ export function help(topic?: string): number {
 }
 
 /** Help in the place of a command: asked for, or because there was none. Fails with UsageError for a word that is no command. */
-export function helpInstead(word: string, words: readonly string[]): number {
+export async function helpInstead(word: string, words: readonly string[]): Promise<number> {
   if (/^(help|-h|--help)$/.test(word)) return help(words.find((one) => !one.startsWith("-")));
   if (word !== "") throw unknownCommand(word);
-  createContext(words);
+  await createContext(words);
   if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));
   stderr().write(overview());
   return exits.usage;

@@ -8,7 +8,7 @@ import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
 import { systemCode } from "../api/errors.ts";
 import type { Device } from "../api/schemas.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";

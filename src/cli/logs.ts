@@ -1,7 +1,7 @@
 /** `zapd logs`: the developer log of a device, once or as it grows. */
 import { exits } from "../api/errors.ts";
-import { printable } from "../system/log.ts";
 import { overlap } from "../system/overlap.ts";
+import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";

@@ -1,6 +1,6 @@
 /** Has a device let zapd in: whoever is at the terminal accepts at the set, or types what it shows or wants. */
 import type { Result } from "../api/client.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { canAsk, readLine, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";

@@ -1,7 +1,7 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
 
 import { homedir } from "node:os";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 
 interface Column {
   readonly title: string;

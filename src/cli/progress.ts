@@ -1,7 +1,7 @@
 /** One line on a terminal that changes while something goes on; silent elsewhere. */
 
 import { type EndpointName, endpoints } from "../api/routes.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";

@@ -13,7 +13,7 @@ import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError, notRunning } from "./failure.ts";
 import { homely, shellWord } from "./print.ts";
 
 /** What runs: the daemon of a house, or the one with the simulated sets. */
@@ -151,7 +151,7 @@ function several(running: readonly Noted[]): CommandError {
     `no daemon runs at the usual place, but ${running.length} run elsewhere:\n${found.join("\n")}`,
     exits.notRunning,
     `Say which with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
-    { code: "daemon_not_running" },
+    { code: notRunning },
   );
 }
 

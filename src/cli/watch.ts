@@ -1,12 +1,13 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
 import { ApiError, type ApiEvent, createStream, type Followed } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
-import { printable } from "../system/log.ts";
+import { printable } from "../system/printable.ts";
 import { call, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 import { activity, powerWords } from "./control.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { columnsOf, paintFor } from "./print.ts";
+import { unanswered } from "./unanswered.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
@@ -30,7 +31,7 @@ export async function watch(context: Context): Promise<void> {
     for await (const event of events) print(event);
   } catch (error) {
     if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    throw error;
+    throw unanswered(error, context);
   }
 }
 

@@ -13,6 +13,7 @@ const literal = "literal:";
 const maxCharacters = 1_024;
 /** Waking a set, and waiting until it answers and says that it is on. */
 const powerOnAtMost = 45_000;
+
 /** A key as it was asked for: a normalized name, or text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 

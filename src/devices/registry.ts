@@ -243,8 +243,9 @@ export class Registry {
       const device = firstOf(parts);
       const leaves = parts.find((entry) => entry.platform === platform);
       if (!leaves || parts.length < 2) {
-        const why = leaves ? "is reached over that platform alone" : "is not reached over that platform";
-        throw new ZapdError("invalid_payload", `${device.name} ${why}`, {
+        const over = leaves ? `"${platform}" is all that ${device.name} is reached over` : undefined;
+        const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
+        throw new ZapdError("invalid_payload", message, {
           hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
           named: true,
         });

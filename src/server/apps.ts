@@ -7,7 +7,7 @@ import { type Env, route } from "./route.ts";
 export function appRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   route(app, "listApps", async ({ id, signal }) => {
     const device = devices.find(id);
-    return { platform: device.record.platform, apps: await listApps(device, signal) };
+    return { platform: device.first("apps").record.platform, apps: await listApps(device, signal) };
   });
 
   route(app, "launchApp", async ({ id, body, turn }) => {
@@ -26,6 +26,6 @@ export function appRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
     const device = devices.find(id);
     const cleared = body.clear ?? false;
     const refreshed = await refreshApps(device, cleared, signal);
-    return device.acted("refresh", { platform: device.record.platform, ...refreshed, cleared });
+    return device.acted("refresh", { platform: device.first("apps").record.platform, ...refreshed, cleared });
   });
 }

@@ -7,14 +7,6 @@ import { Parser } from "htmlparser2";
 import { type DeviceError, notUnderstood } from "../api/errors.ts";
 import type { Answer } from "./http-connection.ts";
 
-/** One element. Names are as written; `text` is trimmed and decoded. */
-export interface Element {
-  readonly name: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly children: readonly Element[];
-  readonly text: string;
-}
-
 const maxDepth = 64;
 const maxElements = 20_000;
 /** Beginnings, ends, comments and instructions together: an element that holds text has two. */
@@ -95,16 +87,16 @@ function refuseTooMany(text: string): void {
 
 /** The root, once it is closed; what stands behind it is not read. */
 function parse(text: string): Element | undefined {
-  let root: Parsed | undefined;
+  let root: Element | undefined;
   let isClosed = false;
   let isLiteral = false;
-  const open: Parsed[] = [];
+  const open: Element[] = [];
   const parser: Parser = new Parser(
     {
       onopentagname(name) {
-        const element = new Parsed(copy(name));
+        const element = new Element(copy(name));
         root ??= element;
-        open.at(-1)?.add(element);
+        open.at(-1)?.children.push(element);
         if (open.push(element) > maxDepth) throw unreadable();
       },
       onattribute: (name, value) => open.at(-1)?.addAttribute(name, value),
@@ -129,41 +121,37 @@ function parse(text: string): Element | undefined {
   return isClosed ? root : undefined;
 }
 
-const noChildren: readonly Element[] = [];
-
-/** An element whose attributes and text are decoded when somebody wants them: most are never looked at. */
-class Parsed implements Element {
+/**
+ * One element. Names are as written; `text` is trimmed and decoded. Attributes and text are decoded when somebody wants
+ * them: most are never looked at.
+ */
+export class Element {
   readonly name: string;
-  children: readonly Element[] = noChildren;
+  readonly children: Element[] = [];
   /** Names and values in turn, and the text, both as written. */
-  private readonly written: string[] = [];
-  private inside = "";
+  readonly #written: string[] = [];
+  #inside = "";
 
   constructor(name: string) {
     this.name = name;
   }
 
-  get attributes(): Record<string, string> {
-    const { written } = this;
+  get attributes(): Readonly<Record<string, string>> {
+    const written = this.#written;
     return Object.fromEntries(written.flatMap((name, at) => (at % 2 ? [] : [[name, decode(written[at + 1] ?? "")]])));
   }
 
   get text(): string {
-    return decode(this.inside).trim();
-  }
-
-  add(element: Element): void {
-    if (this.children === noChildren) this.children = [element];
-    else (this.children as Element[]).push(element);
+    return decode(this.#inside).trim();
   }
 
   addAttribute(name: string, value: string): void {
-    if (this.written.push(name, value.trim()) > 2 * maxAttributes) throw unreadable();
+    if (this.#written.push(name, value.trim()) > 2 * maxAttributes) throw unreadable();
   }
 
   addText(text: string): void {
     const trimmed = text.trim();
-    if (trimmed !== "") this.inside += trimmed;
+    if (trimmed !== "") this.#inside += trimmed;
   }
 }
 

@@ -135,7 +135,7 @@ test("secrets of two platforms are in their own file, for the user alone, and no
 
 test("fifty sets of three platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
   const requestMs = 3_000;
-  const house = await startTestDaemon({ config: { devices: { request_timeout_ms: requestMs } } });
+  const house = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
   cleanups.push(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
   const one = async (number: number) => {

@@ -16,7 +16,7 @@ const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 let daemon: TestDaemon;
 const sets: FakeSet[] = [];
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 750 } } });
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
 });
 afterAll(() => daemon.dispose());
 

@@ -49,9 +49,19 @@ async function zip(path: string): Promise<{ path: string; bytes: number; told: n
 describe("what belongs into a package", () => {
   test("everything, sorted, but what tools leave behind", async () => {
     const path = place({
-      ...{ manifest: "title=A", "source/b.brs": "", "source/a.brs": "", "images/i.PNG": "", "fonts/ä b.ttf": "" },
-      ...{ ".git/config": "", ".DS_Store": "", "source/.a.swp": "", "node_modules/x/y.js": "", "out/old.zip": "" },
-      ...{ "__MACOSX/x": "", "images/Thumbs.db": "", "source/node_modules/z": "" },
+      manifest: "title=A",
+      "source/b.brs": "",
+      "source/a.brs": "",
+      "images/i.PNG": "",
+      "fonts/ä b.ttf": "",
+      ".git/config": "",
+      ".DS_Store": "",
+      "source/.a.swp": "",
+      "node_modules/x/y.js": "",
+      "out/old.zip": "",
+      "__MACOSX/x": "",
+      "images/Thumbs.db": "",
+      "source/node_modules/z": "",
     });
     expect(await namesIn(path)).toEqual(["fonts/ä b.ttf", "images/i.PNG", "manifest", "source/a.brs", "source/b.brs"]);
   });
@@ -69,8 +79,13 @@ describe("what belongs into a package", () => {
     const { files, links } = await packageFiles(path);
     expect(links).toEqual(["dangling", "lib/secret", "lib/up", "other", "source/secret", "source/up"]);
     expect(files.map(({ name }) => name)).toEqual([
-      ...["lib/a.brs", "lib/deep/b.brs", "lib/same.brs", "manifest"],
-      ...["source/a.brs", "source/deep/b.brs", "source/same.brs"],
+      "lib/a.brs",
+      "lib/deep/b.brs",
+      "lib/same.brs",
+      "manifest",
+      "source/a.brs",
+      "source/deep/b.brs",
+      "source/same.brs",
     ]);
   });
 

@@ -28,7 +28,9 @@ async function sayingOnly(text: string): Promise<string> {
 
 async function run(socket: string, ...words: string[]): Promise<{ stdout: string; stderr: string; status: number }> {
   const child = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words, "--socket", socket], {
-    ...{ stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"], HOME: folder } },
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env["PATH"], HOME: folder },
   });
   const [stdout, stderr, status] = await Promise.all([
     new Response(child.stdout).text(),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
 import { type Stage, setStage } from "./stage.ts";
-import { inTerminal, plain } from "./terminal.ts";
+import { InTerminal, plain } from "./terminal.ts";
 
 const odd = `Kodi: (den) Bob's "x" $y`;
 let stage: Stage;
@@ -84,7 +84,11 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
   test.skipIf(!there)(
     `completes, and quotes as the line is quoted${there ? "" : ` (skipped: no ${name})`}`,
     async () => {
-      const screen = inTerminal(stage, command, folder, { columns: 200, env });
+      const screen = new InTerminal(command, {
+        columns: 200,
+        cwd: folder,
+        env: { ...stage.environment(folder), ...env },
+      });
       screen.type(`${load}\nprintf 'rea%s\\n' dy\n`);
       await screen.shows("ready\r\n");
       for (const [start, line] of [

@@ -43,20 +43,9 @@ describe("the network", () => {
   });
 
   test("names that lead nowhere a set stands are known, and those of real cards are not among them", () => {
-    const odd = [
-      "tailscale0",
-      "wg0",
-      "tun0",
-      "utun4",
-      "ppp0",
-      "zt3jn",
-      "docker0",
-      "br-0123456789ab",
-      "veth1a2",
-      "virbr0",
-    ];
+    const odd = "tailscale0 wg0 tun0 utun4 ppp0 zt3jn docker0 br-0123456789ab veth1a2 virbr0".split(" ");
     expect(odd.filter((name) => withoutSets(name) === null)).toEqual([]);
-    const real = ["eth0", "wlan0", "wlp3s0", "enp0s31f6", "en0", "br0", "bond0", "lo", "Ethernet", "bridge0"];
+    const real = "eth0 wlan0 wlp3s0 enp0s31f6 en0 br0 bond0 lo Ethernet bridge0".split(" ");
     expect(real.filter((name) => withoutSets(name) !== null)).toEqual([]);
   });
 
@@ -64,7 +53,9 @@ describe("the network", () => {
     const deaf = async (platform: string, trouble?: string) =>
       (await multicastReceived(examined({ platform, interfaces: ["!en0"], ...(trouble && { trouble }) })))[0];
     expect(await deaf("darwin", "EHOSTUNREACH")).toMatchObject({
-      ...{ id: "multicast:en0", status: "fail", text: "no multicast comes through on en0 (EHOSTUNREACH)" },
+      id: "multicast:en0",
+      status: "fail",
+      text: "no multicast comes through on en0 (EHOSTUNREACH)",
       hint: expect.stringContaining("Privacy & Security > Local Network"),
     });
     expect((await deaf("win32"))?.hint).toContain("Windows Security");
@@ -169,7 +160,10 @@ describe("the table of checks", () => {
     expect(findingLine(finding, { colour: false, width: 20 })).toBe("FAIL  one two three.\n      four five");
     expect(findingLine(finding, { colour: true, width: 99 })).toBe("\x1b[31;1mFAIL\x1b[0m  one two three. four five");
     expect([summary(1, 2), summary(0, 1), summary(2, 0), summary(0, 0)]).toEqual([
-      ...["1 problem, 2 remarks", "1 remark", "2 problems", "all is well"],
+      "1 problem, 2 remarks",
+      "1 remark",
+      "2 problems",
+      "all is well",
     ]);
   });
 });
@@ -216,7 +210,8 @@ describe("as a program", () => {
     expect([by("port")[0]?.text, by("socket")[0]?.status]).toEqual([`port ${daemon.port} on 127.0.0.1`, "ok"]);
     expect([by("config")[0]?.status, by("state")[0]?.status, by("password").length]).toEqual(["ok", "ok", 0]);
     expect(by("device:").map((one) => `${one.status} ${one.text}`)).toEqual([
-      ...["ok Living Room: on, full access", "fail Bedroom: keys refused (Limited)"],
+      "ok Living Room: on, full access",
+      "fail Bedroom: keys refused (Limited)",
     ]);
     expect(by("device:")[1]?.hint).toContain("Control by mobile apps > Network access: Enabled");
     expect(limited.keys).toEqual([]);

@@ -26,33 +26,55 @@ interface MadeUp {
 }
 
 export const status = {
-  ...{ pid: 4121, version: "0.1.0", uptime_s: 5, socket: "/s/zapd.sock", http_enabled: true, http_host: "127.0.0.1" },
-  ...{ http_port: 7272, device_count: 0, default_device: null },
+  pid: 4121,
+  version: "0.1.0",
+  uptime_s: 5,
+  socket: "/s/zapd.sock",
+  http_enabled: true,
+  http_host: "127.0.0.1",
+  http_port: 7272,
+  device_count: 0,
+  default_device: null,
 };
 
 export function examined(given: MadeUp = {}): Examination {
   const { platform = "linux", interfaces = ["wlan0"], answered = 0, trouble = null, files = {}, programs = {} } = given;
   const named = interfaces.map((name) => ({ name: name.replace("!", ""), received: !name.startsWith("!") }));
   const config = configOf({
-    ...{ daemon: {}, discovery: { interfaces: [...(given.wished ?? [])] }, devices: {}, dev: {} },
+    daemon: {},
+    discovery: { interfaces: [...(given.wished ?? [])] },
+    devices: {},
+    dev: {},
   });
   const all = named.map(({ name }, at) => ({
-    ...{ name, address: `192.168.${at}.2`, netmask: "255.255.255.0", broadcast: `192.168.${at}.255`, loopback: false },
+    name,
+    address: `192.168.${at}.2`,
+    netmask: "255.255.255.0",
+    broadcast: `192.168.${at}.255`,
+    loopback: false,
   }));
   const probes = named.map(
     ({ name, received }, at): Probe => ({
-      ...{ name, received, trouble: received ? null : trouble },
+      name,
+      received,
+      trouble: received ? null : trouble,
       answered: at === 0 ? Array.from({ length: answered }, (_, count) => `192.168.0.${count + 40}`) : [],
     }),
   );
   return {
     machine: {
-      ...{ platform, uid: 1000, now: () => new Date(given.now ?? "2026-07-30T10:00:00"), interfaces: () => all },
+      platform,
+      uid: 1000,
+      now: () => new Date(given.now ?? "2026-07-30T10:00:00"),
+      interfaces: () => all,
       listens: async () => given.listens === true,
       read: async (path) => files[path] ?? null,
       output: async (program, words) => programs[[program, ...words].join(" ")] ?? null,
     },
-    ...{ configFile: "/c/config.toml", stateFolder: "/s", socket: "/s/zapd.sock", remarks: [] },
+    configFile: "/c/config.toml",
+    stateFolder: "/s",
+    socket: "/s/zapd.sock",
+    remarks: [],
     met: async () => given.met ?? { as: "running", status },
     config: async () => ({ config, warnings: [], broken: null }),
     asked: async () => all,
@@ -68,19 +90,27 @@ export function examined(given: MadeUp = {}): Examination {
 
 export function device(name: string, facts: Partial<Device> = {}): Device {
   return {
-    ...{
-      id: `id-${name.replaceAll(" ", "-")}`,
-      name,
-      platform: "roku",
-      platforms: ["roku"],
-      kind: "tv",
-      manufacturer: null,
-      model: null,
-    },
-    ...{ serial: null, mac: null, software_version: null, host: "192.168.1.40", port: 8060, ports: {} },
-    ...{ status: "online", access: "full", capabilities: ["state", "keys"], is_default: false, power: "on" },
+    id: `id-${name.replaceAll(" ", "-")}`,
+    name,
+    platform: "roku",
+    platforms: ["roku"],
+    kind: "tv",
+    manufacturer: null,
+    model: null,
+    serial: null,
+    mac: null,
+    software_version: null,
+    host: "192.168.1.40",
+    port: 8060,
+    ports: {},
+    status: "online",
+    access: "full",
+    capabilities: ["state", "keys"],
+    is_default: false,
+    power: "on",
     used: true,
-    ...{ added_at: "2026-07-01T00:00:00.000Z", last_seen: null },
+    added_at: "2026-07-01T00:00:00.000Z",
+    last_seen: null,
     ...facts,
   };
 }

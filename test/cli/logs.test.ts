@@ -5,7 +5,7 @@ import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type Stage, setStage } from "./stage.ts";
-import { inTerminal } from "./terminal.ts";
+import { InTerminal } from "./terminal.ts";
 
 let stage: Stage;
 let folder = "";
@@ -93,7 +93,8 @@ describe("a log that is followed", () => {
   // The keys of a terminal are signals only to those whose own terminal it is.
   const setsid = Bun.which("setsid");
   test.skipIf(!setsid)(`ends with 0 on a terminal${setsid ? "" : " (skipped: no setsid)"}`, async () => {
-    const screen = inTerminal(stage, ["setsid", "--ctty", "--wait", "zapd", "logs", "-f"], folder);
+    const words = ["setsid", "--ctty", "--wait", "zapd", "logs", "-f"];
+    const screen = new InTerminal(words, { cwd: folder, env: stage.environment(folder) });
     await screen.shows("chatter");
     screen.type("\x03");
     expect(await screen.ended).toBe(0);

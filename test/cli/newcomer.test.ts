@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../support/sources.ts";
+import { isWhole, slowTest } from "../support/whole.ts";
 import { type Home, makeHome, type Running } from "./program.ts";
 
 let home: Home;
@@ -23,44 +24,54 @@ const checkout = () => ["config.toml", "package.json"].map((name) => readFileSyn
 /** What lies in the checkout, but for what other tests build there. */
 const names = () => readdirSync(root).filter((name) => name !== "dist");
 
-describe("a start from the clone serves the user's own place, and writes nothing in the checkout", () => {
-  test.each([
-    ["npm start", "npm", ["start"]],
-    ["deno task start", join(root, "node_modules/.bin/deno"), ["task", "start"]],
-  ] as const)(
-    "%s",
-    async (_name, command, words) => {
-      const before = [checkout(), names()];
-      const daemon = home.start(command, words);
-      await daemon.says(" · socket ");
-      chmodSync(home.configFile, 0o644);
-      expect((await patch({ "dev.vendor_password": "c4nary" })).status).toBe(200);
-      expect(readFileSync(home.configFile, "utf8")).toContain('vendor_password = "c4nary"');
-      expect(modeOf(home.configFile)).toBe("600");
-      const path = await zapd("config", "path");
-      expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
-      const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as { checks: { id: string; text: string }[] };
-      expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
-      expect([checkout(), names()]).toEqual(before);
-      process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
-      await daemon.ended;
+describe.skipIf(!isWhole)(
+  "a start from the clone serves the user's own place, and writes nothing in the checkout",
+  () => {
+    test.each([
+      ["npm start", "npm", ["start"]],
+      ["deno task start", join(root, "node_modules/.bin/deno"), ["task", "start"]],
+    ] as const)(
+      "%s",
+      async (_name, command, words) => {
+        const before = [checkout(), names()];
+        const daemon = home.start(command, words);
+        await daemon.says(" · socket ");
+        chmodSync(home.configFile, 0o644);
+        expect((await patch({ "dev.vendor_password": "c4nary" })).status).toBe(200);
+        expect(readFileSync(home.configFile, "utf8")).toContain('vendor_password = "c4nary"');
+        expect(modeOf(home.configFile)).toBe("600");
+        const path = await zapd("config", "path");
+        expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
+        const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as {
+          checks: { id: string; text: string }[];
+        };
+        expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
+        expect([checkout(), names()]).toEqual(before);
+        process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
+        await daemon.ended;
+      },
+      40_000,
+    );
+  },
+);
+
+describe("zapd in the clone", () => {
+  slowTest(
+    "npx zapd runs, there and from another folder, with its words and its exit status",
+    async () => {
+      expect(await home.run("npx", ["zapd", "version"])).toMatchObject({ stdout: expect.stringMatching(/^zapd \d/) });
+      const missing = await home.run("npx", ["zapd", "devices", "--json"]);
+      expect([missing.status, JSON.parse(missing.stdout).error.code]).toEqual([7, "daemon_not_running"]);
+      expect((await home.run("npx", [root, "key", "two words", "more"], home.folder)).status).toBe(2);
     },
     40_000,
   );
-});
-
-describe("zapd in the clone", () => {
-  test("npx zapd runs, there and from another folder, with its words and its exit status", async () => {
-    expect(await home.run("npx", ["zapd", "version"])).toMatchObject({ stdout: expect.stringMatching(/^zapd \d/) });
-    const missing = await home.run("npx", ["zapd", "devices", "--json"]);
-    expect([missing.status, JSON.parse(missing.stdout).error.code]).toEqual([7, "daemon_not_running"]);
-    expect((await home.run("npx", [root, "key", "two words", "more"], home.folder)).status).toBe(2);
-  }, 40_000);
 
   test("it works by a link, as npm link makes one", async () => {
     symlinkSync(bin, join(home.folder, "zapd"));
     expect(await home.run(join(home.folder, "zapd"), ["help", "key"], home.folder)).toMatchObject({
-      ...{ status: 0, stdout: expect.stringContaining("press a key") },
+      status: 0,
+      stdout: expect.stringContaining("press a key"),
     });
   });
 

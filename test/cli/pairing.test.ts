@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
-import { Pty, whyNoPty } from "./pty.ts";
-import { inTerminal } from "./terminal.ts";
+import { InTerminal, noJobs } from "./terminal.ts";
 
 const program = [process.execPath, join(root, "src/main.ts")];
 let house: AskingHouse;
@@ -26,13 +25,17 @@ async function meet(asks: AskingSet["asks"], secret: string): Promise<void> {
 }
 
 const environment = () => ({ PATH: process.env["PATH"] ?? "", HOME: house.folder, ZAPD_SOCKET: house.socket });
-const pair = (...words: string[]) =>
-  inTerminal({ environment }, [...program, "pair", name, ...words], house.folder, { columns: 100 });
+const options = () => ({ cwd: house.folder, env: environment(), columns: 100 });
+const pair = (...words: string[]) => new InTerminal([...program, "pair", name, ...words], options());
 
 /** The same without a terminal. */
 async function piped(input: string, ...words: string[]) {
   const child = Bun.spawn([...program, "pair", name, ...words], {
-    ...{ cwd: house.folder, env: environment(), stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" },
+    cwd: house.folder,
+    env: environment(),
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   return { status: await child.exited, stdout, stderr };
@@ -50,12 +53,7 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   await screen.shows("That was another. Code (");
   screen.type("27182\x7f28\r");
   expect(await screen.ended).toBe(0);
-  expect(
-    screen
-      .lines()
-      .filter((line) => line !== "")
-      .at(-1),
-  ).toBe(`paired with ${name}`);
+  expect(screen.lines().at(-1)).toBe(`paired with ${name}`);
   expect([set.typed, await access()]).toEqual([["314159", "271828"], "full"]);
 });
 
@@ -94,15 +92,13 @@ test("a login: the name is shown, the password is not, and both may be typed onc
   expect([set.typed, await access()]).toEqual([["me:sesame", "me:open sesame"], "full"]);
 });
 
-const noPty = whyNoPty();
-if (noPty !== null) process.stderr.write(`skipped: Ctrl-C in a real terminal: ${noPty}\n`);
-test.skipIf(noPty !== null)("what is accepted at the set is waited for, and Ctrl-C gives it up", async () => {
+if (noJobs) process.stderr.write(`skipped: Ctrl-C in a real terminal: ${noJobs}\n`);
+test.skipIf(noJobs !== null)("what is accepted at the set is waited for, and Ctrl-C gives it up", async () => {
   await meet("confirm", "accepted");
-  const terminal = new Pty([...program, "pair", name], environment());
+  const terminal = InTerminal.withJobs([...program, "pair", name], options());
   await until("it is asked", () => set.showing);
-  terminal.send("\x03");
-  expect(await terminal.end()).toBe("-2 cooked");
-  await terminal.dispose();
+  terminal.type("\x03");
+  expect(await terminal.end()).toBe("130 cooked");
   await until("nothing is shown any more", () => !set.showing);
 });
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { takesColour } from "../../src/cli/context.ts";
-import { clock, columnsOf, cut, paintFor, shellWord, size, table, wrap } from "../../src/cli/print.ts";
+import { clock, columnsOf, cut, shellWord, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
-import { printable } from "../../src/system/log.ts";
+import { printable } from "../../src/system/printable.ts";
 
 describe("columns of a text", () => {
   test.each([
@@ -77,26 +77,13 @@ describe("tables", () => {
 
   test("without titles have no head; cells are painted, not measured with their paint", () => {
     const red = { text: "off", paint: (text: string) => `<${text}>` };
-    expect(
-      table(
-        [{ title: "" }, { title: "" }],
-        [
-          ["a", red, ""],
-          [red, "b"],
-        ],
-        80,
-      ),
-    ).toBe("a    <off>\n<off>  b");
-    expect(
-      table(
-        [{ title: "" }, { title: "" }],
-        [
-          [red, "x"],
-          ["longer", "y"],
-        ],
-        80,
-      ),
-    ).toBe("<off>     x\nlonger  y");
+    const bare = [{ title: "" }, { title: "" }];
+    const rows = [
+      ["a", red, ""],
+      [red, "b"],
+      ["longer", "y"],
+    ];
+    expect(table(bare, rows, 80)).toBe("a       <off>\n<off>     b\nlonger  y");
   });
 
   test("nothing that a terminal obeys gets through", () => {
@@ -114,20 +101,14 @@ describe("tables", () => {
 });
 
 describe("words", () => {
-  test.each([
-    [0, "0:00"],
-    [724_999, "12:04"],
-    [3_723_000, "1:02:03"],
-  ])("%d ms is %s", (ms, text) => expect(clock(ms)).toBe(text));
+  test("times are told as clocks do", () => {
+    expect([0, 724_999, 3_723_000].map(clock)).toEqual(["0:00", "12:04", "1:02:03"]);
+  });
 
-  test.each([
-    [0, "0 bytes"],
-    [999, "999 bytes"],
-    [1_000, "1.0 kB"],
-    [999_949, "999.9 kB"],
-    [999_950, "1.0 MB"],
-    [1_234_567, "1.2 MB"],
-  ])("%d is %s", (bytes, text) => expect(size(bytes)).toBe(text));
+  test("bytes are told in the unit that fits", () => {
+    const told = [0, 999, 1_000, 999_949, 999_950, 1_234_567].map(size);
+    expect(told).toEqual(["0 bytes", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "1.2 MB"]);
+  });
 
   test.each([
     ["Bedroom", "Bedroom"],
@@ -171,11 +152,5 @@ describe("colour", () => {
     [{ FORCE_COLOR: "1" }, true, true, false],
   ])("%j on a terminal %p, --no-color %p: %p", (env, terminal, refused, colour) => {
     expect(takesColour(terminal, refused, env)).toBe(colour);
-  });
-
-  test("is left out where there is none", () => {
-    expect(paintFor(false).bad("off")).toBe("off");
-    expect(paintFor(true).bad("off")).toBe("\x1b[31moff\x1b[0m");
-    expect(paintFor(true).bad("")).toBe("");
   });
 });

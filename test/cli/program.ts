@@ -38,8 +38,14 @@ export async function makeHome(): Promise<Home> {
   writeFileSync(configFile, quiet, { mode: 0o600 });
   const { PATH = "" } = process.env;
   const env = {
-    ...{ PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: join(folder, "run"), LANG: "C.UTF-8", TZ: "UTC" },
-    ...{ npm_config_update_notifier: "false", npm_config_loglevel: "error" },
+    PATH,
+    HOME: folder,
+    TMPDIR: folder,
+    XDG_RUNTIME_DIR: join(folder, "run"),
+    LANG: "C.UTF-8",
+    TZ: "UTC",
+    npm_config_update_notifier: "false",
+    npm_config_loglevel: "error",
   };
   const all: Running[] = [];
   const start = (command: string, words: readonly string[], cwd = root): Running => {
@@ -64,7 +70,10 @@ export async function makeHome(): Promise<Home> {
     return running;
   };
   return {
-    ...{ folder, configFile, port, start },
+    folder,
+    configFile,
+    port,
+    start,
     run: (command, words, cwd = root) =>
       new Promise((resolve) => {
         const child = spawn(command, [...words], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });

@@ -6,7 +6,8 @@ import { device } from "./examined.ts";
 export const everything: Device["capabilities"] = ["state", "apps", "launch", "stop", "keys", "text", "power_on"];
 
 export const livingRoom = device("Living Room", {
-  ...{ manufacturer: "Lumora", model: "43L520" },
+  manufacturer: "Lumora",
+  model: "43L520",
   capabilities: everything,
 });
 export const bedroom = device("Bedroom", { kind: "player", access: "limited", capabilities: ["state", "launch"] });
@@ -17,8 +18,13 @@ export function app(name: string, facts: Partial<App> = {}): App {
 
 export function state(facts: Partial<State> = {}): State {
   return {
-    ...{ power: "on", app: null, screensaver: null, playback: null, volume: { level: 18, muted: false }, input: null },
-    ...{ observed_at: "2026-07-30T07:12:00.000Z" },
+    power: "on",
+    app: null,
+    screensaver: null,
+    playback: null,
+    volume: { level: 18, muted: false },
+    input: null,
+    observed_at: "2026-07-30T07:12:00.000Z",
     ...facts,
   };
 }

@@ -18,7 +18,9 @@ function slowSet() {
     now: () => now,
   });
   return {
-    ...{ presses, sent, told },
+    presses,
+    sent,
+    told,
     /** Presses, that many milliseconds after the press before. */
     press(key: string, after = 150, id = "a") {
       now += after;

@@ -81,7 +81,8 @@ describe("the screen", () => {
 
   test("says at the bottom why a key was refused: whole where there is room, cut where there is none", () => {
     const notice = {
-      ...{ text: "Bedroom refused to press home: its network access is set to Limited", loud: true },
+      text: "Bedroom refused to press home: its network access is set to Limited",
+      loud: true,
       hint: "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
     };
     const lines = shown(driving({ notice }));
@@ -134,7 +135,8 @@ test("whatever a device is called and whatever the size: as many lines as rows, 
     unit: fc.constantFrom("a", "é", "客", "📺", " ", "\x1b[2J", "\u202e", "\n", "\x07", "e\u0301"),
   });
   const mode = fc.oneof(
-    ...[fc.constant<Mode>({ name: "keys" }), fc.constant<Mode>({ name: "help" })],
+    fc.constant<Mode>({ name: "keys" }),
+    fc.constant<Mode>({ name: "help" }),
     text.map((text): Mode => ({ name: "text", text })),
     fc.tuple(text, fc.nat(9)).map(([filter, at]): Mode => ({ name: "apps", filter, at })),
   );
@@ -142,12 +144,11 @@ test("whatever a device is called and whatever the size: as many lines as rows, 
   fc.assert(
     fc.property(text, mode, size, fc.boolean(), (name, mode, [columns, rows], unicode) => {
       const model = driving({
-        ...{
-          mode,
-          devices: [{ ...livingRoom, name, model: name }, bedroom],
-          apps: { [livingRoom.id]: [app(name), app("x")] },
-        },
-        ...{ seen: { state: state({ app: app(name) }) }, notice: { text: name, hint: name, loud: true } },
+        mode,
+        devices: [{ ...livingRoom, name, model: name }, bedroom],
+        apps: { [livingRoom.id]: [app(name), app("x")] },
+        seen: { state: state({ app: app(name) }) },
+        notice: { text: name, hint: name, loud: true },
       });
       const lines = render(model, { ...usual, columns, rows, unicode });
       expect(lines.length).toBe(rows);

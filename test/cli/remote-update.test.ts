@@ -24,8 +24,21 @@ describe("keys", () => {
     const typed = ["up", "enter", "backspace", " ", "h", "i", "o", "+", "=", "-", "m", "p", "r", "f", "page-up"];
     expect(after(driving(), ...typed).effects).toEqual(
       [
-        ...["up", "select", "back", "play-pause", "home", "info", "options", "volume-up", "volume-up", "volume-down"],
-        ...["mute", "power", "rewind", "fast-forward", "channel-up"],
+        "up",
+        "select",
+        "back",
+        "play-pause",
+        "home",
+        "info",
+        "options",
+        "volume-up",
+        "volume-up",
+        "volume-down",
+        "mute",
+        "power",
+        "rewind",
+        "fast-forward",
+        "channel-up",
       ].map((key) => press(key)),
     );
     expect(after(driving(), "h").model.lit).toBe("h");
@@ -126,12 +139,10 @@ describe("the app picker", () => {
 
 describe("what comes back", () => {
   const failed = (code: string, what = "mute"): Event => ({
-    ...{
-      name: "failed",
-      id: livingRoom.id,
-      what,
-      failure: { code, message: `Living\u001b[2J Room said ${code}`, hint: "h" },
-    },
+    name: "failed",
+    id: livingRoom.id,
+    what,
+    failure: { code, message: `Living\u001b[2J Room said ${code}`, hint: "h" },
   });
 
   test("a key that the set lacks is remembered; a refusal says why until a press succeeds", () => {
@@ -162,7 +173,8 @@ describe("what comes back", () => {
 
   test("a set that was forgotten gives way to the first that is left, or to none", () => {
     expect(update(driving(), { name: "devices", devices: [bedroom] })).toMatchObject({
-      ...{ model: { current: bedroom.id, seen: null }, effects: [{ name: "look" }] },
+      model: { current: bedroom.id, seen: null },
+      effects: [{ name: "look" }],
     });
     const none = update(driving(), { name: "devices", devices: [] });
     expect([none.model.current, none.effects, after(none.model, "h", "t", "/", "p").effects]).toEqual([null, [], []]);

@@ -3,11 +3,11 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
-import { Pty, whyNoPty } from "./pty.ts";
+import { InTerminal, noJobs } from "./terminal.ts";
 
-const noPty = whyNoPty();
-if (noPty !== null) process.stderr.write(`skipped: the remote in a terminal: ${noPty}\n`);
+if (noJobs) process.stderr.write(`skipped: the remote in a terminal: ${noJobs}\n`);
 const main = join(root, "src/main.ts");
 
 test("without a terminal it says so and what to use instead: exit 2", () => {
@@ -16,10 +16,10 @@ test("without a terminal it says so and what to use instead: exit 2", () => {
   expect(stderr.toString()).toContain("the remote needs a terminal to fill, and here is none");
 });
 
-describe.skipIf(noPty !== null)(`in a terminal${noPty === null ? "" : ` (skipped: ${noPty})`}`, () => {
+describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})` : ""}`, () => {
   const living = createRokuSimulator({ name: "Living Room", kind: "tv", ssdp: false, launchMs: 0 });
   const bedroom = createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false });
-  const open: Pty[] = [];
+  const open: InTerminal[] = [];
   let daemon: TestDaemon;
 
   beforeAll(async () => {
@@ -30,54 +30,60 @@ describe.skipIf(noPty !== null)(`in a terminal${noPty === null ? "" : ` (skipped
     }
   });
   afterAll(async () => {
-    await Promise.all(open.map((one) => one.dispose()));
+    await Promise.all(open.map((one) => one.ended));
     await Promise.all([daemon.dispose(), living.stop(), bedroom.stop()]);
   });
 
-  async function remote(env: Record<string, string> = {}): Promise<Pty> {
-    const socket = join(daemon.stateFolder, "zapd.sock");
-    const pty = new Pty([process.execPath, main, "remote", "--socket", socket, "-d", "Living Room"], env);
+  function terminal(command: readonly string[], env: Record<string, string> = {}): InTerminal {
+    const usual = { ...process.env, LANG: "C.UTF-8", LC_ALL: "", NO_COLOR: "", TERM: "xterm-256color" };
+    const pty = InTerminal.withJobs([process.execPath, ...command], { env: { ...usual, ...env } });
     open.push(pty);
-    await pty.shows("/ apps");
-    await pty.shows(/on · .*volume \d+/);
     return pty;
   }
 
-  const pressed = (pty: Pty, count: number) => pty.until(() => living.keys.length >= count, `${count} keys`);
+  async function remote(env: Record<string, string> = {}): Promise<InTerminal> {
+    const socket = join(daemon.stateFolder, "zapd.sock");
+    const pty = terminal([main, "remote", "--socket", socket, "-d", "Living Room"], env);
+    await pty.fills("/ apps");
+    await pty.fills(/on · .*volume \d+/);
+    return pty;
+  }
+
+  const pressed = (count: number) => until(`${count} keys`, () => living.keys.length >= count);
 
   test("drives a set: keys in order, what is on it live, apps by their names, text, the next set", async () => {
     const pty = await remote();
     expect(pty.alternate).toBe(true);
     const before = living.keys.length;
     for (const [at, keys] of ["\x1b[B", "\x1bOC", "\r", "\x7f", "h", "+"].entries()) {
-      pty.send(keys);
-      await pressed(pty, before + at + 1);
+      pty.type(keys);
+      await pressed(before + at + 1);
     }
     expect(living.keys.slice(before)).toEqual(["Down", "Right", "Select", "Back", "Home", "VolumeUp"]);
-    await pty.shows("on · home · volume 19");
+    await pty.fills("on · home · volume 19");
 
-    pty.send("/");
-    await pty.shows("Netflix");
-    pty.send("ytb");
-    await pty.shows("▸ YouTube");
-    pty.send("\r");
-    await pty.shows("on · YouTube");
+    pty.type("/");
+    await pty.fills("Netflix");
+    pty.type("ytb");
+    await pty.fills("▸ YouTube");
+    pty.type("\r");
+    await pty.fills("on · YouTube");
     living.play({ durationMs: 600_000 });
-    await pty.shows(/playing 0:0[1-5] \/ 10:00/);
+    await pty.fills(/playing 0:0[1-5] \/ 10:00/);
 
-    pty.send("t");
-    await pty.shows("Enter sends");
-    pty.send("\x1b[200~hé q\r\x1b[201~");
-    await pty.shows("text hé q");
-    pty.send("\r");
-    await pty.until(() => living.text.includes("hé q"), "the text");
+    pty.type("t");
+    await pty.fills("Enter sends");
+    pty.type("\x1b[200~hé q\r\x1b[201~");
+    await pty.fills("text hé q");
+    pty.type("\r");
+    await until("the text", () => living.text.includes("hé q"));
 
-    pty.send("\t");
-    await pty.shows("limited: keys are refused");
-    pty.send("h");
-    await pty.shows("Network access: Enabled");
-    expect(pty.text).toContain("Bedroom refused to press home");
-    pty.send("q");
+    pty.type("\t");
+    await pty.fills("limited: keys are refused");
+    pty.type("h");
+    await pty.fills("Network access: Enabled");
+    expect(pty.screen).toContain("Bedroom refused to press home");
+    pty.type("q");
     expect(await pty.end()).toBe("0 cooked");
     expect(pty.alternate).toBe(false);
   }, 30_000);
@@ -85,49 +91,49 @@ describe.skipIf(noPty !== null)(`in a terminal${noPty === null ? "" : ` (skipped
   test("follows the size of the terminal, and a lone Esc leaves", async () => {
     const pty = await remote();
     pty.resize(20, 6);
-    await pty.until(() => pty.text.split("\n").length <= 6 && pty.text.includes("Enter select"), "the small screen");
-    expect(pty.text.split("\n").filter((line) => line.length > 20)).toEqual([]);
+    const lines = () => pty.screen.split("\n");
+    await until("the small screen", () => lines().length <= 6 && pty.screen.includes("Enter select"));
+    expect(lines().filter((line) => line.length > 20)).toEqual([]);
     pty.resize(100, 30);
-    await pty.shows("╭───");
-    pty.send("\x1b");
+    await pty.fills("╭───");
+    pty.type("\x1b");
     expect(await pty.end()).toBe("0 cooked");
   }, 30_000);
 
   test("gives the terminal back when it is stopped, and takes it again", async () => {
     const pty = await remote();
-    pty.send("\x1a");
-    await pty.until(() => pty.written.includes("<<stopped cooked>>"), "the stop");
-    await pty.until(() => pty.alternate && pty.text.includes("Living Room"), "the screen again");
+    pty.type("\x1a");
+    await pty.shows(/<<stopped \d+ cooked>>/);
+    await until("the screen again", () => pty.alternate && pty.screen.includes("Living Room"));
     const before = living.keys.length;
-    pty.send("h");
-    await pressed(pty, before + 1);
-    process.kill(pty.job, "SIGTERM");
+    pty.type("h");
+    await pressed(before + 1);
+    process.kill(Number(/<<stopped (\d+)/.exec(pty.text)?.[1]), "SIGTERM");
     expect(await pty.end()).toBe("143 cooked");
     expect(pty.alternate).toBe(false);
   }, 30_000);
 
   test("gives the terminal back when it crashes, and then says what happened", async () => {
-    const terminal = JSON.stringify(join(root, "src/cli/remote/terminal.ts"));
-    const script = `const { Terminal } = await import(${terminal}); new Terminal().open({ input() { throw new Error("boom\x1b[2J") } });`;
-    const pty = new Pty([process.execPath, "-e", script], {});
-    open.push(pty);
-    await pty.until(() => pty.alternate, "the alternate screen");
-    pty.send("x");
+    const path = JSON.stringify(join(root, "src/cli/remote/terminal.ts"));
+    const script = `const { Terminal } = await import(${path}); new Terminal().open({ input() { throw new Error("boom\x1b[2J") } });`;
+    const pty = terminal(["-e", script]);
+    await until("the alternate screen", () => pty.alternate);
+    pty.type("x");
     expect(await pty.end()).toBe("1 cooked");
-    expect([pty.alternate, pty.text.includes("zapd: the remote failed: boom[2J")]).toEqual([false, true]);
+    expect([pty.alternate, pty.screen.includes("zapd: the remote failed: boom[2J")]).toEqual([false, true]);
   }, 30_000);
 
   test("survives a daemon that goes and comes back", async () => {
     const pty = await remote({ NO_COLOR: "1" });
     await daemon.stop("SIGKILL");
-    await pty.shows("the daemon does not answer; trying again");
-    expect(pty.written).not.toMatch(/\x1b\[3\dm/);
+    await pty.fills("the daemon does not answer; trying again");
+    expect(pty.text).not.toMatch(/\x1b\[3\dm/);
     daemon = await startTestDaemon({ folder: daemon.folder });
-    await pty.shows(/on · .*volume \d+/);
+    await pty.fills(/on · .*volume \d+/);
     const before = living.keys.length;
-    pty.send("h");
-    await pressed(pty, before + 1);
-    pty.send("\x03");
+    pty.type("h");
+    await pressed(before + 1);
+    pty.type("\x03");
     expect(await pty.end()).toBe("0 cooked");
   }, 30_000);
 });

@@ -40,7 +40,11 @@ function check(step: Step, ended: Ended): void {
   const found = { stdout: stdout.replace(/\n$/, ""), stderr: stderr.replace(/\n$/, ""), status };
   const as = (name: "stdout" | "stderr") => (shows(step[name], found[name]) ? found[name] : step[name]);
   expect({ line: step.line, command: step.command, ...found }).toEqual({
-    ...{ line: step.line, command: step.command, stdout: as("stdout"), stderr: as("stderr"), status: step.status },
+    line: step.line,
+    command: step.command,
+    stdout: as("stdout"),
+    stderr: as("stderr"),
+    status: step.status,
   });
   if (asksForDocument(step.command)) expect([step.command, documentsIn(stdout)]).toEqual([step.command, 1]);
 }

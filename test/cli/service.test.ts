@@ -4,8 +4,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Context, createContext } from "../../src/cli/context.ts";
-import { type Surroundings, serve } from "../../src/cli/service.ts";
-import type { Ran } from "../../src/cli/service-managers.ts";
+import { CommandError } from "../../src/cli/failure.ts";
+import { isPassing, type Surroundings, serve } from "../../src/cli/service.ts";
+import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { root } from "../support/sources.ts";
 
 describe("the command", () => {
@@ -26,7 +27,9 @@ describe("the command", () => {
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   const surroundings = (platform: string): Surroundings => ({
-    ...{ platform, owner: { home, uid: 501, env: {} }, program: { words: ["/usr/bin/zapd", "serve"], env: {} } },
+    platform,
+    owner: { home, uid: 501, env: {} },
+    program: { words: ["/usr/bin/zapd", "serve"], env: {} },
     async run(program, words) {
       const line = [program, ...words].join(" ");
       ran.push(line);
@@ -42,7 +45,11 @@ describe("the command", () => {
     const take = (line: string) => {
       told += `${line}\n`;
     };
-    const context: Context = { ...createContext(words, { print: { type: "boolean" } }), print: take, say: take };
+    const context: Context = {
+      ...(await createContext(words, { print: { type: "boolean" } })),
+      print: take,
+      say: take,
+    };
     return serve(context, surroundings(platform));
   }
 
@@ -60,7 +67,8 @@ describe("the command", () => {
     const text = readFileSync(unit(), "utf8");
     expect(text).toContain('ExecStart="/usr/bin/zapd" "serve"');
     expect(ran.filter((line) => /-reload|enable |start/.test(line))).toEqual([
-      ...["systemctl --user daemon-reload", "systemctl --user enable --now zapd.service"],
+      "systemctl --user daemon-reload",
+      "systemctl --user enable --now zapd.service",
     ]);
     expect(told).toContain("zapd.service is installed and running");
     expect(told).toContain("loginctl enable-linger");
@@ -69,7 +77,9 @@ describe("the command", () => {
     const before = statSync(unit()).mtimeMs;
     expect(await service("linux", "install")).toBe(0);
     expect([statSync(unit()).mtimeMs, told.includes("was installed already"), told.includes("linger")]).toEqual([
-      ...[before, true, false],
+      before,
+      true,
+      false,
     ]);
     writeFileSync(unit(), text.replace("/usr/bin", "/old"));
     await service("linux", "install");
@@ -108,7 +118,8 @@ describe("the command", () => {
     await service("linux", "install");
     expect(await service("linux", "uninstall")).toBe(0);
     expect(ran.filter((line) => /disable|reload/.test(line))).toEqual([
-      ...["systemctl --user disable --now zapd.service", "systemctl --user daemon-reload"],
+      "systemctl --user disable --now zapd.service",
+      "systemctl --user daemon-reload",
     ]);
     expect(told).toMatch(
       /stopped and removed\nThe config \(.*config\.toml\) and the state \(.*\) are left as they are/,
@@ -125,7 +136,11 @@ describe("the command", () => {
       (line.includes("FragmentPath") ? { out: unit() } : line.includes("is-enabled") ? { out: "enabled" } : {});
     expect(await service("linux", "status", "--json")).toBe(0);
     expect(JSON.parse(told)).toEqual({
-      ...{ name: "zapd.service", file: unit(), installed: true, enabled: true, running: true },
+      name: "zapd.service",
+      file: unit(),
+      installed: true,
+      enabled: true,
+      running: true,
     });
     answers = () => ({});
     expect(await service("linux", "status")).toBe(7);
@@ -167,18 +182,111 @@ describe("the command", () => {
 
   test("--print shows what runs now and installs nothing", () => {
     const main = join(root, "src/main.ts");
-    const env = {
-      ...process.env,
-      HOME: home,
-      XDG_CONFIG_HOME: "",
-      XDG_STATE_HOME: "",
-      ZAPD_CONFIG: "",
-      ZAPD_STATE_DIR: "",
-    };
+    const own = { XDG_CONFIG_HOME: "", XDG_STATE_HOME: "", ZAPD_CONFIG: "", ZAPD_STATE_DIR: "" };
+    const env = { ...process.env, HOME: home, ...own };
     const { stdout, status } = spawnSync(process.execPath, [main, "service", "install", "--print"], { env });
     const expected =
       process.platform === "darwin" ? `<string>${main}</string>` : `ExecStart="${process.execPath}" "${main}" "serve"`;
     expect([status, stdout.toString()]).toEqual([0, expect.stringContaining(expected)]);
     expect(() => statSync(unit())).toThrow();
+  });
+});
+
+const awkward = `/opt/my "tv"/100%/a\\b & <c>'s/zapd`;
+
+describe("the text", () => {
+  test("of a unit", () => {
+    const env = { ZAPD_CONFIG: "/home/ann/my config.toml", ZAPD_STATE_DIR: "/srv/50%" };
+    expect(unitText({ words: [awkward, "serve"], env })).toBe(
+      String.raw`# Written by ${"`"}zapd service install${"`"}; ${"`"}zapd service uninstall${"`"} removes it.
+[Unit]
+Description=zapd, one daemon for every TV and media player in the house
+
+[Service]
+Type=exec
+ExecStart="/opt/my \"tv\"/100%%/a\\b & <c>'s/zapd" "serve"
+Environment="ZAPD_CONFIG=/home/ann/my config.toml"
+Environment="ZAPD_STATE_DIR=/srv/50%%"
+Restart=on-failure
+RestartSec=2
+RestartPreventExitStatus=78
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+UMask=0077
+
+[Install]
+WantedBy=default.target
+`,
+    );
+    expect(unitText({ words: ["/srv/$HOME/zapd", "serve"], env: {} })).toContain(
+      '\nExecStart=:"/srv/$HOME/zapd" "serve"\n',
+    );
+    expect(unitWord("")).toBe('""');
+  });
+
+  test("of an agent", () => {
+    const program = { words: [awkward, "serve"], env: { ZAPD_CONFIG: "/a b.toml" } };
+    expect(plistText(program, "/Users/ann/Library/Logs/zapd")).toBe(`<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- Written by zapd service install; zapd service uninstall removes it. -->
+<plist version="1.0">
+<dict>
+	<key>Label</key>
+	<string>local.zapd</string>
+	<key>ProgramArguments</key>
+	<array>
+		<string>/opt/my &quot;tv&quot;/100%/a\\b &amp; &lt;c&gt;&apos;s/zapd</string>
+		<string>serve</string>
+	</array>
+	<key>EnvironmentVariables</key>
+	<dict>
+		<key>ZAPD_CONFIG</key>
+		<string>/a b.toml</string>
+	</dict>
+	<key>RunAtLoad</key>
+	<true/>
+	<key>KeepAlive</key>
+	<dict>
+		<key>SuccessfulExit</key>
+		<false/>
+	</dict>
+	<key>ThrottleInterval</key>
+	<integer>30</integer>
+	<key>Umask</key>
+	<integer>63</integer>
+	<key>StandardOutPath</key>
+	<string>/Users/ann/Library/Logs/zapd/zapd.log</string>
+	<key>StandardErrorPath</key>
+	<string>/Users/ann/Library/Logs/zapd/zapd.log</string>
+</dict>
+</plist>
+`);
+  });
+});
+
+describe("what runs now", () => {
+  const at = (execPath: string, script: string, deno = false) => ({ execPath, script, deno });
+
+  test("is the binary by itself, or a runtime and its script, with what a shell has set", () => {
+    expect(programOf(at("/usr/bin/zapd", "/$bunfs/root/zapd"), {}).words).toEqual(["/usr/bin/zapd", "serve"]);
+    expect(programOf(at("C:\\zapd.exe", "B:\\~BUN\\root\\zapd.exe"), {}).words).toEqual(["C:\\zapd.exe", "serve"]);
+    const env = { ZAPD_CONFIG: "own.toml", XDG_STATE_HOME: "/s", PATH: "/bin" };
+    expect(programOf(at("/bin/bun", "/src/main.ts"), env, "given.toml")).toEqual({
+      words: ["/bin/bun", "/src/main.ts", "serve", "--config", join(process.cwd(), "given.toml")],
+      env: { ZAPD_CONFIG: join(process.cwd(), "own.toml"), XDG_STATE_HOME: "/s" },
+    });
+  });
+
+  test("is refused where no service can say it, and known to pass where npm keeps it for a while", () => {
+    expect(() => programOf(at("/bin/deno", "/src/main.ts", true), {})).toThrow(CommandError);
+    expect(() => programOf(at("/bin/zapd", "/$bunfs/root/zapd"), { ZAPD_CONFIG: "/a\nb" })).toThrow(
+      "control character",
+    );
+    expect(isPassing(programOf(at("/bin/bun", "/home/ann/.npm/_npx/1/main.ts"), {}))).toBe(true);
   });
 });

@@ -65,14 +65,22 @@ export async function setStage(): Promise<Stage> {
   let folders = 0;
 
   const environment = (folder: string) => ({
-    ...{ PATH: `${bin}:${process.env["PATH"]}`, HOME: folder, TZ: "UTC", LANG: "C.UTF-8", TMPDIR: backstage },
-    ...{ ZAPD_CONFIG: daemon.configFile, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") },
-    ...{ ZAPD_STATE_DIR: daemon.stateFolder },
-    ...{ KITCHEN: `127.0.0.1:${kitchen.ports.secure}`, CINEMA: `127.0.0.1:${cinema.port}` },
+    PATH: `${bin}:${process.env["PATH"]}`,
+    HOME: folder,
+    TZ: "UTC",
+    LANG: "C.UTF-8",
+    TMPDIR: backstage,
+    ZAPD_CONFIG: daemon.configFile,
+    ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock"),
+    ZAPD_STATE_DIR: daemon.stateFolder,
+    KITCHEN: `127.0.0.1:${kitchen.ports.secure}`,
+    CINEMA: `127.0.0.1:${cinema.port}`,
   });
 
   return {
-    ...{ daemon, sets, environment },
+    daemon,
+    sets,
+    environment,
     async reset() {
       for (const { body } of [await daemon.api("GET", "/devices")])
         for (const { id } of body.data) await daemon.api("DELETE", `/devices/${id}`);

@@ -4,7 +4,7 @@ import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { password, type Stage, setStage } from "./stage.ts";
-import { inTerminal, type TerminalOptions } from "./terminal.ts";
+import { InTerminal } from "./terminal.ts";
 
 let stage: Stage;
 let folder = "";
@@ -21,13 +21,18 @@ beforeAll(async () => {
 }, 20_000);
 afterAll(() => stage.dispose());
 
-const run = (words: readonly string[], options?: TerminalOptions) =>
-  inTerminal(stage, ["zapd", ...words], folder, options);
+interface Options {
+  readonly columns?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
 
-async function shown(words: readonly string[], options?: TerminalOptions): Promise<string[]> {
+const run = (words: readonly string[], { env, ...options }: Options = {}) =>
+  new InTerminal(["zapd", ...words], { ...options, cwd: folder, env: { ...stage.environment(folder), ...env } });
+
+async function shown(words: readonly string[], options?: Options): Promise<string[]> {
   const screen = run(words, options);
   await screen.ended;
-  return screen.lines().filter((line) => line !== "");
+  return screen.lines();
 }
 
 describe("width", () => {
@@ -96,29 +101,25 @@ describe("colour", () => {
   });
 });
 
-test("a document on a terminal is the same, and obeyed by none", async () => {
-  const { body } = await stage.daemon.api("PATCH", "/devices/Bedroom", { name: "Bed\u202eroom 📺" });
-  const screen = run(["device", "-d", body.data.id, "--json"]);
-  expect(await screen.ended).toBe(0);
-  expect(screen.text).toContain("Bed\\u202eroom 📺");
-  expect(screen.text).not.toContain("\u202e");
-  expect(JSON.parse(screen.text).data.name).toBe("Bed\u202eroom 📺");
-  const failing = run(["key", "home", "-d", body.data.name, "--json"]);
-  expect(await failing.ended).toBe(5);
-  expect(failing.text).not.toContain("\u202e");
-  await stage.daemon.api("PATCH", `/devices/${body.data.id}`, { name: "Bedroom" });
-});
-
-test("T12 a document through a pipe has what cannot be seen as escapes, and parses to the same", async () => {
+test("T12 a document has what cannot be seen as escapes, on a terminal and through a pipe, and parses to the same", async () => {
   const name = "a\u202eb\u2066c\u200bd\u200fe\ufefff\u2028g\u{e0041}h\u00adi\u061cj\u2029k 📺 é";
   const { id } = (await stage.daemon.api("PATCH", "/devices/Bedroom", { name })).body.data;
-  for (const line of ["zapd devices --json", `zapd device -d ${id} --json`, `zapd key home -d ${id} --json`]) {
-    const { stdout } = await stage.run(line, folder);
-    expect(stdout).not.toMatch(/[\u0080-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0041}/u);
-    expect(stdout).toContain(
+  const check = (document: string) => {
+    expect(document).not.toMatch(/[\u0080-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0041}/u);
+    expect(document).toContain(
       "a\\u202eb\\u2066c\\u200bd\\u200fe\\ufefff\\u2028g\\udb40\\udc41h\\u00adi\\u061cj\\u2029k 📺 é",
     );
-    expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(name).slice(1, -1));
+    expect(JSON.stringify(JSON.parse(document))).toContain(JSON.stringify(name).slice(1, -1));
+  };
+  for (const [words, status] of [
+    ["devices", 0],
+    [`device -d ${id}`, 0],
+    [`key home -d ${id}`, 5],
+  ] as const) {
+    check((await stage.run(`zapd ${words} --json`, folder)).stdout);
+    const screen = run([...words.split(" "), "--json"], { columns: 1_000 });
+    expect(await screen.ended).toBe(status);
+    check(screen.lines()[0] ?? "");
   }
   await stage.daemon.api("PATCH", `/devices/${id}`, { name: "Bedroom" });
 });
@@ -200,9 +201,7 @@ describe("a wait of more than a second", () => {
     const screen = run(["on", "-d", "Attic"]);
     await screen.shows(/waking Attic … [12] s/);
     expect(await screen.ended).toBe(0);
-    expect(screen.lines().filter((line) => line !== "")).toEqual([
-      expect.stringMatching(/^waking Attic … on after \d+ s$/),
-    ]);
+    expect(screen.lines()).toEqual([expect.stringMatching(/^waking Attic … on after \d+ s$/)]);
   }, 20_000);
 
   test("is silent where nobody watches, and leaves nothing when it was in vain", async () => {
@@ -215,7 +214,7 @@ describe("a wait of more than a second", () => {
     const screen = run(["on", "-d", "Cellar", "--timeout", "2500ms"]);
     await screen.shows("waking Cellar … 1 s");
     expect(await screen.ended).toBe(4);
-    expect(screen.lines().filter((line) => line !== "")[0]).toStartWith("zapd: there was no answer within 2.5 s");
+    expect(screen.lines()[0]).toStartWith("zapd: there was no answer within 2.5 s");
   }, 20_000);
 });
 

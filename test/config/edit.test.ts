@@ -18,13 +18,11 @@ const written: Readonly<Record<string, fc.Arbitrary<string>>> = {
   log_level: fc.constantFrom('"info"', "'debug'", '"""warn"""', "'''\nerror'''", '"\\u0069nfo"'),
   cors_enabled: fc.constantFrom("true", "false"),
   cors_allowed_origins: fc.constantFrom(
-    ...[
-      "[]",
-      '["http://a.test"]',
-      "[ 'http://a.test' , ]",
-      "[\n\t'http://a.test',\n]",
-      '["http://a.test","http://b.test" ,  "http://c.test"]',
-    ],
+    "[]",
+    '["http://a.test"]',
+    "[ 'http://a.test' , ]",
+    "[\n\t'http://a.test',\n]",
+    '["http://a.test","http://b.test" ,  "http://c.test"]',
     '[ # in\n  # own line\n  "http://a.test", # one\n  # between\n  "http://b.test" # two\n  # last\n]',
   ),
   default_device: fc.constantFrom('""', '"a # b"', "'x = 1'", '"[daemon]"'),
@@ -87,17 +85,16 @@ const inline = fc
       .map((items) => [`daemon =${gap}{${gap}${items.join(`${gap},${gap}`)}${gap}}${end}`]),
   );
 const others = fc.constantFrom<string[]>(
-  ...[
-    [],
-    ["[discovery]", "on_start = false # z"],
-    ["", "[discovery] # q", "# r", "  interval_s = 5", ""],
-    ["[[other]]", "x = 1", "[[other]]", "y = { a = 1, b = [1, 2] }"],
-  ],
+  [],
+  ["[discovery]", "on_start = false # z"],
+  ["", "[discovery] # q", "# r", "  interval_s = 5", ""],
+  ["[[other]]", "x = 1", "[[other]]", "y = { a = 1, b = [1, 2] }"],
   ["[daemon.extra]", "deep = 1979-05-27 # d"],
 );
 const body = fc.oneof(
   { weight: 4, arbitrary: table.map((lines) => ({ root: [] as string[], lines })) },
-  ...[dotted, inline].map((arbitrary) => arbitrary.map((root) => ({ root, lines: [] as string[] }))),
+  dotted.map((root) => ({ root, lines: [] as string[] })),
+  inline.map((root) => ({ root, lines: [] as string[] })),
 );
 const file = fc
   .tuple(comments, body, others, comments, fc.constantFrom("\n", "\r\n"), fc.boolean(), fc.boolean())
@@ -228,5 +225,37 @@ describe("by hand", () => {
     expect(placeOf(text, ["dev", "vendor_password"])).toEqual({ line: 4, column: 21 });
     expect(placeOf(text, ["dev"])).toEqual({ line: 3, column: 1 });
     expect(placeOf(text, ["discovery", "hosts"])).toBeNull();
+  });
+});
+
+/* Lists in place: entries come and go, and the lines and comments of those that stay, stay. */
+describe("lists", () => {
+  test("a list keeps its lines, and the comments of the entries that stay", () => {
+    const before =
+      '[daemon]\ncors_allowed_origins = [ # mine\n  # the board\n  "http://a.test", # one\n\n  # the wall\n  "http://b.test", # two\n] # end\n';
+    const edit = (...value: string[]) => setValue(before, "daemon", "cors_allowed_origins", value);
+    expect(edit("http://a.test", "http://b.test")).toBe(before);
+    expect(edit("http://a.test", "http://c.test")).toBe(before.replace("b.test", "c.test"));
+    for (const comment of ["# mine", "# the board", "# one", "# the wall", "# two", "# end"]) {
+      expect(edit("http://a.test", "http://b.test", "http://c.test")).toContain(comment);
+    }
+    for (const comment of ["# mine", "# the board", "# one", "# end"]) expect(edit("http://a.test")).toContain(comment);
+    for (const comment of ["# the wall", "# two"]) expect(edit("http://b.test")).toContain(comment);
+  });
+
+  test.each([
+    ["one goes from a line", "['x', 'y'] # c", ["x"], "['x'] # c"],
+    ["the first goes from a line", "['x', 'y']", ["y"], "[ 'y']"],
+    ["all go", "['x', 'y']", [], "[]"],
+    ["one comes behind a comma", "['x', 'y',]", ["x", "y", "z"], `['x', 'y', "z",]`],
+    ["one takes the place of another", "[ 'x' , 'y' ]", ["z", "y"], `[ "z" , 'y' ]`],
+    ["one comes on a line of its own", "[\n  'x',\n  'y' # y\n]", ["x", "y", "z"], `[\n  'x',\n  'y', # y\n  "z"\n]`],
+    ["none there but a comment", "[ # none\n]", ["x"], `["x" # none\n]`],
+    ["a comma on a line of its own", "['x' # x\n, 'y']", ["x"], "['x' # x\n]"],
+    ["lists and tables in it", "[['a', ']'], { b = '}' }, 'y']", ["y"], "[ 'y']"],
+    ["no list before", "5 # c", ["x"], '["x"] # c'],
+  ])("a list: %s", (_what, before, value, wanted) => {
+    const text = (list: string) => `[daemon]\ncors_allowed_origins = ${list}\n[dev]\n`;
+    expect(setValue(text(before), "daemon", "cors_allowed_origins", value)).toBe(text(wanted));
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { platforms } from "../../src/platforms/index.ts";
 import { kodiMemory } from "../../src/platforms/kodi/memory.ts";
-import { rokuMemory } from "../../src/platforms/roku/memory.ts";
+import { rokuMemory } from "../../src/platforms/roku/identity.ts";
 import { webosMemory } from "../../src/platforms/webos/memory.ts";
 
 test("nothing is a memory of every platform, and what it gives reads back as it is", () => {

@@ -27,6 +27,7 @@ import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts
 import { requestOf } from "../support/raw-http.ts";
 import { soundPackage } from "../support/room.ts";
 import { root } from "../support/sources.ts";
+import { sampleOf } from "../support/whole.ts";
 
 const asRoot = process.getuid?.() === 0;
 const stranger = 65_534;
@@ -202,7 +203,7 @@ describe("T14 T35 a start is refused, and goes well after the command that the r
       names: () => state,
     },
   };
-  for (const [what, { strange, spoil, names }] of Object.entries(cases))
+  for (const [what, { strange, spoil, names }] of sampleOf(Object.entries(cases), 9))
     test.skipIf(strange === true && !asRoot)(
       `${what}${strange === true && noStranger !== null ? ` (skipped: ${noStranger})` : ""}`,
       async () => {
@@ -465,7 +466,7 @@ describe("T35 what the user keeps in the state folder", () => {
       writeFileSync(join(path, "x"), "x");
     },
   };
-  for (const [what, put] of Object.entries(inTheWay))
+  for (const [what, put] of sampleOf(Object.entries(inTheWay), 2))
     for (const name of ["zapd.sock", "zapd.sock.starting"])
       test(`${what} called ${name} is told to be in the way, and stays`, async () => {
         await write();

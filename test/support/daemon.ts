@@ -40,7 +40,7 @@ export interface DaemonSetup {
    * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
    * It is 1 for the binary and under Deno.
    */
-  readonly speed?: 1 | 4;
+  readonly speed?: 1 | 2 | 4;
 }
 
 /** What the API answered. */
@@ -63,6 +63,8 @@ export interface TestDaemon {
   log(): string;
   /** One call; `body` is sent as JSON, and a path is below `/v1`. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  /** How many times as fast as ours its clock runs. */
+  readonly speed: number;
   /** Waits for so many milliseconds of its clock. */
   sleep(ms: number): Promise<void>;
   /** Ends it with a signal and gives its exit status (`null` after SIGKILL). */
@@ -103,7 +105,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   const url = `http://127.0.0.1:${used}/v1`;
   const daemon: TestDaemon = {
-    ...{ port: used, url, folder, configFile, stateFolder, process: child, log: () => log },
+    ...{ port: used, url, folder, configFile, stateFolder, process: child, log: () => log, speed },
     async api(method, path, body, headers = {}) {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
       const response = await fetch(url + path, { method, headers, ...json, keepalive: false });
@@ -126,7 +128,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${log.slice(-2_000)}`);
     },
   };
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${log}`);
     const up = await fetch(`${url}/health`).then(
       (response) => response.ok,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { currentRuntime } from "../../src/runtime/runtime.ts";
 import { createLog } from "../../src/system/log.ts";
-import { createZapd } from "../../src/zapd.ts";
+import { createZapd, type ZapdOptions } from "../../src/zapd.ts";
 import type { Answered } from "./daemon.ts";
 
 export interface House {
@@ -27,7 +27,12 @@ log_level = "debug"
 interfaces = ["lo"]
 `;
 
-export async function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
+export function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
+  return openHouseWith({ platforms });
+}
+
+/** With what the platforms are to each other, too. */
+export async function openHouseWith(options: Pick<ZapdOptions, "platforms" | "composition">): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-of-"));
   writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
   let log = "";
@@ -37,7 +42,7 @@ export async function openHouseOf(...platforms: readonly Platform[]): Promise<Ho
   const zapd = await createZapd({
     config: join(folder, "config.toml"),
     state: join(folder, "state"),
-    platforms,
+    ...options,
     log: createLog({ level: "debug", format: "text", colour: false, write }),
   });
   const runtime = currentRuntime();

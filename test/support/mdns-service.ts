@@ -8,12 +8,11 @@ export interface Announced {
   stop(): Promise<void>;
 }
 
-export function announce(type: string, txt: Readonly<Record<string, string>>): Announced {
+export function announce(type: string, txt: Readonly<Record<string, string>>, port = 4_242): Announced {
   // What bonjour-service hands on to multicast-dns, without declaring it.
   const options = { interface: "127.0.0.1", bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
   const bonjour = new Bonjour(options, () => {});
   const name = `zapd ${randomUUID().slice(0, 8)}`;
-  const port = 4_242;
   bonjour.publish({ name, type, port, txt, host: `${randomUUID().slice(0, 8)}.local`, probe: false });
   return {
     name,

@@ -97,24 +97,12 @@ describe("T8 a hostile document", () => {
       expect(quickly(text)).toBe("device_error");
   });
 
-  test("of a million character references, within the cap of a call, is read in time", () => {
-    expect(quickly(`<a>${"&#65;".repeat(200_000)}</a>`)).toMatchObject({ name: "a" });
-  });
-
   test("nested deeper than 64 is refused, 100,000 deep as quickly as any", () => {
     const nested = (depth: number) => "<a>".repeat(depth) + "</a>".repeat(depth);
     expect(outcome(nested(64))).toMatchObject({ name: "a" });
     expect(outcome(nested(70))).toBe("device_error");
     expect(quickly(nested(100_000), 3_000)).toBe("device_error");
     expect(quickly("<a>".repeat(300_000), 3_000)).toBe("device_error");
-  });
-
-  test("of 100,000 attributes, in one element or in many, is read or refused in time", () => {
-    const attributes = Array.from({ length: 100_000 }, (_, at) => `a${at}="1"`).join(" ");
-    expect(["device_error", "e"]).toContain(String(nameOf(quickly(`<e ${attributes}/>`, 3_000))));
-    expect(["device_error", "r"]).toContain(
-      String(nameOf(quickly(`<r>${'<e a="1" b="2" c="3" d="4" e="5"/>'.repeat(19_000)}</r>`, 3_000))),
-    );
   });
 
   test("of more than 20,000 elements is refused", () => {

@@ -10,7 +10,7 @@ import type { Device } from "../../api/schemas.ts";
 import { type Config, ConfigFile } from "../../config/config.ts";
 import { configOf, longestSocket } from "../../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../../discovery/interfaces.ts";
-import { printable } from "../../system/log.ts";
+import { printable } from "../../system/printable.ts";
 import { sleep } from "../../system/sleep.ts";
 import { ask, type Outcome } from "../client.ts";
 import type { Context } from "../context.ts";

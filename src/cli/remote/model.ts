@@ -1,6 +1,6 @@
 /** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
 import type { App, Device, State } from "../../api/schemas.ts";
-import { printable } from "../../system/log.ts";
+import { printable } from "../../system/printable.ts";
 import type { Failure } from "../failure.ts";
 import type { Input } from "./terminal.ts";
 

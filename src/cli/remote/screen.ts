@@ -1,6 +1,6 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
 import type { Device } from "../../api/schemas.ts";
-import { printable } from "../../system/log.ts";
+import { printable } from "../../system/printable.ts";
 import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, shortTime, wrap } from "../print.ts";

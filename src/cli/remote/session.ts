@@ -1,9 +1,9 @@
 /** `zapd remote`: a remote that fills the terminal. */
 import { exits } from "../../api/errors.ts";
 import type { Device, KeyOrText } from "../../api/schemas.ts";
-import { ask, call, notRunning } from "../client.ts";
+import { ask, call } from "../client.ts";
 import type { Context } from "../context.ts";
-import { CommandError, type Failure } from "../failure.ts";
+import { CommandError, type Failure, notRunning } from "../failure.ts";
 import { begin, type Effect, type Event, isAsleep, type Model, update } from "./model.ts";
 import { render } from "./screen.ts";
 import { Terminal } from "./terminal.ts";

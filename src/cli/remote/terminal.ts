@@ -6,7 +6,7 @@ import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
 import { textOf } from "../../api/errors.ts";
-import { printable } from "../../system/log.ts";
+import { printable } from "../../system/printable.ts";
 
 /** Alternate screen, no cursor, no wrapping, pasted text marked as such; and all of it back. */
 const take = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";

@@ -19,7 +19,7 @@ import { kodiKeys, turnOff } from "./keys.ts";
 import { type KodiMemory, type KodiSecret, type KodiTarget, kodiMemory, kodiSecret } from "./memory.ts";
 import { pairKodi } from "./pairing.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
-import { AsksLogin } from "./rpc.ts";
+import { isLoginWanted } from "./rpc.ts";
 import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform<KodiMemory, KodiSecret> = {
@@ -91,7 +91,7 @@ function powerOf(device: KodiDevice): PowerControl {
         await device.players(signal);
         return true;
       } catch (error) {
-        if (error instanceof AsksLogin || (error instanceof ZapdError && error.code === "device_unproven")) return true;
+        if (isLoginWanted(error) || (error instanceof ZapdError && error.code === "device_unproven")) return true;
         // A machine that is up refuses at once, where it did not say that it goes to sleep.
         machineIsUp = failedBy(error, "refused") && !device.asleep;
         throw error;

@@ -11,7 +11,7 @@ import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts"
 import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
-import { AsksLogin, HttpRpc, type Login, NotKodi } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 /** A Kodi without push is not asked for it with every call. */
@@ -238,10 +238,10 @@ export class KodiDevice {
       if (this.target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
-      if (error instanceof AsksLogin && this.target.facts.access !== "unpaired")
+      if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
       const isUnproven = error instanceof ZapdError && error.code === "device_unproven";
-      if (!(error instanceof AsksLogin || isUnproven)) this.#unvouched();
+      if (!(isLoginWanted(error) || isUnproven)) this.#unvouched();
       throw error;
     }
   }
@@ -282,7 +282,7 @@ export class KodiDevice {
   /** What it is sent when it asks for a login. */
   #login(): Login {
     const { user = "kodi", password } = this.target.secret.read() ?? {};
-    if (!password) throw new AsksLogin();
+    if (!password) throw loginWanted();
     return { user, password };
   }
 
@@ -358,7 +358,7 @@ export class KodiDevice {
   async #prove(ask: Ask): Promise<void> {
     const { target } = this;
     const said = await ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }).catch((error: unknown) => {
-      throw error instanceof NotKodi ? wrongDevice(target.host) : error;
+      throw failedBy(error, "protocol") ? wrongDevice(target.host) : error;
     });
     const name = text(said[nameLabel]);
     const told = readMac(said[macLabel]);

@@ -7,7 +7,7 @@ import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Address, Lead, MdnsService, Sighting, Surroundings } from "../platform.ts";
 import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
-import { AsksLogin, HttpRpc } from "./rpc.ts";
+import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
 
 const askAgainAfter = 250;
@@ -73,7 +73,7 @@ async function byWeb(
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
     return { ...open(identified(lead, await asking, facts)), power: "on" };
   } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
+    if (!isLoginWanted(error)) throw error;
     // It tells nothing without its password, but its name, to all the network.
     const announced = await asking;
     const facts = { name: announced.name, mac: null, softwareVersion: null };

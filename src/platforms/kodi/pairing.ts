@@ -3,7 +3,7 @@ import { DeviceError, pairingFailed } from "../../api/errors.ts";
 import type { Address, Facts, Pairing, Surroundings } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
-import { AsksLogin, HttpRpc, type Login, passwordHint } from "./rpc.ts";
+import { HttpRpc, isLoginWanted, type Login, passwordHint } from "./rpc.ts";
 
 /** It shows nothing, and waits for nobody: a person may look for the password. */
 const typedWithin = 180_000;
@@ -26,7 +26,7 @@ export async function pairKodi(
     await open.read("JSONRPC.Ping", {}, signal);
     throw nothingToPair();
   } catch (error) {
-    if (!(error instanceof AsksLogin)) {
+    if (!isLoginWanted(error)) {
       device.close();
       throw device.toldOf(error);
     }
@@ -67,7 +67,7 @@ async function tryLogin(
     await locked.read("JSONRPC.Ping", {}, signal);
     if (!isAsked) throw nothingToPair();
   } catch (error) {
-    if (!(error instanceof AsksLogin)) throw error;
+    if (!isLoginWanted(error)) throw error;
     throw pairingFailed("wrong", error.message, { hint: passwordHint });
   } finally {
     locked.close();

@@ -107,26 +107,8 @@ export function isKodiAppId(text: string): boolean {
 
 const addonId =
   /^(plugin|script|service|context|game|weather|webinterface|resource|screensaver|program|executable)\.[\w.-]{1,120}$/i;
-const schemes = [
-  "plugin",
-  "smb",
-  "nfs",
-  "https?",
-  "rtsp",
-  "rtmp",
-  "ftps?",
-  "sftp",
-  "davs?",
-  "upnp",
-  "pvr",
-  "special",
-  "videodb",
-  "musicdb",
-  "udp",
-  "rtp",
-  "mms",
-];
-const address = new RegExp(`^(${schemes.join("|")}):[/][/]\\S+$`, "i");
+const schemes = "plugin|smb|nfs|https?|rtsp|rtmp|ftps?|sftp|davs?|upnp|pvr|special|videodb|musicdb|udp|rtp|mms";
+const address = new RegExp(`^(${schemes})://\\S+$`, "i");
 
 /** Windows that take everything that is sent until they are answered (7.3), by their ids. */
 const dialogs: ReadonlySet<number> = new Set([

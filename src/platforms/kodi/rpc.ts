@@ -1,5 +1,5 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, failedBy, notUnderstood, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, Surroundings } from "../platform.ts";
@@ -19,17 +19,17 @@ export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
 /** Kodi, and nobody else as far as it can be told, asks for a name and a password. */
-export class AsksLogin extends ZapdError {
-  constructor(problem = "asks for a name and a password") {
-    super("pairing_required", problem, { hint: passwordHint });
-  }
+export function loginWanted(problem = "asks for a name and a password"): DeviceError {
+  return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: passwordHint });
 }
 
-/** What answers there is no Kodi. */
-export class NotKodi extends ZapdError {
-  constructor(problem: string) {
-    super("device_error", `is no Kodi: ${problem}`);
-  }
+/** Whether a failure is that Kodi asks for a login, or refused the one that it was given. */
+export function isLoginWanted(error: unknown): error is DeviceError {
+  return failedBy(error, "denied") && error.code === "pairing_required";
+}
+
+function notKodi(problem: string): DeviceError {
+  return notUnderstood(`is no Kodi: ${problem}`);
 }
 
 export interface HttpRpcOptions {
@@ -102,7 +102,7 @@ export class HttpRpc {
       try {
         return resultOf(await send(this.#open));
       } catch (error) {
-        if (!(error instanceof AsksLogin)) throw error;
+        if (!isLoginWanted(error)) throw error;
         this.#asksLogin = true;
       }
     }
@@ -111,7 +111,7 @@ export class HttpRpc {
 
   async #callWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<unknown> {
     const { login, vouch } = this.#options;
-    if (!login) throw new AsksLogin();
+    if (!login) throw loginWanted();
     const given = login();
     const refused = this.#refused;
     if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
@@ -129,7 +129,7 @@ export class HttpRpc {
     try {
       return resultOf(await send(this.#lockedDoor));
     } catch (error) {
-      if (!(error instanceof AsksLogin)) throw error;
+      if (!isLoginWanted(error)) throw error;
       this.#refused = { login: given, at: performance.now() };
       throw refusing();
     } finally {
@@ -165,7 +165,7 @@ export class HttpRpc {
   /** Kodi has just asked for a login: what it is given. */
   #answerTo(refusal: Answer): Readonly<Record<string, string>> {
     refuseStranger(refusal);
-    if (!this.#login) throw new AsksLogin();
+    if (!this.#login) throw loginWanted();
     const { user, password } = this.#login;
     return { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
   }
@@ -181,7 +181,7 @@ async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
     const answer = await answering;
     return answer.status === 401 ? null : answer;
   } catch (error) {
-    if (error instanceof AsksLogin) return null;
+    if (isLoginWanted(error)) return null;
     throw error;
   }
 }
@@ -190,25 +190,25 @@ function isSame(one: Login, other: Login): boolean {
   return one.user === other.user && one.password === other.password;
 }
 
-function refusing(): AsksLogin {
-  return new AsksLogin("refused this name and password");
+function refusing(): DeviceError {
+  return loginWanted("refused this name and password");
 }
 
 /** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */
 function refuseStranger(refusal: Answer): void {
   const challenge = refusal.headers.get("www-authenticate")?.trim() ?? "";
   if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
-    throw new NotKodi("it asks for a login in another way than Kodi does");
+    throw notKodi("it asks for a login in another way than Kodi does");
 }
 
 function resultOf(answer: Answer): unknown {
   if (answer.status === 401) {
     refuseStranger(answer);
-    throw new AsksLogin();
+    throw loginWanted();
   }
   if (answer.status >= 300 && answer.status < 400)
-    throw new NotKodi("it answered with a redirect, and none is ever followed");
-  if (answer.status !== 200) throw new NotKodi("it answers no JSON-RPC");
+    throw notKodi("it answered with a redirect, and none is ever followed");
+  if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }
 

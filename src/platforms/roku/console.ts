@@ -4,7 +4,7 @@
  */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { overlap } from "../../system/overlap.ts";
-import { sleep } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./ecp.ts";
@@ -64,9 +64,8 @@ export class RokuConsole implements Console {
 
   /** Waits a moment where there is nothing to give yet: what an install or a launch sets off comes just behind its answer. */
   async #something(seen: number, signal: AbortSignal): Promise<void> {
-    for (let waited = 0; this.#ring.count <= seen && this.#feed?.open && waited < waitForFirst; waited += pollEvery) {
-      await sleep(pollEvery, signal);
-    }
+    const isThere = () => this.#ring.count > seen || !this.#feed?.open;
+    await until(isThere, { everyMs: pollEvery, timeoutMs: waitForFirst, signal });
   }
 
   close(): void {
@@ -85,8 +84,8 @@ export class RokuConsole implements Console {
     await feed.connect(this.#address, signal);
     const start = performance.now();
     const quietFor = () => performance.now() - Math.max(feed.heardAt, start);
-    while (feed.open && quietFor() < settleFor && performance.now() - start < settleAtMost)
-      await sleep(pollEvery, signal);
+    const isSettled = () => !feed.open || quietFor() >= settleFor;
+    await until(isSettled, { everyMs: pollEvery, timeoutMs: settleAtMost, signal });
     if (replay.newest(overlapping).some((line) => inUse.test(line))) {
       feed.close();
       throw new ZapdError("console_in_use", "already serves its developer console to another program", {

@@ -5,9 +5,8 @@
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
-import { readDescription, readDeviceInfo, type Said } from "./identity.ts";
-import type { RokuMemory, RokuTarget } from "./memory.ts";
+import type { Address, Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
+import { type RokuMemory, type RokuTarget, readDescription, readDeviceInfo, type Said } from "./identity.ts";
 
 /** The paths of ECP that zapd uses (1.2 to 1.8). */
 export const paths = {
@@ -109,14 +108,7 @@ export class Ecp {
   readonly mustBeOn = (): void => {
     if (!this.inStandby) return;
     const access = this.#said?.access;
-    if (access === "limited" || access === "disabled") {
-      const mode = access === "limited" ? "Limited" : "Disabled";
-      throw new ZapdError(
-        "device_refused",
-        `is in standby, and cannot be turned on: its network access is set to ${mode}`,
-        { hint: accessHint },
-      );
-    }
+    if (access === "limited" || access === "disabled") throw refused("is in standby, and cannot be turned on", access);
     throw inStandby(remoteHint);
   };
 
@@ -166,13 +158,14 @@ export class Ecp {
     if (isOk(answer)) return;
     if (answer.status >= 300 && answer.status < 400)
       throw notUnderstood("answered with a redirect, and none is ever followed");
-    if (answer.status === 401) throw refused(what, "Disabled");
+    const problem = `refused to ${what}`;
+    if (answer.status === 401) throw refused(problem, "disabled");
     if (answer.status !== 403)
       throw new ZapdError("device_error", `could not ${what}: it answered with a failure of its own`);
-    if (/limited mode/i.test(bodyText(answer))) throw refused(what, "Limited");
+    if (/limited mode/i.test(bodyText(answer))) throw refused(problem, "limited");
     const info = await this.info(signal).catch(() => null);
-    if (info?.access !== "full") throw refused(what, info?.access === "disabled" ? "Disabled" : "Limited");
-    throw new ZapdError("device_refused", `refused to ${what}: it takes commands only from its own network`, {
+    if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");
+    throw new ZapdError("device_refused", `${problem}: it takes commands only from its own network`, {
       hint: accessHint.replace("Enabled", "Permissive, or run zapd in the network of the set"),
     });
   }
@@ -186,14 +179,22 @@ function refusedMode(status: number): Facts["access"] {
   return status === 401 ? "disabled" : status === 403 ? "limited" : null;
 }
 
-function refused(what: string, mode: string): DeviceError {
-  const problem = `refused to ${what}: its network access is set to ${mode}`;
-  return new DeviceError("device_refused", problem, { phase: "answered", reason: "denied", hint: accessHint });
+/** What its settings do not allow. */
+function refused(problem: string, access: "limited" | "disabled"): DeviceError {
+  const said = `${problem}: its network access is set to ${access === "limited" ? "Limited" : "Disabled"}`;
+  return new DeviceError("device_refused", said, { phase: "answered", reason: "denied", hint: accessHint });
 }
 
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
-export async function identifyRoku(http: DeviceHttp, signal: AbortSignal): Promise<Sighting<RokuMemory>> {
-  const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal));
+export async function identifyRoku(
+  address: Address,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Sighting<RokuMemory>> {
+  const http = new DeviceHttp({ address, surroundings });
+  const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal)).finally(() =>
+    http.close(),
+  );
   const [identity] = ids;
   if (identity === undefined)
     throw new ZapdError("device_error", "says no serial number, nor anything else that it could be known by");

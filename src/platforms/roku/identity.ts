@@ -1,9 +1,29 @@
 /** Who a Roku says it is, read into zapd's words. Pure. Facts and their evidence: protocols/roku.md, by section. */
+import { z } from "zod";
 import { notUnderstood } from "../../api/errors.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { child, childText, type Element, readXml } from "../../transport/xml.ts";
-import type { Access, Facts, Kind, Power } from "../platform.ts";
-import type { RokuMemory } from "./memory.ts";
+import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
+
+/** `yes` and `no` are the words of the first edition. */
+const flag = z.union([z.boolean(), z.enum(["yes", "no"]).transform((word) => word === "yes")]);
+
+/** What zapd remembers of a Roku beyond its facts. */
+export const rokuMemory = z
+  .object({
+    /** What the set has beyond the keys of every Roku (1.3). */
+    volume: flag,
+    power: flag,
+    inputs: flag,
+    /** Whether its developer mode is on; missing where it does not say. */
+    developer: flag,
+    /** The realm in which the developer installer last took the password (2.1). */
+    dev_realm: z.string().max(512),
+  })
+  .partial();
+
+export type RokuMemory = z.infer<typeof rokuMemory>;
+export type RokuTarget = Target<RokuMemory>;
 
 /** What one document of a set says of it: the facts, and every word by which the set can be known again. */
 export interface Said {
@@ -112,4 +132,17 @@ function memoryOf(info: Element, kind: Kind): RokuMemory {
 
 function isTrue(info: Element, name: string): boolean {
   return childText(info, name) === "true";
+}
+
+/** Reads an answer to the search for `roku:ecp` (1.1). Other devices answer the multicast too: they are not ours. */
+export function readSearchAnswer(answer: SsdpAnswer): Address | null {
+  const usn = answer.headers.get("usn") ?? "";
+  if (answer.headers.get("st")?.toLowerCase() !== "roku:ecp" && !/^uuid:roku:ecp:/i.test(usn)) return null;
+  const location = answer.headers.get("location") ?? "";
+  if (location.length > 2048 || !URL.canParse(location)) return null;
+  const url = new URL(location);
+  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
+  // The host as written must be the sender's own address: never a name, another host or a disguised number (SECURITY.md T6).
+  if (literal !== answer.source || url.hostname !== answer.source || url.port === "0") return null;
+  return { host: answer.source, port: url.port === "" ? 80 : Number(url.port) };
 }

@@ -57,23 +57,30 @@ export function registration(key: string | null): Payload {
   return { forcePairing: false, pairingType: "PROMPT", ...(key !== null && { "client-key": key }), manifest };
 }
 
-/** `getPowerState` (2.4); `null` for a state that is not known. `leaving`: it is on its way to be off. */
-export function readPower(payload: Payload): {
-  power: Power | null;
-  screensaver: boolean;
-  screen: boolean;
-  leaving: boolean;
-} {
+const powerStates: ReadonlyMap<string, Power> = new Map([
+  ["Active", "on"],
+  ["Screen Off", "on"],
+  ["Screen Saver", "on"],
+  ["Active Standby", "standby"],
+  ["Suspend", "off"],
+  ["Power Off", "off"],
+]);
+
+interface PowerSaid {
+  /** `null` for a state that is not known. */
+  readonly power: Power | null;
+  readonly screensaver: boolean;
+  readonly screen: boolean;
+  /** It is on its way to be off. */
+  readonly leaving: boolean;
+}
+
+/** `getPowerState` (2.4). */
+export function readPower(payload: Payload): PowerSaid {
   const state = text(payload["state"]) ?? "";
-  const processing = text(payload["processing"]) ?? "";
-  const known = new Map<string, Power>([
-    ...(["Active", "Screen Off", "Screen Saver"] as const).map((one) => [one, "on"] as const),
-    ["Active Standby", "standby"],
-    ...(["Suspend", "Power Off"] as const).map((one) => [one, "off"] as const),
-  ]);
   // It says so for a second, and is silent from then on (2.5).
-  const leaving = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(processing);
-  const power = known.get(state) ?? null;
+  const leaving = /^(Prepare|Request) (Power Off|Suspend|Active Standby)/.test(text(payload["processing"]) ?? "");
+  const power = powerStates.get(state) ?? null;
   return {
     power: leaving && power === "on" ? "off" : power,
     screensaver: state === "Screen Saver",
@@ -142,18 +149,14 @@ export function readLaunchPoints(payload: Payload): PlatformApp[] {
   return [...apps.values()];
 }
 
-const statuses = new Map<string, Playback["status"]>([
-  ...([
-    ["playing", "playing"],
-    ["paused", "paused"],
-    ["buffering", "buffering"],
-    ["loading", "buffering"],
-  ] as const),
-  ...([
-    ["loaded", "stopped"],
-    ["stopped", "stopped"],
-    ["unloaded", "stopped"],
-  ] as const),
+const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
+  ["playing", "playing"],
+  ["paused", "paused"],
+  ["buffering", "buffering"],
+  ["loading", "buffering"],
+  ["loaded", "stopped"],
+  ["stopped", "stopped"],
+  ["unloaded", "stopped"],
 ]);
 
 /** `com.webos.media/getForegroundAppInfo` (2.4). A set tells neither position nor title. */

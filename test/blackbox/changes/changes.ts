@@ -169,14 +169,19 @@ export function changesOn(platform: PlatformName): void {
           if (platform === "webos") scene.key = "volume-up";
           const [wired, wireless] = [await reachAt(real, freeAddress()), await reachAt(real, freeAddress())];
           try {
-            await scene.scan();
-            await scene.scan();
-            const { body } = await scene.api("GET", "/devices");
-            const own = body.data.filter((one: { host: string }) => [wired.host, wireless.host].includes(one.host));
+            const addresses = [wired.host, wireless.host];
+            let own: { id: string; host: string }[] = [];
+            await until("it is found", async () => {
+              await scene.scan();
+              const { body } = await scene.api("GET", "/devices");
+              own = body.data.filter((one: { host: string }) => addresses.includes(one.host));
+              return own.length > 0;
+            });
+            const [{ id, host }] = own as [{ id: string; host: string }];
             expect(own).toHaveLength(1);
-            scene.id = own[0].id;
+            scene.id = id;
             // Where two answer, what is secret goes where its user says.
-            const given = { host: own[0].host, ...real.login };
+            const given = { host, ...real.login };
             if (platform === "roku") await scene.api("PATCH", `/devices/${scene.id}`, { ports: real.place.ports });
             else expect((await scene.api("POST", `/devices/${scene.id}/pair`, given)).status).toBe(200);
             await drives(scene, "key");
@@ -185,7 +190,7 @@ export function changesOn(platform: PlatformName): void {
               await scene.scan();
               await drives(scene, "key");
             }
-            const [used, left] = own[0].host === wired.host ? [wired, wireless] : [wireless, wired];
+            const [used, left] = host === wired.host ? [wired, wireless] : [wireless, wired];
             await used.stop();
             await scene.scan();
             expect((await scene.device()).host).toBe(left.host);
@@ -366,8 +371,10 @@ export function changesOn(platform: PlatformName): void {
           await drives(scene, "key", "text");
           // The same by a scan that finds what was removed.
           await scene.api("DELETE", `/devices/${id}`);
-          await scene.scan();
-          expect((await scene.device()).host).toBe(real.host);
+          await until("it is found", async () => {
+            await scene.scan();
+            return (await scene.device())?.host === real.host;
+          });
           await scene.confide();
           await drives(scene, "key");
         }),

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import type { Capability, Connection, Facts, Key } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
-import type { RokuMemory } from "../../../src/platforms/roku/memory.ts";
+import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { plugInRoku as plugIn } from "../../support/sets.ts";
 import { surroundingsOf, targetOf } from "../../support/surroundings.ts";

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { strToU8, zipSync } from "fflate";
 import type { ZapdError } from "../../../src/api/errors.ts";
-import { readPackage } from "../../../src/platforms/roku/package.ts";
+import { readPackage } from "../../../src/platforms/roku/developer.ts";
 import { scratchFolder } from "../../support/zip.ts";
 
 const folder = scratchFolder();

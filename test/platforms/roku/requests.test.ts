@@ -4,7 +4,7 @@ import type { ZapdError } from "../../../src/api/errors.ts";
 import type { Surroundings } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
-import type { RokuMemory, RokuTarget } from "../../../src/platforms/roku/memory.ts";
+import type { RokuMemory, RokuTarget } from "../../../src/platforms/roku/identity.ts";
 import { marker } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
 import { nobody, surroundingsOf, targetOf } from "../../support/surroundings.ts";

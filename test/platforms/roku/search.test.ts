@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readAnswer } from "../../../src/discovery/ssdp.ts";
 import type { Address } from "../../../src/platforms/platform.ts";
-import { readSearchAnswer } from "../../../src/platforms/roku/search.ts";
+import { readSearchAnswer } from "../../../src/platforms/roku/identity.ts";
 
 const source = "192.168.1.40";
 

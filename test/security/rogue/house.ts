@@ -25,6 +25,8 @@ export const reasons: ReadonlySet<string> = new Set([
 
 export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {
   return startTestDaemon({
+    // Sets and strangers of this process all answer at once: theirs is a busy house.
+    speed: 2,
     ...setup,
     config: {
       ...setup.config,

@@ -1,0 +1,53 @@
+/** The words of a command that has options. */
+import { parseArgs } from "node:util";
+import { nearest } from "../system/nearest.ts";
+import type { Option } from "./context.ts";
+import { UsageError } from "./failure.ts";
+
+interface Parsed {
+  readonly values: Readonly<Record<string, string | true>>;
+  readonly positionals: readonly string[];
+}
+
+/** Fails with UsageError for an option that there is not, or one with too much or too little. */
+export function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
+  const values: Record<string, string | true> = {};
+  const positionals: string[] = [];
+  const config = Object.fromEntries(
+    Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
+  );
+  const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    // What is called by its letter is no option of that name.
+    if (!option || (!rawName.startsWith("--") && !option.short)) throw unknown(rawName, Object.keys(options));
+    if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
+    if (option.type === "string" && (value === undefined || (!inlineValue && /^-./.test(value))))
+      throw new UsageError(`--${name} takes a value`);
+    values[name] = value ?? true;
+  }
+  return { values, positionals };
+}
+
+function unknown(flag: string, names: readonly string[]): UsageError {
+  const meant = flag.startsWith("--") ? nearest(flag.slice(2), names) : null;
+  return new UsageError(
+    `there is no option ${flag}. ${meant ? `Did you mean --${meant}?` : "Words that begin with a dash stand behind --"}`,
+  );
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** A longer timer would overflow and be none. */
+const most = 24 * 3_600_000;
+
+/** Milliseconds of `30s`, `500ms`, `1.5m`; a bare number is seconds. Fails with UsageError. */
+export function milliseconds(option: string, given: string): number {
+  const [, amount = "", unit = "s"] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given.trim()) ?? [];
+  const ms = Math.round(Number(amount) * (units[unit] ?? 0));
+  if (amount === "" || ms < 1 || ms > most)
+    throw new UsageError(`--${option} takes a time such as 30s, 500ms or 2m, and ${JSON.stringify(given)} is none`);
+  return ms;
+}
