@@ -115,23 +115,3 @@ export function readVolume(text: string): PlatformState["volume"] {
     muted: muted === null ? null : muted === "true",
   };
 }
-
-/** TV inputs by the set's id (1.4). A Map, as what is looked up in it comes from the network. */
-const inputs: ReadonlyMap<string, string> = new Map([
-  ["tvinput.hdmi1", "hdmi1"],
-  ["tvinput.hdmi2", "hdmi2"],
-  ["tvinput.hdmi3", "hdmi3"],
-  ["tvinput.hdmi4", "hdmi4"],
-  ["tvinput.cvbs", "av"],
-  ["tvinput.dtv", "tuner"],
-]);
-
-/** The input that an app id stands for, or `null`. */
-export function inputOf(platformId: string): string | null {
-  return inputs.get(platformId) ?? null;
-}
-
-/** Whether a text could be the id of a Roku app (1.4). */
-export function isRokuAppId(text: string): boolean {
-  return /^(\d{1,10}(_[0-9a-f]{1,64})?|dev|tvinput\.[a-z0-9]{1,16})$/i.test(text);
-}
