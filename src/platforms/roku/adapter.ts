@@ -122,8 +122,7 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
       if (ecp.inStandby) throw error;
       return null;
     });
-  if (text === null) return null;
-  return ifReadable(() => readPlayback(text, undefined))?.status ?? null;
+  return ifReadable(text, (said) => readPlayback(said, undefined))?.status ?? null;
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
@@ -134,7 +133,11 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       if (sent > 0) await sleep(characterEvery, signal);
       if (watch.times > 0)
         throw new ZapdError("device_timeout", `took ${sent} characters, and was not sent the rest: this machine slept`);
-      const check = sent === 0 ? ecp.mustBeOn : () => stillOn(ecp, sent);
+      const stillOn = () => {
+        // Turned off in the midst of a text: turned on again, it would be typed twice.
+        if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
+      };
+      const check = sent === 0 ? ecp.mustBeOn : stillOn;
       if ((await ecp.command(paths.character(character), "take text", signal, check)) >= 400) {
         throw new ZapdError("device_error", `refused the character ${JSON.stringify(character)} after ${sent} others`);
       }
@@ -143,11 +146,6 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
   } finally {
     watch.end();
   }
-}
-
-/** Turned off in the midst of a text: turned on again, it would be typed twice. */
-function stillOn(ecp: Ecp, sent: number): void {
-  if (ecp.inStandby) throw new ZapdError("device_error", `took ${sent} characters, and is in standby now`);
 }
 
 /** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
@@ -178,14 +176,12 @@ async function readState(ecp: Ecp, target: RokuTarget, signal: AbortSignal): Pro
 }
 
 function textOf<T>(settled: PromiseSettledResult<string | null>, read: (text: string) => T): T | null {
-  if (settled.status === "rejected" || settled.value === null) return null;
-  const text = settled.value;
-  return ifReadable(() => read(text));
+  return settled.status === "rejected" ? null : ifReadable(settled.value, read);
 }
 
-function ifReadable<T>(read: () => T): T | null {
+function ifReadable<T>(text: string | null, read: (text: string) => T): T | null {
   try {
-    return read();
+    return text === null ? null : read(text);
   } catch {
     return null;
   }

@@ -61,13 +61,9 @@ export class RokuApps {
     const app = await this.active(signal);
     // In standby it shows nothing, whatever it says, and a key may turn it on.
     if (app === null || this.#ecp.inStandby) return null;
-    if (app === undefined) {
-      await this.#pressHome(signal);
-      return null;
-    }
-    if (app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
+    if (app && app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
     await this.#home(signal);
-    return app;
+    return app ?? null;
   }
 
   /** Starts the sideloaded app anew, as the developer tools do (2.1). */
@@ -114,15 +110,11 @@ export class RokuApps {
 
   async #home(signal: AbortSignal): Promise<void> {
     if ((await this.active(signal)) === null) return;
-    await this.#pressHome(signal);
+    if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
+      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
     if ((await this.#shows((app) => app === null, goneWithin, signal)) === false) {
       throw new ZapdError("device_error", "took the home key but still shows the app");
     }
-  }
-
-  async #pressHome(signal: AbortSignal): Promise<void> {
-    if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
-      throw new ZapdError("device_error", "took neither a request to leave the app nor the home key");
   }
 
   /** Polls what is shown; `null` when the set does not say. */
