@@ -234,7 +234,7 @@ export class Registry {
   }
 
   /**
-   * The user says that what reaches a device over a platform is a device of its own; the rest is what it was. Fails with
+   * The user says that what reaches a device over a platform is a device of its own; the rest keeps the name. Fails with
    * `invalid_payload` where there is nothing to split.
    */
   async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
@@ -250,13 +250,20 @@ export class Registry {
           named: true,
         });
       }
-      const others = parts.filter((entry) => entry !== leaves).map((entry) => entry.id);
+      const rest = parts.filter((entry) => entry !== leaves);
+      const stays = firstOf(rest);
+      const others = rest.map((entry) => entry.id);
       const devices = content.devices.map((entry) => {
         if (!parts.includes(entry)) return entry;
-        return { ...entry, used: true, ...decided(entry, "apart", entry === leaves ? others : [leaves.id]) };
+        const { part_of: _before, ...own } = entry;
+        const word = decided(entry, "apart", entry === leaves ? others : [leaves.id]);
+        // The name stays with the rest, though its oldest entry leaves.
+        return { ...own, used: true, ...word, ...(entry !== stays && { part_of: stays.id }) };
       });
-      const stays = device === leaves ? firstOf(parts.filter((entry) => entry !== leaves)) : device;
-      return { next: { ...content, devices }, result: { device: stays, apart: leaves } };
+      const chosen = content.default;
+      const passes = chosen?.id === leaves.id && chosen.wanted !== leaves.id;
+      const next = { ...content, devices, ...(passes && { default: { ...chosen, id: stays.id } }) };
+      return { next, result: { device: stays, apart: leaves } };
     });
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
