@@ -23,13 +23,9 @@ export interface Holding {
   readonly phase?: "down" | "up" | undefined;
 }
 
-/** Presses a key once, or holds it; how often it was pressed, where it was held for a time that was given. */
+/** Holds a key; how often it was pressed, where it was held for a time that was given. */
 export async function holdKey(device: Device, key: string, how: Holding, turn: Turn): Promise<number | null> {
   const { hold_ms, repeat, phase } = how;
-  if (hold_ms === undefined && repeat === undefined && phase === undefined) {
-    await pressKey(device, key, turn);
-    return null;
-  }
   if (once.has(key) || !keys.some((one) => one === key))
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Keys of power and text are sent once",
