@@ -84,7 +84,7 @@ export class Device {
         return device.record.access;
       },
       get pushes() {
-        return device.connection.pushes ?? nothing;
+        return device.connection.state?.pushes ?? nothing;
       },
       look: () => this.#look(),
     });
@@ -290,7 +290,7 @@ export class Device {
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await requireCapability(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state").read(within);
         this.observe(state, "poll", reach);
         return this.#shown(state, reach);
       },
