@@ -12,7 +12,8 @@ export type { ApiEvent } from "./events.ts";
 export type { App, Device, KeyOrText, State } from "./schemas.ts";
 
 type Optional<T> = Record<never, never> extends T ? { readonly query?: T } : { readonly query: T };
-type WithId<O extends Operation> = O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown;
+type WithId<O extends Operation> = (O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown) &
+  (O["path"] extends `${string}:app${string}` ? { readonly app: string } : unknown);
 type WithQuery<O extends Operation> = O["query"] extends z.ZodType ? Optional<z.input<O["query"]>> : unknown;
 type WithBody<O extends Operation> = O["body"] extends z.ZodType
   ? O["optionalBody"] extends true
@@ -39,5 +40,7 @@ export type Client = {
       : [given: Given<(typeof operations)[Name]>]
   ) => (typeof operations)[Name] extends { answers: "stream" }
     ? AsyncIterable<Followed>
-    : Promise<z.output<(typeof operations)[Name]["data"]>>;
+    : (typeof operations)[Name] extends { answers: "picture" }
+      ? Promise<Blob>
+      : Promise<z.output<(typeof operations)[Name]["data"]>>;
 };

@@ -38,7 +38,7 @@ export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client
 
 /** The operations that answer with one value, and not with a stream. */
 export type ValueName = {
-  [Name in EndpointName]: (typeof endpoints)[Name] extends { answers: "stream" } ? never : Name;
+  [Name in EndpointName]: (typeof endpoints)[Name] extends { answers: string } ? never : Name;
 }[EndpointName];
 
 /** What an operation answers: the `data` of its envelope. */
@@ -78,9 +78,10 @@ export class NotZapdError extends Error {
 export function createClient(options: ClientOptions = {}): Client {
   const call = createCall(options) as (name: EndpointName, given?: AnyArguments) => Promise<Answer<unknown>>;
   const methods = (Object.keys(endpoints) as EndpointName[]).map((name) => {
-    const isStream = (endpoints[name] as Endpoint).answers === "stream";
-    const asked = async (given?: AnyArguments) => (await call(name, given)).data;
-    return [name, isStream ? (given?: AnyArguments) => createStream(options, name, given) : asked];
+    const { answers }: Endpoint = endpoints[name];
+    if (answers === "stream") return [name, (given?: AnyArguments) => createStream(options, name, given)];
+    if (answers === "picture") return [name, (given?: AnyArguments) => readPicture(options, name, given)];
+    return [name, async (given?: AnyArguments) => (await call(name, given)).data];
   });
   // The table's keys and the methods' names are the same by construction, which types cannot follow through entries.
   return Object.fromEntries(methods) as Client;
@@ -95,6 +96,18 @@ export function createCall(options: ClientOptions = {}): Call {
   };
   // What each name takes and answers is in the table of operations, which types cannot follow through a call.
   return call as Call;
+}
+
+/** A picture, by an operation that answers with one. */
+export async function readPicture(
+  { url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions,
+  name: EndpointName,
+  given: AnyArguments = {},
+): Promise<Blob> {
+  const response = await send(requestOf(url, endpoints[name], given));
+  if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
+  readAnswer(await response.text());
+  throw new NotZapdError("What answers is not zapd");
 }
 
 /** Follows an operation that answers with a stream: what only that needs is loaded for it. */
@@ -124,6 +137,7 @@ export async function* createStream(
 
 interface AnyArguments {
   readonly id?: string;
+  readonly app?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly archive?: Archive;
@@ -132,7 +146,7 @@ interface AnyArguments {
 }
 
 function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Request {
-  const { id = "", query = {}, body, archive, signal } = given;
+  const { id = "", app = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
   const set = Object.entries(query).flatMap(([name, value = []]) =>
@@ -143,7 +157,8 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   if (archive) Object.assign(init, formOf(archive, given.progress));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  return new Request(base + endpoint.path.replace(":id", encodeURIComponent(id)) + search, init);
+  const path = endpoint.path.replace(":id", encodeURIComponent(id)).replace(":app", encodeURIComponent(app));
+  return new Request(base + path + search, init);
 }
 
 /** The form with its one file, read as fast as it is taken. */

@@ -198,6 +198,16 @@ export const codes = {
     when: "The body is larger than it may be",
     message: "The body is larger than 1 MiB",
   },
+  unsupported_media: {
+    ...invalid,
+    when: "The device cannot play what was given",
+    message: "Cinema cannot play http://192.168.1.5/film.xyz: it knows no such kind of file",
+  },
+  picture_not_found: {
+    ...missing,
+    when: "The device has no such picture, or what it gave is none",
+    message: "Cinema has no picture of what plays",
+  },
   too_many_streams: {
     status: 429,
     exit: exits.failed,

@@ -5,7 +5,7 @@ import { codes, type ErrorCode } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Device, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
+import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -57,10 +57,20 @@ const id = {
   },
 } as const;
 
+const appId = {
+  name: "app",
+  in: "path",
+  required: true,
+  description: "The app: its id, or its platform id, as the catalog has it",
+  schema: { type: "string", minLength: 1 },
+} as const;
+
 /** Components that others refer to: those of answers, and those of requests. */
 const sharedAnswers = {
   Device,
   App,
+  Channel,
+  Input,
   State,
   Playback,
   Volume,
@@ -118,7 +128,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
 function paths(): OpenApi["paths"] {
   const all: Record<string, Record<string, Json>> = {};
   for (const [name, operation] of named) {
-    const path = `/v1${operation.path.replace(":id", "{id}")}`;
+    const path = `/v1${operation.path.replaceAll(/:(\w+)/g, "{$1}")}`;
     all[path] = { ...all[path], [operation.method]: operationObject(name, operation) };
   }
   return { ...all, "/openapi.json": { get: thisDocument } };
@@ -142,7 +152,8 @@ const thisDocument = {
 function operationObject(name: EndpointName, operation: Operation): Json {
   const { path, tag, summary, description, reaches, takes, body, query } = operation;
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
-  const parameters = [...byId, ...(query ? queryParameters(query) : [])];
+  const byApp = path.includes(":app") ? [appId] : [];
+  const parameters = [...byId, ...byApp, ...(query ? queryParameters(query) : [])];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,

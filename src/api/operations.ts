@@ -10,7 +10,21 @@ import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine } from "./events.ts";
 import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
-import { App, Device, KeyOrText, port, State, text, time } from "./schemas.ts";
+import {
+  App,
+  Channel,
+  Device,
+  Input,
+  KeyOrText,
+  Picture,
+  Playback,
+  playbackCommands,
+  port,
+  State,
+  text,
+  time,
+  Volume,
+} from "./schemas.ts";
 
 export const tags = {
   devices: "The registry, discovery and live state",
@@ -90,6 +104,12 @@ const ports = z
     "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
   );
 const host = z.string().trim().min(1).max(253);
+const confirmed = z
+  .boolean()
+  .nullable()
+  .describe(
+    "Whether the effect was seen at the device: `true`, it was; `false`, it took the command, but does not show it yet; `null`, it cannot be read",
+  );
 const platform = z.string().describe("The device's platform");
 const version = z.string().describe("zapd's own version");
 const uptime = z.int().describe("Seconds since its start");
@@ -450,6 +470,160 @@ export const operations = {
       sent: z.int().describe("How many the device took: all of them"),
       duration_ms: z.int().describe("From the first key to the last"),
     }),
+  },
+  setVolume: {
+    ...endpoints.setVolume,
+    tag: "remote",
+    summary: "Set the volume",
+    description:
+      "To a level, by a step, muted or not. A step is points where the device sets levels, and presses where it only steps. A device that only steps, but tells its volume, is stepped and read until it is there; one that does not tell it takes steps alone, and a level is `unsupported_operation`. What the device shows afterwards is in `volume`.",
+    codes: [...asking, "device_busy"],
+    body: z
+      .strictObject({
+        level: z.number().min(0).max(100).optional().describe("0 to 100"),
+        step: z.int().min(-100).max(100).optional().describe("Up or down by so much"),
+        muted: z.boolean().optional().describe("Whether it is silent"),
+      })
+      .refine(({ level, step, muted }) => level !== undefined || step !== undefined || muted !== undefined, {
+        error: "needs level, step or muted",
+      })
+      .refine(({ level, step }) => level === undefined || step === undefined, {
+        error: "takes level or step, not both",
+      })
+      .meta({ examples: [{ level: 20 }] }),
+    data: action("volume", {
+      volume: Volume.nullable().describe("As the device shows it afterwards; `null`, where it does not"),
+      confirmed,
+    }),
+  },
+  controlPlayback: {
+    ...endpoints.controlPlayback,
+    tag: "remote",
+    summary: "Play, pause, seek",
+    description: "Asks the player itself, where the device lets it; for one that only has keys, the keys are pressed.",
+    codes: [...asking, "device_busy"],
+    body: z
+      .strictObject({
+        do: z.enum(playbackCommands).describe("What the player shall do"),
+        position_ms: z.int().min(0).max(86_400_000).optional().describe("Where to, for `seek`"),
+      })
+      .refine((body) => (body.do === "seek") === (body.position_ms !== undefined), {
+        error: "needs position_ms for seek, and for nothing else",
+      })
+      .meta({ examples: [{ do: "seek", position_ms: 750_000 }] }),
+    data: action("playback", {
+      playback: Playback.nullable().describe("As the device shows it afterwards; `null`, where it does not"),
+      confirmed,
+    }),
+  },
+  playMedia: {
+    ...endpoints.playMedia,
+    tag: "remote",
+    summary: "Play a file by its address",
+    description: "The address is handed to the device, which fetches it; zapd never does.",
+    codes: [...asking, "unsupported_media", "device_busy"],
+    body: z
+      .strictObject({
+        url: z
+          .url({ protocol: /^https?$/ })
+          .max(2_048)
+          .describe("`http` or `https`, as the device reaches it"),
+        mime: z
+          .string()
+          .regex(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/)
+          .optional()
+          .describe("Its type, such as `video/mp4`; without it, told from the address"),
+        title: linkText(256, 1).optional().describe("What the device shows of it"),
+        image: z
+          .url({ protocol: /^https?$/ })
+          .max(2_048)
+          .optional()
+          .describe("A picture for it"),
+      })
+      .meta({ examples: [{ url: "http://192.168.1.5/film.mp4", title: "Film" }] }),
+    data: action("media", { url: z.string().describe("As it was given"), confirmed }),
+  },
+  listInputs: {
+    ...endpoints.listInputs,
+    tag: "remote",
+    summary: "The inputs of a device",
+    description: "As the device lists them now.",
+    codes: asking,
+    data: z.object({ device, inputs: z.array(Input).describe("In the order of the device") }),
+  },
+  selectInput: {
+    ...endpoints.selectInput,
+    tag: "remote",
+    summary: "Show an input",
+    description: "By its id, or by its name where only one has it.",
+    codes: [...asking, "device_busy"],
+    body: z
+      .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
+      .meta({ examples: [{ input: "hdmi1" }] }),
+    data: action("input", { input: Input.describe("The one that was selected"), confirmed }),
+  },
+  listChannels: {
+    ...endpoints.listChannels,
+    tag: "remote",
+    summary: "The channels of a device",
+    description: "As the device lists them now, 5,000 at most.",
+    codes: asking,
+    data: z.object({ device, channels: z.array(Channel).describe("In the order of the device") }),
+  },
+  selectChannel: {
+    ...endpoints.selectChannel,
+    tag: "remote",
+    summary: "Tune to a channel",
+    description: "By its id, its number, or its name where only one has it.",
+    codes: [...asking, "device_busy"],
+    body: z
+      .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
+      .meta({ examples: [{ channel: "5" }] }),
+    data: action("channel", { channel: Channel.describe("The one that was selected"), confirmed }),
+  },
+  notify: {
+    ...endpoints.notify,
+    tag: "remote",
+    summary: "Show a message",
+    description: "On top of what the device shows, for a few seconds.",
+    codes: [...asking, "device_busy"],
+    body: z
+      .strictObject({ message: linkText(512, 1).describe("What it says") })
+      .meta({ examples: [{ message: "Dinner is ready" }] }),
+    data: action("notify", {}),
+  },
+  getIcon: {
+    ...endpoints.getIcon,
+    tag: "apps",
+    summary: "The icon of an app",
+    description:
+      "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, or its platform id, as the catalog has it.",
+    codes: [...asking, "app_not_found", "picture_not_found"],
+    data: Picture,
+  },
+  getArtwork: {
+    ...endpoints.getArtwork,
+    tag: "remote",
+    summary: "The picture of what plays",
+    description: "As the device shows it, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most).",
+    codes: [...asking, "picture_not_found"],
+    data: Picture,
+  },
+  getScreenshot: {
+    ...endpoints.getScreenshot,
+    tag: "dev",
+    summary: "What the device shows",
+    description: "Taken now, checked by its bytes (PNG, JPEG or WebP, 16 MiB at most).",
+    codes: [...asking, "picture_not_found", "dev_password_missing", "dev_auth_failed", "device_busy"],
+    data: Picture,
+  },
+  removePackage: {
+    ...endpoints.removePackage,
+    tag: "dev",
+    summary: "Remove the sideloaded package",
+    description: "With none there, it is `dev_package_missing`.",
+    codes: [...asking, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
+    data: action("remove", {}),
   },
   installPackage: {
     ...endpoints.installPackage,

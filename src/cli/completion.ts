@@ -1,4 +1,5 @@
 /** `zapd __complete`: what may stand in the place of the last word. Asks the daemon, and is silent when that does not answer at once. */
+import { parseArgs } from "node:util";
 import { keys } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
@@ -120,35 +121,27 @@ export async function complete(context: Context): Promise<void> {
 async function candidates(line: readonly string[], current: string): Promise<readonly Candidate[]> {
   const { word: name, words: given } = split(line.filter((word) => word !== "="));
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
-  const named = command ? behind(command) : { "": commandWords, help: behindHelp }[name];
+  const other = name === "" ? commandWords : name === "help" ? behindHelp : undefined;
   const options: Record<string, Option> = { ...command?.options, ...common };
   const { before, open, asked } = readWords(given, options);
   const ended = given.includes("--");
   if (!open && current.startsWith("-") && !ended)
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
-  const source = open !== undefined ? values[open] : named;
+  const source = open !== undefined ? values[open] : command ? behind(command) : other;
   const context = await createContext(asked);
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
 }
 
 /** The words without options, the option whose value is asked for, and those options that say whom to ask. */
-function readWords(
-  given: readonly string[],
-  options: Readonly<Record<string, Option>>,
-): { before: string[]; open: string | undefined; asked: string[] } {
+function readWords(given: readonly string[], options: Readonly<Record<string, Option>>) {
   const before: string[] = [];
   const asked: string[] = [];
   let open: string | undefined;
-  for (const word of given) {
-    if (open !== undefined) {
-      if (Object.hasOwn(values, open)) asked.push(`--${open}=${word}`);
-      open = undefined;
-    } else if (/^-./.test(word)) {
-      const [, name = "", value] = /^--?([^=]*)(=.*)?$/s.exec(word) ?? [];
-      const full = Object.entries(options).find(([long, { short }]) => long === name || short === name);
-      if (full?.[1].type === "string" && value === undefined) open = full[0];
-      else if (full && value !== undefined && Object.hasOwn(values, full[0])) asked.push(word);
-    } else before.push(word);
+  for (const token of parseArgs({ args: [...given], options, strict: false, tokens: true }).tokens) {
+    if (token.kind === "positional") before.push(token.value);
+    if (token.kind !== "option" || options[token.name]?.type !== "string") continue;
+    if (token.value === undefined) open = token.name;
+    else if (Object.hasOwn(values, token.name)) asked.push(`--${token.name}=${token.value}`);
   }
   return { before, open, asked };
 }

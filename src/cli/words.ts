@@ -13,10 +13,7 @@ interface Parsed {
 export function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];
-  const config = Object.fromEntries(
-    Object.entries(options).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
-  );
-  const { tokens } = parseArgs({ args: [...given], options: config, strict: false, tokens: true });
+  const { tokens } = parseArgs({ args: [...given], options, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind === "positional") positionals.push(token.value);
     if (token.kind !== "option") continue;

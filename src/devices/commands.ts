@@ -204,6 +204,19 @@ export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
   });
 }
 
+export function removePackage(device: Device, password: string, turn: Turn): Promise<void> {
+  return command(device, turn, {
+    doing: "removing the package",
+    timeoutMs: limits.reload,
+    needs: "dev",
+    work: async (connection, within) => {
+      device.checkTrusted("removing the package");
+      const { remove } = requireCapability(connection.dev, "dev");
+      return requireCapability(remove, "dev")(password, within);
+    },
+  });
+}
+
 /** Lines of the developer console. A read: it does not wait behind commands. */
 export function readLogs(device: Device, cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
   return device.read(

@@ -13,7 +13,6 @@ import {
   type Description,
   type Platform,
   type PlatformState,
-  type StatePart,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
@@ -84,7 +83,7 @@ export class Device {
         return device.record.access;
       },
       get pushes() {
-        return device.connection.state?.pushes ?? nothing;
+        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
       look: () => this.#look(),
     });
@@ -456,8 +455,16 @@ export class Device {
 
   /** What was last seen of its state, part by part; one that was never seen is missing. */
   get lastState(): Partial<PlatformState> {
-    const { reach, reaches } = this;
-    return mergedState(reach.seen, ...reaches.slice(1).map((one) => one.seen));
+    const [first = this.reach, ...others] = this.#told;
+    return mergedState(first.seen, ...others.map((one) => one.seen));
+  }
+
+  /** Those of its protocols of which a word is still worth something: what is silent, and did not say that it goes off, is old. */
+  get #told(): readonly Reach[] {
+    const { reaches } = this;
+    if (reaches.length < 2) return reaches;
+    const told = reaches.filter(({ contact, isOff }) => contact.status !== "offline" || isOff);
+    return told.length > 0 ? told : reaches;
   }
 
   /** The one writer of its last state, as one of its protocols shows it. */
@@ -486,7 +493,9 @@ export class Device {
 
   #known(seen: Partial<PlatformState>): State {
     const { power } = this.reaches.find((reach) => reach.power !== "unknown") ?? this.reach;
-    return this.#shown({ ...unknownState, power, ...seen }, this.reach);
+    // An app is known by the catalog of the protocol that tells it.
+    const teller = this.reaches.find((reach) => seen.app != null && reach.seen.state.app === seen.app);
+    return this.#shown({ ...unknownState, power, ...seen }, teller ?? this.reach);
   }
 
   #shown({ power, app, screensaver, playback, volume, input }: PlatformState, { id }: Reach): State {
@@ -516,6 +525,12 @@ export class Device {
     await this.#shared("state", () => this.#readState(), new AbortController().signal, false);
     const after = this.shownState;
     return after !== null && changesBetween(before, after).length > 0;
+  }
+
+  /** It has become a part of another device, which is asked from now on. */
+  absorbed(): void {
+    this.watch.end();
+    this.#leaveIfGone();
   }
 
   /** The user says that what answers where it is now is it. */
@@ -569,7 +584,6 @@ export class Device {
   }
 }
 
-const nothing: ReadonlySet<StatePart> = new Set();
 /** What changes so soon after a command is its doing, in milliseconds. */
 const effectsWithin = 2_200;
 

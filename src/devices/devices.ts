@@ -104,6 +104,7 @@ export class Devices {
       this.#held.get(id)?.();
       this.#held.delete(id);
       this.#feed.removed(id);
+      if (this.#deps.registry.get(id)) this.#devices.get(id)?.absorbed();
     }
     for (const id of new Set(changed)) this.#changed(id);
     this.#holdAll();

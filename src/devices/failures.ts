@@ -69,6 +69,8 @@ const ofDevices: ReadonlySet<ErrorCode> = new Set([
   "pairing_required",
   "pairing_failed",
   "app_not_found",
+  "picture_not_found",
+  "unsupported_media",
   "device_not_found",
   "package_rejected",
   "dev_package_missing",

@@ -17,6 +17,7 @@ import {
   type Platform,
   type PlatformState,
   type Power,
+  type StatePart,
   type Surroundings,
   type Target,
 } from "../platforms/platform.ts";
@@ -97,6 +98,7 @@ export interface At {
   readonly asIs?: boolean;
 }
 
+const noParts: ReadonlySet<StatePart> = new Set();
 /** A timer set for longer would end at once. */
 const longestTimer = 2 ** 31 - 1;
 /** A platform that does not let go when its signal ends is left behind after this, or it would hold the queue. */
@@ -140,7 +142,6 @@ export class Reach {
   #contact: Contact | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
-  readonly #pushed = new Set<string>();
   /** When it last said by itself that it is on. */
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
@@ -204,7 +205,7 @@ export class Reach {
 
   /** What was last seen of its state, and which parts of it it tells by itself. */
   get seen(): Seen {
-    return { state: this.#lastState, pushed: this.#pushed };
+    return { state: this.#lastState, pushed: this.#opened?.connection.state?.pushes ?? noParts };
   }
 
   /**
@@ -216,7 +217,6 @@ export class Reach {
     if (power === "off" && cause === "push") this.silent(power);
     else if (power === "unknown") this.answered(cause === "command" ? null : undefined);
     else this.answered(power);
-    if (cause === "push") for (const part of Object.keys(patch)) this.#pushed.add(part);
     this.#lastState = { ...this.#lastState, ...(power === "off" && offState), ...patch };
   }
 

@@ -24,7 +24,28 @@ export const keys = [
 export type Key = (typeof keys)[number];
 
 /** What a device can be asked for; `capabilities` of a Device lists those that work on it now. */
-export const capabilities = ["state", "apps", "launch", "stop", "keys", "text", "power_on", "dev", "pair"] as const;
+export const capabilities = [
+  "state",
+  "apps",
+  "launch",
+  "stop",
+  "keys",
+  "text",
+  "power_on",
+  "volume",
+  "mute",
+  "seek",
+  "media",
+  "inputs",
+  "channels",
+  "playback",
+  "icons",
+  "artwork",
+  "notify",
+  "screenshot",
+  "dev",
+  "pair",
+] as const;
 export type Capability = (typeof capabilities)[number];
 
 export const kinds = ["tv", "player", "soundbar", "unknown"] as const;
@@ -169,6 +190,8 @@ export interface Developer {
   install(archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult>;
   /** Starts the sideloaded package anew; `dev_package_missing` when there is none. */
   reload(signal: AbortSignal): Promise<PlatformApp>;
+  /** Removes the sideloaded package; `dev_package_missing` when there is none. */
+  remove?(password: string, signal: AbortSignal): Promise<void>;
   console: Console;
 }
 
@@ -233,6 +256,43 @@ export interface PowerControl {
   readonly wakesByPacket: boolean;
 }
 
+/** A file that a device is to play, by its address. */
+export interface MediaItem {
+  /** `http` or `https`, as the device reaches it. */
+  readonly url: string;
+  /** Its type, such as `video/mp4`; `null` where nobody knows. */
+  readonly mime: string | null;
+  readonly title: string | null;
+  /** The address of a picture for it. */
+  readonly image: string | null;
+}
+
+/** An input, by the word that the state has for it (`hdmi1`), or the device's own where there is none. */
+export interface PlatformInput {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A channel; `id` is what the device tunes to. */
+export interface PlatformChannel {
+  readonly id: string;
+  readonly number: string | null;
+  readonly name: string;
+}
+
+/** What a player can be told, beside seeking. */
+export type PlaybackCommand = "play" | "pause" | "stop" | "next" | "previous";
+
+/** How loud a device is, as it can be told. What it shows afterwards is read from its state. */
+export interface VolumeControl {
+  /** To a level, 0 to 100. */
+  set?(level: number, signal: AbortSignal): Promise<void>;
+  /** One step, as a key of its remote does. */
+  step?(by: 1 | -1, signal: AbortSignal): Promise<void>;
+  /** Silent or not; a device that only toggles is looked at first, and one that does not show it fails by `unsupported_operation`. */
+  mute?(muted: boolean, signal: AbortSignal): Promise<void>;
+}
+
 /**
  * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
  * them between calls. A part that is absent is a capability this very device lacks. Every failure is a ZapdError whose
@@ -262,6 +322,30 @@ export interface Connection {
   text?: { type(text: string, signal: AbortSignal): Promise<void>; longestMs(text: string): number };
   /** What the core wakes it with (devices/wake.ts). */
   power?: PowerControl;
+  volume?: VolumeControl;
+  playback?: {
+    readonly does: ReadonlySet<PlaybackCommand>;
+    do(what: PlaybackCommand, signal: AbortSignal): Promise<void>;
+    /** To a position in milliseconds. */
+    seek?(positionMs: number, signal: AbortSignal): Promise<void>;
+  };
+  /** Hands a file to the device, which fetches it. Fails by `unsupported_media` where it cannot play such a one. */
+  media?: { play(item: MediaItem, signal: AbortSignal): Promise<void> };
+  inputs?: {
+    list(signal: AbortSignal): Promise<PlatformInput[]>;
+    select(id: string, signal: AbortSignal): Promise<void>;
+  };
+  channels?: {
+    /** At most 5,000. */
+    list(signal: AbortSignal): Promise<PlatformChannel[]>;
+    select(id: string, signal: AbortSignal): Promise<Confirmed>;
+  };
+  /** The picture of an app, of what plays, of the screen: the bytes as the device gives them; `null` where it has none. */
+  icon?(platformId: string, signal: AbortSignal): Promise<Uint8Array | null>;
+  artwork?(signal: AbortSignal): Promise<Uint8Array | null>;
+  screenshot?(signal: AbortSignal): Promise<Uint8Array | null>;
+  /** Shows a message on top of what is shown. */
+  notify?(message: string, signal: AbortSignal): Promise<void>;
   dev?: Developer;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;

@@ -1,5 +1,6 @@
 /** Listening and calling with what Bun has itself, as the source and as the one file. */
 import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
+import { lastWords } from "./serving.ts";
 
 /** A head must be complete, and a body go on, within this time (SECURITY.md 4). */
 const idleSeconds = 10;
@@ -54,10 +55,15 @@ export const runtime: Runtime = {
             maxRequestBodySize,
             fetch,
           });
+    let closed: Promise<void> | undefined;
+    const close = () => (closed ??= server.stop(false));
     return Promise.resolve({
       port: "path" in place ? null : (server.port ?? null),
-      close: () => void server.stop(false),
-      end: () => server.stop(true),
+      close: () => void close(),
+      async end() {
+        await lastWords(close());
+        await server.stop(true);
+      },
     });
   },
 };

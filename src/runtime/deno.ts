@@ -1,14 +1,12 @@
 /** Listening and calling with what Deno has itself: its server sets a connection no limit ([runtimes](README.md)). */
 import type { Call, Handler, Listening, Place, Runtime } from "./runtime.ts";
+import { lastWords } from "./serving.ts";
 
 /** What we use of Deno, so that its types need not be mixed with those of the other runtime. */
 interface DenoNamespace {
   connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
   createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
-  serve(
-    options: Place & { signal: AbortSignal; onListen(): void },
-    handler: (request: Request) => Response | Promise<Response>,
-  ): Server;
+  serve(options: Place & { onListen(): void }, handler: (request: Request) => Response | Promise<Response>): Server;
 }
 
 interface Server {
@@ -28,11 +26,10 @@ const againEvery = 500;
 function listen(place: Place, handler: Handler): Listening {
   const call: Call = { listener: "path" in place ? "socket" : "tcp", withoutIdleLimit() {} };
   const answer = (request: Request) => handler("path" in place ? overSocket(request) : request, call);
-  const aborted = new AbortController();
   /** Whether the server has been closed, or has ended of itself for good. */
   let isClosed = false;
   const open = (at: Place) => {
-    const opened = deno().serve({ ...at, signal: aborted.signal, onListen() {} }, answer);
+    const opened = deno().serve({ ...at, onListen() {} }, answer);
     opened.finished.catch(() => reopen());
     return opened;
   };
@@ -47,18 +44,17 @@ function listen(place: Place, handler: Handler): Listening {
       setTimeout(reopen, againEvery).unref();
     }
   };
+  const close = () => {
+    if (!isClosed) server.shutdown().catch(() => {});
+    isClosed = true;
+  };
   return {
     port,
-    close() {
-      isClosed = true;
-      server.shutdown().catch(() => {});
-    },
+    close,
     async end() {
-      // One that is closed cannot be aborted: whoever is still connected goes with the process.
-      if (isClosed) return;
-      isClosed = true;
-      aborted.abort();
-      await server.finished.catch(() => {});
+      close();
+      // Whoever is connected longer goes with the process: a server that is being shut down cannot be ended any harder.
+      await lastWords(server.finished);
     },
   };
 }

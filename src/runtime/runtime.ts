@@ -25,7 +25,7 @@ export interface Listening {
   readonly port: number | null;
   /** Takes no new connection. */
   close(): void;
-  /** Ends the connections that are left. */
+  /** Ends the connections that are left, once their last words have had a moment to be sent. */
   end(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /** Requests under way: they wait while the daemon is still opening its state, and it waits for them when it stops. */
-import { until } from "../system/sleep.ts";
+import { sleep, until } from "../system/sleep.ts";
 import type { Handler } from "./runtime.ts";
 
 export interface Serving {
@@ -11,6 +11,8 @@ export interface Serving {
   drained(graceMs: number): Promise<boolean>;
 }
 
+/** How long who is still connected when a listener ends may take to hear the last words. */
+const lastWordsMs = 250;
 /** So many requests make a busy daemon. */
 const busyAfter = 64;
 
@@ -36,4 +38,11 @@ export function createServing(onBusy: () => void): Serving {
     },
     drained: (graceMs) => until(() => running === 0, { timeoutMs: graceMs, everyMs: 10 }),
   };
+}
+
+/** Waits until a listener has no connection left, for a moment at most: who follows a stream still hears that it ends. */
+export async function lastWords(closed: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([closed, sleep(lastWordsMs, over.signal)]).catch(() => {});
+  over.abort();
 }

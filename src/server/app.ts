@@ -8,6 +8,7 @@ import type { SleepWatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { appRoutes } from "./apps.ts";
 import { configRoutes } from "./config.ts";
+import { controlRoutes } from "./controls.ts";
 import { daemonRoutes } from "./daemon.ts";
 import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
@@ -58,6 +59,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);
+  controlRoutes(app, deps);
   devRoutes(app, deps);
   eventRoutes(app, deps);
   daemonRoutes(app, deps);

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import { checkDeveloper, installPackage, readLogs, reloadPackage } from "../devices/commands.ts";
+import { checkDeveloper, installPackage, readLogs, reloadPackage, removePackage } from "../devices/commands.ts";
 import type { Device } from "../devices/device.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
@@ -40,6 +40,12 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return device.acted("reload", { app: reloaded });
   });
 
+  route(app, "removePackage", async ({ id, turn }) => {
+    const device = devices.find(id);
+    await removePackage(device, checkReady(device, "Removing the package from"), turn);
+    return device.acted("remove", {});
+  });
+
   route(app, "readLogs", async ({ id, query, signal }) => {
     const device = devices.find(id);
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
@@ -47,13 +53,13 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
   });
 
   /** What can be refused before a byte of the package is read is refused then. */
-  function checkReady(device: Device): string {
+  function checkReady(device: Device, doing = "Installing on"): string {
     checkDeveloper(device);
     const password = config.running.dev.vendor_password;
     if (password !== "") return password;
     throw new ZapdError(
       "dev_password_missing",
-      `Installing on ${device.record.name} needs its developer password, and none is set`,
+      `${doing} ${device.record.name} needs its developer password, and none is set`,
       { hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -" },
     );
   }

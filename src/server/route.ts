@@ -1,10 +1,12 @@
 /** How every route is made: parse what the operation takes, call, answer in the envelope. */
+import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callerHeader, callers } from "../api/events.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
@@ -58,11 +60,13 @@ const maxPath = 2_048;
 const maxQuery = 4_096;
 
 type Operations = typeof operations;
-/** The operations that answer with a stream, and those with one value. */
-type StreamName = {
-  [Name in EndpointName]: Operations[Name] extends { answers: "stream" } ? Name : never;
+/** The operations that answer with a stream or a picture, and those with one value. */
+type AnsweringWith<Kind> = {
+  [Name in EndpointName]: Operations[Name] extends { answers: Kind } ? Name : never;
 }[EndpointName];
-type ValueName = Exclude<EndpointName, StreamName>;
+type StreamName = AnsweringWith<"stream">;
+type PictureName = AnsweringWith<"picture">;
+type ValueName = Exclude<EndpointName, StreamName | PictureName>;
 type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
 
 /** Adds an operation's route. What the handler returns becomes `data`. */
@@ -130,7 +134,7 @@ function actionOf({ data }: Operation): string | null {
 }
 
 /** Adds the route of a stream: it makes its own answer, once its query is checked. What is wrong before its first byte is told in the envelope. */
-export function stream<Name extends StreamName>(
+export function stream<Name extends StreamName | PictureName>(
   app: Hono<Env>,
   name: Name,
   handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<Response> | Response,
@@ -145,6 +149,29 @@ export function stream<Name extends StreamName>(
     const { signal } = request;
     const given = { id, body: undefined, query, request, signal, turn: { signal, action: "" }, context: c };
     return handler(given as unknown as Parameters<typeof handler>[0]);
+  });
+}
+
+/** Adds the route of a picture, answered as it is, with a tag by which who has it already is spared it. HEAD starts nothing. */
+export function picture<Name extends PictureName>(
+  app: Hono<Env>,
+  name: Name,
+  handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<CheckedPicture>,
+): void {
+  stream(app, name, async (given) => {
+    const { context: c, request } = given;
+    if (request.method === "HEAD") return c.body(null, 200);
+    c.env.withoutIdleLimit("answered");
+    const { bytes, type } = await handler(given);
+    const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+    // A page may keep it, and asks whether it is still the same.
+    const headers = { etag, "cache-control": "private, no-cache" };
+    const known = request.headers
+      .get("if-none-match")
+      ?.split(",")
+      .map((one) => one.trim());
+    if (known?.includes(etag)) return c.body(null, 304, headers);
+    return c.body(new Uint8Array(bytes), 200, { ...headers, "content-type": type });
   });
 }
 
@@ -285,5 +312,5 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
 }
 
 function patternOf({ path }: Endpoint): RegExp {
-  return new RegExp(`^/v1${path.replace(":id", "[^/]+")}$`);
+  return new RegExp(`^/v1${path.replaceAll(/:\w+/g, "[^/]+")}$`);
 }

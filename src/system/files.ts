@@ -40,7 +40,11 @@ export interface WriteOptions {
  * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. When it returns,
  * the content survives kill -9 and a power cut. Fails with `storage_error`, and then nothing has changed.
  */
-export async function writeWhole(path: string, text: string, { backup = false }: WriteOptions = {}): Promise<void> {
+export async function writeWhole(
+  path: string,
+  content: string | Uint8Array,
+  { backup = false }: WriteOptions = {},
+): Promise<void> {
   const folder = dirname(path);
   const temporary = temporaryFor(path);
   const before = temporaryFor(path);
@@ -48,7 +52,7 @@ export async function writeWhole(path: string, text: string, { backup = false }:
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
-      await file.writeFile(text);
+      await file.writeFile(content);
       await file.sync();
     } finally {
       await file.close();

@@ -55,6 +55,14 @@ export function sweepState(folder: string): void {
   const uploads = uploadsIn(folder);
   if (lstatSync(uploads, { throwIfNoEntry: false })?.isDirectory())
     removeLeft(uploads, (name) => uploadForm.test(name));
+  const icons = iconsIn(folder);
+  if (lstatSync(icons, { throwIfNoEntry: false })?.isDirectory())
+    removeLeft(icons, (name) => /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/.test(name));
+}
+
+/** Where the pictures of apps are kept. */
+export function iconsIn(state: string): string {
+  return join(state, "icons");
 }
 
 /** Where uploads wait while they are received. */

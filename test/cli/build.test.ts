@@ -4,16 +4,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../support/sources.ts";
+import { runProgram } from "./program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd build's-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function run(command: readonly string[], cwd: string): Promise<string> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: folder };
-  const ended = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
-  const said = await new Response(ended.stdout).text();
-  expect(await ended.exited).toBe(0);
-  return said;
+  const { status, stdout, stderr } = await runProgram(command, { cwd, env });
+  expect([status, stderr]).toEqual([0, expect.any(String)]);
+  return stdout;
 }
 
 test("its last line, typed as it is, makes zapd a command", async () => {

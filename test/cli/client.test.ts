@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root } from "../support/sources.ts";
+import { runZapd } from "./program.ts";
 
 let folder = "";
 const servers: { close(): unknown }[] = [];
@@ -26,19 +26,8 @@ async function sayingOnly(text: string): Promise<string> {
   return path;
 }
 
-async function run(socket: string, ...words: string[]): Promise<{ stdout: string; stderr: string; status: number }> {
-  const child = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words, "--socket", socket], {
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { PATH: process.env["PATH"], HOME: folder },
-  });
-  const [stdout, stderr, status] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { stdout, stderr, status };
-}
+const run = (socket: string, ...words: string[]) =>
+  runZapd([...words, "--socket", socket], { env: { PATH: process.env["PATH"], HOME: folder } });
 
 describe("behind the socket", () => {
   test("nobody", async () => {

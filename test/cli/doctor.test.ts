@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -17,8 +16,8 @@ import {
 } from "../../src/cli/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { root } from "../support/sources.ts";
 import { device, examined } from "./examined.ts";
+import { runZapd } from "./program.ts";
 
 const plain = { colour: false, width: Number.POSITIVE_INFINITY };
 const lines = async (findings: Promise<readonly Finding[]>) => (await findings).map((one) => findingLine(one, plain));
@@ -187,16 +186,13 @@ describe("as a program", () => {
 
   /** Its status and its findings. */
   async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {
-    const child = spawn(process.execPath, [join(root, "src/main.ts"), "doctor", "--json", "--config", config], {
-      env: { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "" },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let out = "";
-    child.stdout.on("data", (bytes: Buffer) => {
-      out += bytes;
-    });
-    const exit = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    const { checks, problems, remarks } = JSON.parse(out) as { checks: Finding[]; problems: number; remarks: number };
+    const env = { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "" };
+    const { stdout, status: exit } = await runZapd(["doctor", "--json", "--config", config], { env });
+    const { checks, problems, remarks } = JSON.parse(stdout) as {
+      checks: Finding[];
+      problems: number;
+      remarks: number;
+    };
     const count = (status: string) => checks.filter((one) => one.status === status).length;
     expect([problems, remarks]).toEqual([count("fail"), count("warn")]);
     expect(exit).toBe(problems > 0 ? 1 : 0);

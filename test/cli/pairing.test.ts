@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
+import { runZapd } from "./program.ts";
 import { InTerminal, noJobs } from "./terminal.ts";
 
 const program = [process.execPath, join(root, "src/main.ts")];
@@ -29,17 +30,8 @@ const options = () => ({ cwd: house.folder, env: environment(), columns: 100 });
 const pair = (...words: string[]) => new InTerminal([...program, "pair", name, ...words], options());
 
 /** The same without a terminal. */
-async function piped(input: string, ...words: string[]) {
-  const child = Bun.spawn([...program, "pair", name, ...words], {
-    cwd: house.folder,
-    env: environment(),
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { status: await child.exited, stdout, stderr };
-}
+const piped = (input: string, ...words: string[]) =>
+  runZapd(["pair", name, ...words], { cwd: house.folder, env: environment(), input });
 const access = async () => {
   const { body } = await house.api("GET", `/devices/${encodeURIComponent(name)}`);
   return body.data.access;

@@ -5,7 +5,32 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
-import type { Ended } from "./stage.ts";
+
+export interface Ended {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly status: number | null;
+}
+
+interface Place {
+  readonly cwd?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What it reads; nothing, when left out. */
+  readonly input?: string;
+}
+
+/** Runs a program to its end. */
+export async function runProgram(command: readonly string[], { cwd = root, env, input = "" }: Place): Promise<Ended> {
+  const child = Bun.spawn([...command], { cwd, env, stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  await child.exited;
+  return { stdout, stderr, status: child.exitCode };
+}
+
+/** The command line of this checkout, run to its end. */
+export function runZapd(words: readonly string[], place: Place): Promise<Ended> {
+  return runProgram([process.execPath, join(root, "src/main.ts"), ...words], place);
+}
 
 export interface Running {
   readonly child: ChildProcess;
@@ -74,16 +99,7 @@ export async function makeHome(): Promise<Home> {
     configFile,
     port,
     start,
-    run: (command, words, cwd = root) =>
-      new Promise((resolve) => {
-        const child = spawn(command, [...words], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-        const texts = { stdout: "", stderr: "" };
-        for (const name of ["stdout", "stderr"] as const)
-          child[name].on("data", (bytes: Buffer) => {
-            texts[name] += bytes.toString();
-          });
-        child.on("close", (status) => resolve({ ...texts, status }));
-      }),
+    run: (command, words, cwd = root) => runProgram([command, ...words], { cwd, env }),
     async leave() {
       for (const { child } of all) if (child.exitCode === null && child.signalCode === null) endGroup(child);
       await Promise.all(all.map(({ ended }) => ended));

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
+import { runZapd } from "./program.ts";
 import { InTerminal, noJobs } from "./terminal.ts";
 
 if (noJobs) process.stderr.write(`skipped: the remote in a terminal: ${noJobs}\n`);
 const main = join(root, "src/main.ts");
 
-test("without a terminal it says so and what to use instead: exit 2", () => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "remote"], { input: "" });
-  expect([status, stdout.toString()]).toEqual([2, ""]);
-  expect(stderr.toString()).toContain("the remote needs a terminal to fill, and here is none");
+test("without a terminal it says so and what to use instead: exit 2", async () => {
+  const { status, stdout, stderr } = await runZapd(["remote"], { env: process.env });
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("the remote needs a terminal to fill, and here is none");
 });
 
 describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})` : ""}`, () => {

@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exits } from "../../src/api/errors.ts";
 import { commands } from "../../src/cli/commands.ts";
+import type { Ended } from "./program.ts";
 import { readScript, type Step, shows } from "./script.ts";
-import { act, type Ended, type Stage, setStage } from "./stage.ts";
+import { act, type Stage, setStage } from "./stage.ts";
 
 const folder = join(import.meta.dir, "scripts");
 const scripts = readdirSync(folder)

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,6 +7,7 @@ import { CommandError } from "../../src/cli/failure.ts";
 import { isPassing, type Surroundings, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { root } from "../support/sources.ts";
+import { runZapd } from "./program.ts";
 
 describe("the command", () => {
   let home: string;
@@ -180,14 +180,14 @@ describe("the command", () => {
     await expect(service("linux", "toString")).rejects.toThrow("there is no service toString");
   });
 
-  test("--print shows what runs now and installs nothing", () => {
+  test("--print shows what runs now and installs nothing", async () => {
     const main = join(root, "src/main.ts");
     const own = { XDG_CONFIG_HOME: "", XDG_STATE_HOME: "", ZAPD_CONFIG: "", ZAPD_STATE_DIR: "" };
     const env = { ...process.env, HOME: home, ...own };
-    const { stdout, status } = spawnSync(process.execPath, [main, "service", "install", "--print"], { env });
+    const { stdout, status } = await runZapd(["service", "install", "--print"], { env });
     const expected =
       process.platform === "darwin" ? `<string>${main}</string>` : `ExecStart="${process.execPath}" "${main}" "serve"`;
-    expect([status, stdout.toString()]).toEqual([0, expect.stringContaining(expected)]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining(expected)]);
     expect(() => statSync(unit())).toThrow();
   });
 });

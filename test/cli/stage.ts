@@ -1,5 +1,4 @@
 /** Where scripts are played: a daemon as a process, three simulated sets, and `zapd` on the path of a shell. */
-import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,12 +7,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
-
-export interface Ended {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly status: number | null;
-}
+import { type Ended, runProgram } from "./program.ts";
 
 export interface Stage {
   readonly daemon: TestDaemon;
@@ -103,16 +97,7 @@ export async function setStage(): Promise<Stage> {
       return folder;
     },
     run: (line, folder, env = {}) =>
-      new Promise((resolve) => {
-        const child = spawn("sh", ["-c", line], { cwd: folder, env: { ...environment(folder), ...env } });
-        const texts = { stdout: "", stderr: "" };
-        child.stdin.end();
-        for (const name of ["stdout", "stderr"] as const)
-          child[name].on("data", (bytes: Buffer) => {
-            texts[name] += bytes.toString();
-          });
-        child.on("close", (status) => resolve({ ...texts, status }));
-      }),
+      runProgram(["sh", "-c", line], { cwd: folder, env: { ...environment(folder), ...env } }),
     async dispose() {
       await daemon.dispose();
       await Promise.all([...Object.values(sets), ...others].map((set) => set.stop()));

@@ -1,15 +1,7 @@
 /** A platform of eighty lines, a table and three functions: what the eleventh one costs. Its devices are those of stub-set.ts. */
 import { z } from "zod";
 import { DeviceError, pairingFailed, ZapdError } from "../../src/api/errors.ts";
-import type {
-  Capability,
-  Key,
-  Pairing,
-  Platform,
-  PlatformState,
-  Sighting,
-  Target,
-} from "../../src/platforms/platform.ts";
+import type { Capability, Key, Pairing, Platform, Sighting, Target } from "../../src/platforms/platform.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../src/transport/http.ts";
 import { asJson, readJson, text } from "../../src/transport/json.ts";
 
@@ -20,8 +12,7 @@ const words = new Map<Key, string>([
   ["mute", "MUTE"],
 ]);
 const has: ReadonlySet<Capability> = new Set(["state", "keys", "pair"]);
-const wantsKey: ReadonlySet<Capability> = new Set(["state", "keys"]);
-const none: ReadonlySet<Capability> = new Set();
+const [none, wantsKey] = [new Set<Capability>(), new Set<Capability>(["state", "keys"])];
 const secret = z.object({ key: z.string() });
 type Secret = z.infer<typeof secret>;
 
@@ -63,13 +54,14 @@ export function stubPlatform(service: string): Platform<object, Secret> {
       const prove = async (read: Read) => isIt(device, await who(read));
       const http = new DeviceHttp({ address: device, surroundings, prove });
       const path = (what: string) => `/${what}?key=${device.secret.read()?.key ?? ""}`;
-      const read = async (signal: AbortSignal): Promise<PlatformState> => {
-        const said = asJson(readJson(bodyText(letIn(await http.read(path("state"), signal, { proven: true })))));
-        const volume = { level: Number(said["volume"]), muted: said["muted"] === true };
-        return { power: "on", app: null, screensaver: null, playback: null, volume, input: null };
-      };
       return {
-        state: { read },
+        state: {
+          async read(signal) {
+            const said = asJson(readJson(bodyText(letIn(await http.read(path("state"), signal, { proven: true })))));
+            const volume = { level: Number(said["volume"]), muted: said["muted"] === true };
+            return { power: "on", app: null, screensaver: null, playback: null, volume, input: null };
+          },
+        },
         keys: { press: async (key, signal) => void letIn(await http.command(path(words.get(key) ?? ""), signal)) },
         close: () => http.close(),
       };

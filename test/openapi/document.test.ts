@@ -91,7 +91,7 @@ describe("complete", () => {
 
   test("every route, by the name of its operation", () => {
     const real = Object.entries(operations).map(
-      ([name, { method, path }]) => `${name} ${method} /v1${path.replace(":id", "{id}")}`,
+      ([name, { method, path }]) => `${name} ${method} /v1${path.replaceAll(/:(\w+)/g, "{$1}")}`,
     );
     const shown = documented.map(({ operationId, method, path }) => `${operationId} ${method} ${path}`);
     expect(shown.toSorted()).toEqual([...real, "readOpenApi get /openapi.json"].toSorted());

@@ -20,7 +20,7 @@ test("each operation has its row, and each row its operation", () => {
     ([, method, path]) => `${method} ${path}`,
   );
   const real = Object.values(operations).map(
-    ({ method, path }) => `${method.toUpperCase()} ${path.replace(":id", "{id}")}`,
+    ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
   );
   expect(rows.toSorted()).toEqual(real.toSorted());
 });

@@ -34,6 +34,14 @@ const bodies: Readonly<Record<string, string>> = {
   launchApp: '{"app":"netflix"}',
   pressKey: '{"key":"info"}',
   pressKeys: '{"keys":["info"]}',
+  joinDevice: '{"with":"other"}',
+  splitDevice: '{"platform":"roku"}',
+  setVolume: '{"level":20}',
+  controlPlayback: '{"do":"play"}',
+  playMedia: '{"url":"http://192.168.1.5/film.mp4"}',
+  selectInput: '{"input":"hdmi1"}',
+  selectChannel: '{"channel":"5"}',
+  notify: '{"message":"fine"}',
 };
 const routes = Object.entries(operations)
   .filter(([, operation]) => operation.path.includes(":id"))
@@ -55,10 +63,10 @@ describe("an id that is none, on every route that takes one", () => {
         [unknown, "404 device_not_found"],
       ] as const)
         for (const one of ids)
-          expect([one, refusal(await call(`${method} /v1${path.replace(":id", one)}`, bodies[name]))]).toEqual([
+          expect([
             one,
-            expected,
-          ]);
+            refusal(await call(`${method} /v1${path.replace(":id", one).replace(":app", "netflix")}`, bodies[name])),
+          ]).toEqual([one, expected]);
     });
     expect(reached).toBe(0);
     expect((await room.daemon.api("GET", "/devices")).body).toEqual(before.body);
@@ -155,10 +163,10 @@ describe("default", () => {
   test("every operation of a device says that there is none", async () => {
     await room.daemon.api("DELETE", "/devices/set");
     for (const { name, method, path } of routes)
-      expect([path, refusal(await call(`${method} /v1${path.replace(":id", "default")}`, bodies[name]))]).toEqual([
+      expect([
         path,
-        missing,
-      ]);
+        refusal(await call(`${method} /v1${path.replace(":id", "default").replace(":app", "netflix")}`, bodies[name])),
+      ]).toEqual([path, missing]);
     await room.introduce();
   });
 });
@@ -178,9 +186,11 @@ describe("routes", () => {
 
   const byPath = Object.groupBy(Object.values(operations), ({ path }) => path);
   test.each(Object.keys(byPath))("%s takes its methods and no other", async (path) => {
-    const target = `/v1${path.replace(":id", "set")}`;
+    const target = `/v1${path.replace(":id", "set").replace(":app", "netflix")}`;
     // A path of its own may also be read as the device of that name.
-    const patterns = Object.keys(byPath).filter((other) => new RegExp(`^${other.replace(":id", "[^/]+")}$`).test(path));
+    const patterns = Object.keys(byPath).filter((other) =>
+      new RegExp(`^${other.replaceAll(/:\w+/g, "[^/]+")}$`).test(path),
+    );
     const taken = patterns.flatMap((other) =>
       (byPath[other as keyof typeof byPath] ?? []).map(({ method }) => method.toUpperCase()),
     );

@@ -1,5 +1,9 @@
-/** What a Kodi announces over mDNS (players.md 2.3), and what it tells of its own ports. */
+/** What a Kodi announces over mDNS (players.md 2.3), and what it tells of its own ports and its hardware. */
 import { asJson, type Json } from "../../transport/json.ts";
+import { readMac } from "../../transport/wake-on-lan.ts";
+
+/** Asks one Kodi something that is answered by an object. */
+export type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** Its web server. */
 export const httpType = "_xbmc-jsonrpc-h._tcp";
@@ -18,12 +22,18 @@ export function isUuid(identity: string): boolean {
 }
 
 /** The port of its web server, `null` when that is off, and `undefined` when it does not tell. */
-export async function webPortOf(
-  ask: (method: string, params: Json) => Promise<Json>,
-): Promise<number | null | undefined> {
+export async function webPortOf(ask: Ask): Promise<number | null | undefined> {
   const valueIn = async (setting: string) =>
     asJson(await ask("Settings.GetSettingValue", { setting }).catch((): Json => ({})))["value"];
   const [isOn, port] = await Promise.all([valueIn("services.webserver"), valueIn("services.webserverport")]);
   if (isOn === false) return null;
   return typeof port === "number" && port > 0 ? port : undefined;
+}
+
+export const nameLabel = "System.FriendlyName";
+export const macLabel = "Network.MacAddress";
+
+/** Its hardware's address. It is busy with finding that out when it is asked for the first time (7.2), and now and then for long. */
+export async function macOf(ask: Ask): Promise<string | null> {
+  return readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
 }

@@ -7,7 +7,7 @@ import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Emit, MdnsService, Surroundings } from "../platform.ts";
-import { httpType, isUuid, socketType, uuidOf, webPortOf } from "./announced.ts";
+import { type Ask, httpType, isUuid, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
@@ -29,8 +29,6 @@ const askedFor = 3_000;
 /** A session is open when its Kodi has proven who it is, for which it may be asked for its announcement. */
 const provenIn = 2_500;
 const typingMethod = "Input.SendText";
-const nameLabel = "System.FriendlyName";
-const macLabel = "Network.MacAddress";
 /** It is busy with finding it out when it is asked for the first time, and now and then for long (7.2). */
 const macAgainEvery = 100;
 const macAgainRounds = 4;
@@ -114,12 +112,12 @@ export class KodiDevice {
 
   /** A question that is answered by an object. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    return asJson(await this.#ask(method, params, signal));
+    return asJson(await this.#call("read", method, params, signal));
   }
 
   /** The players that are active; after a stop one still answers zeros, so this is asked first (7.2). */
   async players(signal: AbortSignal): Promise<number[]> {
-    const result = await this.#ask("Player.GetActivePlayers", {}, signal);
+    const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
     const players = Array.isArray(result) ? result.filter(isJson) : [];
     return players.flatMap(({ playerid, type }) =>
       typeof playerid === "number" && type !== "picture" ? [playerid] : [],
@@ -133,13 +131,7 @@ export class KodiDevice {
     if (isSecret) await this.vouch(signal);
     this.pushed.commanded();
     try {
-      const http = this.#http;
-      if (!http) return await (await this.#session(signal, true)).call(method, params, signal);
-      return await this.#orOverSocket(
-        () => http.command(method, params, signal),
-        async () => (await this.#session(signal, true)).call(method, params, signal),
-        isSecret,
-      );
+      return await this.#call("command", method, params, signal, isSecret);
     } finally {
       this.pushed.commanded();
     }
@@ -172,17 +164,22 @@ export class KodiDevice {
     this.#link.close();
   }
 
-  async #ask(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
+  async #call(
+    how: "read" | "command",
+    method: string,
+    params: Json,
+    signal: AbortSignal,
+    isSecret = false,
+  ): Promise<unknown> {
     const http = this.#http;
-    const overSocket = async () => (await this.#session(signal)).call(method, params, signal);
-    return http ? this.#orOverSocket(() => http.read(method, params, signal), overSocket) : overSocket();
+    const overSocket = async () => (await this.#session(signal, how === "command")).call(method, params, signal);
+    return http ? this.#orOverSocket(() => http[how](method, params, signal), overSocket, isSecret) : overSocket();
   }
 
-  async #session(signal: AbortSignal, eager = false): Promise<KodiSession> {
+  async #session(signal: AbortSignal, eager: boolean): Promise<KodiSession> {
+    const within = deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal);
     try {
-      const opening = this.#link.use(deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal), {
-        eager,
-      });
+      const opening = this.#link.use(within, { eager });
       return await (eager ? unlessSlept(opening) : opening);
     } catch (error) {
       throw this.toldOf(error);
@@ -193,7 +190,7 @@ export class KodiDevice {
    * The socket asks for no login: it serves a Kodi that must not be sent one now, or whose web server is off or only
    * starting. Typed text is as secret as a login.
    */
-  async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret = false): Promise<T> {
+  async #orOverSocket<T>(overHttp: () => Promise<T>, overSocket: () => Promise<T>, isSecret: boolean): Promise<T> {
     this.#refuseLeaving();
     const since = performance.now();
     const isSilent = since - this.#silentAt < socketFirst;
@@ -303,7 +300,9 @@ export class KodiDevice {
         return;
       }
       this.#silentAt = performance.now();
-      throw unheard();
+      throw unproven(
+        "has announced itself before, and what is at its address now does not: it gets no password and no typed text",
+      );
     });
     const [session] = await Promise.all([this.#withoutLogin(signal), announced]);
     this.#vouchedBy = session;
@@ -384,7 +383,10 @@ export class KodiDevice {
     // Many are simply called Kodi: without its hardware's address a name proves nothing of one that announces its id.
     if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
       const isAnnounced = await announcing;
-      if (isAnnounced === null && isOwnMac === null && isOwnName) throw namesake();
+      if (isAnnounced === null && isOwnMac === null && isOwnName)
+        throw unproven(
+          "cannot be told from another of its name: it announces nothing now, and does not tell its hardware's address",
+        );
       if (isAnnounced !== true) throw wrongDevice(target.host);
     }
     // From then on it is told from others of its name, whether it announces itself or not.
@@ -396,11 +398,10 @@ export class KodiDevice {
     this.#learnMac().catch(() => {});
   }
 
-  /** It is busy with finding its hardware's address out when it is asked for the first time (7.2). */
   async #macAgain(ask: Ask, isOver: () => boolean): Promise<string | null> {
     for (let round = 0; round < macAgainRounds && !isOver(); round++) {
       await sleep(macAgainEvery, this.#closed.signal);
-      const mac = readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
+      const mac = await macOf(ask);
       if (mac !== null) return mac;
     }
     return null;
@@ -410,9 +411,7 @@ export class KodiDevice {
   async #learnMac(): Promise<void> {
     for (let round = 0; round < macRounds; round++) {
       await sleep(macEvery, this.#closed.signal);
-      const mac = readMac(
-        (await this.read("XBMC.GetInfoLabels", { labels: [macLabel] }, this.#closed.signal))[macLabel],
-      );
+      const mac = await macOf((method, params) => this.read(method, params, this.#closed.signal));
       if (mac !== null) return this.#emit({ type: "facts", facts: { macs: [mac] } });
     }
   }
@@ -430,28 +429,12 @@ export class KodiDevice {
   }
 }
 
-/** What is known by its announcement, and announces nothing now. */
-function unheard(): ZapdError {
-  return new ZapdError(
-    "device_unproven",
-    "has announced itself before, and what is at its address now does not: it gets no password and no typed text",
-    { hint: notAnnouncedHint },
-  );
+/** It announces nothing now, and what is at its address may be another. */
+function unproven(problem: string): ZapdError {
+  return new ZapdError("device_unproven", problem, {
+    hint: "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget {device}, then zapd add {address}",
+  });
 }
-
-/** One of its name is there, and nothing more can be known of it. */
-function namesake(): ZapdError {
-  return new ZapdError(
-    "device_unproven",
-    "cannot be told from another of its name: it announces nothing now, and does not tell its hardware's address",
-    { hint: notAnnouncedHint },
-  );
-}
-
-const notAnnouncedHint =
-  "In Kodi: Settings > Services > General > Announce services to other systems. If it is not to announce itself any more, forget it and add it anew: zapd forget {device}, then zapd add {address}";
-
-type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** No silence, and nothing that another look would mend: its own socket is closed, or not known. */
 function neighbour(): ZapdError {

@@ -2,10 +2,10 @@
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { asJson, isJson, type Json, text } from "../../transport/json.ts";
+import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { Address, Lead, MdnsService, Sighting, Surroundings } from "../platform.ts";
-import { httpType, socketType, uuidOf, webPortOf } from "./announced.ts";
+import type { Access, Address, Lead, MdnsService, Sighting, Surroundings } from "../platform.ts";
+import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
@@ -15,7 +15,6 @@ const startEvery = 200;
 const startRounds = 6;
 
 type Seen = Sighting<KodiMemory>;
-type Ask = (method: string, params: Json) => Promise<Json>;
 
 /** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
 export function readService({ type, source, addresses, port, txt, name }: MdnsService): Lead | null {
@@ -71,13 +70,13 @@ async function byWeb(
   const rpc = new HttpRpc({ address: lead, surroundings });
   try {
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
-    return { ...open(identified(lead, await asking, facts)), power: "on" };
+    return { ...identified(lead, await asking, facts, "full"), power: "on" };
   } catch (error) {
     if (!isLoginWanted(error)) throw error;
     // It tells nothing without its password, but its name, to all the network.
     const announced = await asking;
     const facts = { name: announced.name, mac: null, softwareVersion: null };
-    return { ...identified(lead, announced, facts), pairing: "required" };
+    return { ...identified(lead, announced, facts, null), pairing: "required" };
   } finally {
     rpc.close();
   }
@@ -99,13 +98,11 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
       const found = await startedWeb(at, surroundings, signal, known);
       // What it does not tell over the web without a login, it tells here.
       if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
-        const own = identified(at, known, facts);
-        const { access } = found.facts;
-        return { ...own, facts: { ...own.facts, access }, port: web, pairing: found.pairing };
+        return { ...identified(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
       }
     }
     return {
-      ...open(identified(lead, { ...announced, socket: null }, facts)),
+      ...identified(lead, { ...announced, socket: null }, facts, "full"),
       beside: true,
       power: "on",
       memory: { socketOnly: lead.port },
@@ -160,26 +157,24 @@ interface Told {
 async function factsBy(ask: Ask): Promise<Told> {
   const [application, labels] = await Promise.all([
     ask("Application.GetProperties", { properties: ["name", "version"] }),
-    ask("XBMC.GetInfoLabels", { labels: ["System.FriendlyName", "Network.MacAddress"] }),
+    ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }),
   ]);
   const version = application["version"];
-  if (!isJson(version) || !("System.FriendlyName" in labels)) throw new ZapdError("device_error", "is no Kodi");
+  if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is no Kodi");
   return {
-    name: text(labels["System.FriendlyName"]),
-    mac: readMac(labels["Network.MacAddress"]) ?? (await askedAgain(ask)),
+    name: text(labels[nameLabel]),
+    mac: readMac(labels[macLabel]) ?? (await sleep(askAgainAfter).then(() => macOf(ask))),
     softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
   };
 }
 
-/** It is busy with finding it out when it is asked for the first time (7.2), and now and then for long. */
-async function askedAgain(ask: Ask): Promise<string | null> {
-  await sleep(askAgainAfter, new AbortController().signal);
-  return readMac((await ask("XBMC.GetInfoLabels", { labels: ["Network.MacAddress"] }))["Network.MacAddress"]);
-}
-
 /** The id that it announces; without it its hardware's address, which it may not know yet; without that, where it is. */
-function identified({ host, port }: Address, announced: Announced, { name, mac, softwareVersion }: Told): Seen {
-  const { uuid, socket } = announced;
+function identified(
+  { host, port }: Address,
+  { uuid, socket }: Announced,
+  { name, mac, softwareVersion }: Told,
+  access: Access | null,
+): Seen {
   return {
     identity: uuid ?? mac ?? `${host}:${port}`,
     ...(uuid === null && { provisional: true as const }),
@@ -191,14 +186,9 @@ function identified({ host, port }: Address, announced: Announced, { name, mac, 
       serial: null,
       macs: mac === null ? [] : [mac],
       softwareVersion,
-      access: null,
+      access,
     },
     memory: { socketOnly: null, ...(socket !== null && { socket }) },
     pairing: "none",
   };
-}
-
-/** It tells all to those who ask. */
-function open(seen: Seen): Seen {
-  return { ...seen, facts: { ...seen.facts, access: "full" } };
 }

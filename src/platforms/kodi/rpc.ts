@@ -1,5 +1,6 @@
 /** JSON-RPC to one Kodi, over HTTP (players.md 7.1), or over its WebSocket where it has no web server. */
 import { DeviceError, failedBy, notUnderstood, ZapdError } from "../../api/errors.ts";
+import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
 import type { Address, Surroundings } from "../platform.ts";
@@ -51,6 +52,7 @@ export interface Login {
   readonly password: string;
 }
 
+const refused = "refused this name and password";
 /** A login that was refused is not sent again by those who asked at the same time. */
 const refusalHolds = 1_000;
 
@@ -113,8 +115,9 @@ export class HttpRpc {
     const { login, vouch } = this.#options;
     if (!login) throw loginWanted();
     const given = login();
-    const refused = this.#refused;
-    if (refused && isSame(refused.login, given) && performance.now() - refused.at < refusalHolds) throw refusing();
+    const before = this.#refused;
+    if (before && isSame(before.login, given) && performance.now() - before.at < refusalHolds)
+      throw loginWanted(refused);
     // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
     const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
     if (isIn) return resultOf(isIn);
@@ -131,7 +134,7 @@ export class HttpRpc {
     } catch (error) {
       if (!isLoginWanted(error)) throw error;
       this.#refused = { login: given, at: performance.now() };
-      throw refusing();
+      throw loginWanted(refused);
     } finally {
       this.#login = undefined;
     }
@@ -143,12 +146,8 @@ export class HttpRpc {
     const before = this.#before;
     const over = Promise.withResolvers<void>();
     this.#before = over.promise;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      if (signal.aborted) throw signal.reason;
-      await Promise.race([before, left.promise]);
+      await orAborted(before, signal);
       if (this.#hung && this.#hung.at > since) throw this.#hung.error;
       return await work();
     } catch (error) {
@@ -157,7 +156,6 @@ export class HttpRpc {
       if (inVain) this.#hung = { at: performance.now(), error };
       throw error;
     } finally {
-      signal.removeEventListener("abort", leave);
       before.then(over.resolve);
     }
   }
@@ -188,10 +186,6 @@ async function unlessAsked(answering: Promise<Answer>): Promise<Answer | null> {
 
 function isSame(one: Login, other: Login): boolean {
   return one.user === other.user && one.password === other.password;
-}
-
-function refusing(): DeviceError {
-  return loginWanted("refused this name and password");
 }
 
 /** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */

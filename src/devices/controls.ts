@@ -1,0 +1,417 @@
+/** What a device can be asked for beyond keys: volume, playback, media, inputs, channels, pictures, messages. */
+import { ZapdError } from "../api/errors.ts";
+import type { Channel, Input, State } from "../api/schemas.ts";
+import type {
+  Capability,
+  Confirmed,
+  Connection,
+  MediaItem,
+  PlatformState,
+  PlaybackCommand,
+  VolumeControl,
+} from "../platforms/platform.ts";
+import { sleep, until } from "../system/sleep.ts";
+import type { Device } from "./device.ts";
+import { requireCapability } from "./failures.ts";
+import { type CheckedPicture, checkPicture, type IconCache, pictureLimits } from "./pictures.ts";
+import type { Turn } from "./queue.ts";
+import type { Reach, Task } from "./reach.ts";
+
+const timeoutMs = { volume: 30_000, other: 15_000 } as const;
+/** How long an effect is looked for after the device took a command, and how often. */
+const effect = { timeoutMs: 3_000, everyMs: 200 } as const;
+/** Between two steps of the volume: sets lose keys that come faster. */
+const stepEveryMs = 120;
+/** A position that is this near counts as reached: players seek to the next key frame. */
+const nearMs = 10_000;
+
+type Volume = PlatformState["volume"];
+
+export interface VolumeChange {
+  readonly level?: number | undefined;
+  readonly step?: number | undefined;
+  readonly muted?: boolean | undefined;
+}
+
+/** Sets the volume, and reads back what has become of it. */
+export function setVolume(
+  device: Device,
+  change: VolumeChange,
+  turn: Turn,
+): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
+  const { level, step, muted } = change;
+  const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
+  return device.command(
+    {
+      doing: "setting the volume",
+      timeoutMs: timeoutMs.volume,
+      needs,
+      work: async (connection, signal, reach) => {
+        const control = requireCapability(connection.volume, needs);
+        const read = async () => (await stateOf(connection, signal))?.volume ?? null;
+        const wanted = step === undefined ? (level ?? null) : await stepped(control, step, read, signal);
+        if (wanted !== null) await toLevel(control, wanted, read, signal);
+        if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
+        const isSo = (volume: Volume) =>
+          (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
+          (muted === undefined || volume?.muted === muted);
+        const volume = await shown(read, isSo, signal);
+        if (volume !== null) device.observe({ volume }, "command", reach);
+        const tells = volume !== null && (wanted === null || volume.level !== null);
+        const isStepOnly = wanted === null && muted === undefined;
+        return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
+      },
+    },
+    turn,
+  );
+}
+
+/** Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is known. */
+async function stepped(
+  control: VolumeControl,
+  step: number,
+  read: () => Promise<Volume>,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const level = control.set ? ((await read())?.level ?? null) : null;
+  if (level !== null) return Math.min(100, Math.max(0, level + step));
+  await press(control, step, signal);
+  return null;
+}
+
+/** To a level: set where the device can, else stepped and read until it is there. */
+async function toLevel(
+  control: VolumeControl,
+  wanted: number,
+  read: () => Promise<Volume>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (control.set) return control.set(wanted, signal);
+  let level = (await read())?.level ?? null;
+  if (level === null)
+    throw new ZapdError("unsupported_operation", "takes steps of volume alone, and does not tell its volume", {
+      hint: "Step it: zapd volume +5 -d {device}",
+    });
+  // How far one step goes is seen at the first; a step that changes nothing is the end of the scale, or of what it lets be done.
+  let stride = 1;
+  for (let round = 0; round < 8 && level !== wanted; round++) {
+    const distance = wanted - level;
+    const steps = round === 0 ? Math.sign(distance) : Math.trunc(distance / stride);
+    if (steps === 0) return;
+    const before: number = level;
+    await press(control, steps, signal);
+    level = (await shown(read, (volume) => volume?.level != null && volume.level !== before, signal))?.level ?? before;
+    if (level === before) return;
+    if (round === 0) stride = Math.max(1, Math.abs(level - before));
+  }
+}
+
+async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {
+  const step = requireCapability(control.step, "volume");
+  for (let count = 0; count < Math.abs(steps); count++) {
+    if (count > 0) await sleep(stepEveryMs, signal);
+    await step(steps > 0 ? 1 : -1, signal);
+  }
+}
+
+/** What is read once it is so, or when it has not become so in time. */
+async function shown<T>(
+  read: () => Promise<T | null>,
+  isSo: (value: T | null) => boolean,
+  signal: AbortSignal,
+): Promise<T | null> {
+  let last: T | null = null;
+  await until(
+    async () => {
+      last = await read();
+      return last === null || isSo(last);
+    },
+    { ...effect, signal },
+  );
+  return last;
+}
+
+/** The state, where the device tells it; one that does not answer to that is not in the way of what it took. */
+async function stateOf(connection: Connection, signal: AbortSignal): Promise<PlatformState | null> {
+  return (await connection.state?.read(signal).catch(() => null)) ?? null;
+}
+
+const keyFor: Partial<Record<PlaybackCommand, "play" | "pause" | "stop">> = {
+  play: "play",
+  pause: "pause",
+  stop: "stop",
+};
+const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
+  play: ["playing", "buffering"],
+  pause: ["paused"],
+  stop: ["stopped"],
+};
+
+/** Tells the player, where the device lets it; one that only has keys has them pressed. */
+export function controlPlayback(
+  device: Device,
+  what: PlaybackCommand | "seek",
+  positionMs: number,
+  turn: Turn,
+): Promise<{ playback: State["playback"]; confirmed: Confirmed }> {
+  const needs: Capability = what === "seek" ? "seek" : "playback";
+  return device.command(
+    {
+      doing: what === "seek" ? "seeking" : `telling the player to ${what}`,
+      timeoutMs: timeoutMs.other,
+      needs,
+      work: async (connection, signal, reach) => {
+        await tellPlayer(reach, connection, what, positionMs, signal);
+        const statuses = what === "seek" ? undefined : statusAfter[what];
+        const isSo = (playback: PlatformState["playback"]) => {
+          if (what === "seek")
+            return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
+          return statuses?.includes(playback?.status ?? "stopped") ?? false;
+        };
+        const read = async () => (await stateOf(connection, signal)) ?? null;
+        const state = await shown(read, (one) => isSo(one?.playback ?? null), signal);
+        if (state) device.observe(state, "command", reach);
+        const tells = state !== null && (statuses !== undefined || what === "seek");
+        const { playback = null } = device.shownState ?? {};
+        return { playback, confirmed: tells ? isSo(state.playback) : null };
+      },
+    },
+    turn,
+  );
+}
+
+async function tellPlayer(
+  reach: Reach,
+  connection: Connection,
+  what: PlaybackCommand | "seek",
+  positionMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { playback } = connection;
+  const { keys } = reach.description;
+  if (what === "seek") return requireCapability(playback?.seek, "seek")(positionMs, signal);
+  if (playback?.does.has(what)) return playback.do(what, signal);
+  const key = keyFor[what];
+  if (key && keys.has(key)) return requireCapability(connection.keys, "keys").press(key, signal);
+  const does = [...(playback?.does ?? []), ...Object.values(keyFor).filter((one) => keys.has(one))];
+  throw new ZapdError("unsupported_operation", `cannot be told ${what}`, {
+    hint: does.length > 0 ? `It can be told: ${[...new Set(does)].join(", ")}` : undefined,
+  });
+}
+
+/** Types by the ending of an address, where nobody says it. */
+const typesByEnding: Readonly<Record<string, string>> = {
+  mp4: "video/mp4",
+  m4v: "video/mp4",
+  mov: "video/quicktime",
+  mkv: "video/x-matroska",
+  webm: "video/webm",
+  ts: "video/mp2t",
+  m3u8: "application/vnd.apple.mpegurl",
+  mpd: "application/dash+xml",
+  mp3: "audio/mpeg",
+  m4a: "audio/mp4",
+  flac: "audio/flac",
+  ogg: "audio/ogg",
+  wav: "audio/wav",
+  aac: "audio/aac",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  png: "image/png",
+  webp: "image/webp",
+  gif: "image/gif",
+};
+
+/** The type of what is at an address, by its ending; `null` where that tells nothing. */
+export function typeOfAddress(url: string): string | null {
+  const ending = /\.(\w{1,5})$/.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? "";
+  return Object.hasOwn(typesByEnding, ending) ? (typesByEnding[ending] ?? null) : null;
+}
+
+/** Hands a file to the device; whether it is seen to play. */
+export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
+  return device.command(
+    {
+      doing: "handing it a file to play",
+      timeoutMs: timeoutMs.other,
+      needs: "media",
+      given: [item.url, ...(item.title ? [item.title] : [])],
+      work: async (connection, signal, reach) => {
+        await requireCapability(connection.media, "media").play(item, signal);
+        // A picture plays nothing.
+        if (item.mime?.startsWith("image/")) return null;
+        const isPlaying = (state: PlatformState | null) =>
+          statusAfter.play?.includes(state?.playback?.status ?? "") ?? false;
+        const state = await shown(() => stateOf(connection, signal), isPlaying, signal);
+        if (state) device.observe(state, "command", reach);
+        return state ? isPlaying(state) : null;
+      },
+    },
+    turn,
+  );
+}
+
+export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
+  return device.read(
+    "inputs",
+    reading("inputs", "listing its inputs", (one, within) => requireCapability(one.inputs, "inputs").list(within)),
+    signal,
+  );
+}
+
+export async function selectInput(
+  device: Device,
+  wanted: string,
+  turn: Turn,
+): Promise<{ input: Input; confirmed: Confirmed }> {
+  return device.command(
+    {
+      doing: "selecting an input",
+      timeoutMs: timeoutMs.other,
+      needs: "inputs",
+      given: [wanted],
+      work: async (connection, signal, reach) => {
+        const inputs = requireCapability(connection.inputs, "inputs");
+        const input = chosen(wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
+        await inputs.select(input.id, signal);
+        const state = await shown(
+          () => stateOf(connection, signal),
+          (one) => one?.input === input.id,
+          signal,
+        );
+        if (state) device.observe(state, "command", reach);
+        return { input, confirmed: state === null ? null : state.input === input.id };
+      },
+    },
+    turn,
+  );
+}
+
+export function listChannels(device: Device, signal: AbortSignal): Promise<Channel[]> {
+  return device.read(
+    "channels",
+    reading("channels", "listing its channels", (one, within) =>
+      requireCapability(one.channels, "channels").list(within),
+    ),
+    signal,
+  );
+}
+
+export function selectChannel(
+  device: Device,
+  wanted: string,
+  turn: Turn,
+): Promise<{ channel: Channel; confirmed: Confirmed }> {
+  return device.command(
+    {
+      doing: "tuning to a channel",
+      timeoutMs: timeoutMs.other,
+      needs: "channels",
+      given: [wanted],
+      work: async (connection, signal) => {
+        const channels = requireCapability(connection.channels, "channels");
+        const all = await channels.list(signal);
+        const channel = chosen(
+          wanted,
+          all,
+          (one) => [one.id, ...(one.number === null ? [] : [one.number]), one.name],
+          "channel",
+        );
+        return { channel, confirmed: await channels.select(channel.id, signal) };
+      },
+    },
+    turn,
+  );
+}
+
+export function notify(device: Device, message: string, turn: Turn): Promise<void> {
+  return device.command(
+    {
+      doing: "showing a message",
+      timeoutMs: timeoutMs.other,
+      needs: "notify",
+      given: [message],
+      work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
+    },
+    turn,
+  );
+}
+
+/** The icon of an app as the catalog has it, by its id or its platform id; from the disk where it is kept. */
+export async function appIcon(
+  device: Device,
+  app: string,
+  cache: IconCache,
+  signal: AbortSignal,
+): Promise<CheckedPicture> {
+  const { id } = device.first("icons");
+  const known = device.catalog.apps(id)?.find((one) => one.id === app || one.platform_id === app);
+  if (!known)
+    throw new ZapdError(
+      "app_not_found",
+      `No app of ${device.record.name} has the id ${JSON.stringify(app.slice(0, 64))}`,
+      {
+        hint: "Its apps by their ids: zapd apps",
+        named: true,
+      },
+    );
+  const words = [id, known.platform_id, known.version ?? ""];
+  const kept = cache.get(...words);
+  if (kept) return kept;
+  const work = async (connection: Connection, within: AbortSignal) =>
+    checkPicture(
+      await requireCapability(connection.icon, "icons")(known.platform_id, within),
+      pictureLimits.icon,
+      "icon for that app",
+    );
+  const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
+  // A disk that takes none costs a question more, and no answer.
+  await cache.put(picture, ...words).catch(() => {});
+  return picture;
+}
+
+export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const work = async (connection: Connection, within: AbortSignal) =>
+    checkPicture(
+      await requireCapability(connection.artwork, "artwork")(within),
+      pictureLimits.icon,
+      "picture of what plays",
+    );
+  return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
+}
+
+export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const work = async (connection: Connection, within: AbortSignal) =>
+    checkPicture(
+      await requireCapability(connection.screenshot, "screenshot")(within),
+      pictureLimits.screenshot,
+      "picture of its screen",
+    );
+  return device.read("screenshot", reading("screenshot", "taking a picture of its screen", work), signal);
+}
+
+function reading<T>(
+  needs: Capability,
+  doing: string,
+  work: (connection: Connection, signal: AbortSignal, reach: Reach) => Promise<T>,
+): Task<T> {
+  return { doing, timeoutMs: timeoutMs.other, needs, work };
+}
+
+/** The one that a word means: by its id or exactly first, then without case where only one is called so. */
+function chosen<T>(wanted: string, all: readonly T[], namesOf: (one: T) => readonly string[], what: string): T {
+  const exact = all.find((one) => namesOf(one).includes(wanted));
+  if (exact) return exact;
+  const lower = wanted.toLowerCase();
+  const alike = all.filter((one) => namesOf(one).some((name) => name.toLowerCase() === lower));
+  const [first] = alike;
+  if (first && alike.length === 1) return first;
+  const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
+  throw new ZapdError(
+    "invalid_payload",
+    `has ${first ? "several" : "no"} ${what} called ${JSON.stringify(wanted.slice(0, 64))}`,
+    {
+      hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
+    },
+  );
+}

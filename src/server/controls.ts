@@ -1,0 +1,74 @@
+import type { Hono } from "hono";
+import {
+  appIcon,
+  artwork,
+  controlPlayback,
+  listChannels,
+  listInputs,
+  notify,
+  playMedia,
+  screenshot,
+  selectChannel,
+  selectInput,
+  setVolume,
+  typeOfAddress,
+} from "../devices/controls.ts";
+import { IconCache } from "../devices/pictures.ts";
+import { iconsIn } from "../system/state-folder.ts";
+import type { AppDependencies } from "./app.ts";
+import { type Env, picture, route } from "./route.ts";
+
+/** Controls beyond keys, each on devices that have it. */
+export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencies): void {
+  const icons = new IconCache(iconsIn(state));
+
+  route(app, "setVolume", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    return device.acted("volume", await setVolume(device, body, turn));
+  });
+
+  route(app, "controlPlayback", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    return device.acted("playback", await controlPlayback(device, body.do, body.position_ms ?? 0, turn));
+  });
+
+  route(app, "playMedia", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    const { url, mime = typeOfAddress(url), title = null, image = null } = body;
+    return device.acted("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
+  });
+
+  route(app, "listInputs", async ({ id, signal }) => {
+    const device = devices.find(id);
+    const inputs = await listInputs(device, signal);
+    return { device: device.describe(), inputs };
+  });
+
+  route(app, "selectInput", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    return device.acted("input", await selectInput(device, body.input, turn));
+  });
+
+  route(app, "listChannels", async ({ id, signal }) => {
+    const device = devices.find(id);
+    const channels = await listChannels(device, signal);
+    return { device: device.describe(), channels };
+  });
+
+  route(app, "selectChannel", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    return device.acted("channel", await selectChannel(device, body.channel, turn));
+  });
+
+  route(app, "notify", async ({ id, body, turn }) => {
+    const device = devices.find(id);
+    await notify(device, body.message, turn);
+    return device.acted("notify", {});
+  });
+
+  picture(app, "getIcon", ({ id, context, signal }) =>
+    appIcon(devices.find(id), context.req.param("app") ?? "", icons, signal),
+  );
+  picture(app, "getArtwork", ({ id, signal }) => artwork(devices.find(id), signal));
+  picture(app, "getScreenshot", ({ id, signal }) => screenshot(devices.find(id), signal));
+}

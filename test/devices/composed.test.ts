@@ -1,0 +1,243 @@
+/** One device over two protocols: who is asked what, and what a stranger cannot gain by being one of the two. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ZapdError } from "../../src/api/errors.ts";
+import { configOf } from "../../src/config/schema.ts";
+import { Catalog } from "../../src/devices/catalog.ts";
+import { launchApp, listApps, pressKey, pressKeys, stopApp } from "../../src/devices/commands.ts";
+import { Credentials } from "../../src/devices/credentials.ts";
+import { Devices } from "../../src/devices/devices.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { doubted, firstMet } from "../../src/devices/standing.ts";
+import { Trust } from "../../src/devices/trust.ts";
+import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
+import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { surroundingsOf } from "../support/surroundings.ts";
+
+const never = new AbortController().signal;
+const now = { signal: never };
+const host = "192.0.2.1";
+const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const playing = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: "Heist" } as const;
+const app: PlatformApp = { platformId: "7", name: "News", type: "app", version: null };
+const failed = (code: "device_unreachable" | "device_timeout" | "device_error") =>
+  new ZapdError(code, "did not answer");
+
+/** A platform of one set, and how it reaches the daemon. */
+class Half {
+  readonly set = new FakeSet();
+  readonly name: string;
+  readonly keys: readonly Key[];
+  pushes: ReadonlySet<"volume"> = new Set();
+  emit: Emit = () => {};
+
+  constructor(name: string, keys: readonly Key[]) {
+    this.name = name;
+    this.keys = keys;
+  }
+
+  platform() {
+    return fakePlatform({
+      name: this.name,
+      describe: () => ({ has: new Set(abilities), withheld: new Set(), keys: new Set(this.keys) }),
+      connect: (_target, _surroundings, emit) => {
+        this.emit = emit;
+        const { set, pushes } = this;
+        const { state, apps, ...rest } = set.connection();
+        const list = (signal: AbortSignal) => set.do("apps", signal, [app]);
+        return { ...rest, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
+      },
+    });
+  }
+}
+
+let folder: string;
+let alpha: Half;
+let beta: Half;
+let registry: Registry;
+let credentials: Credentials;
+let devices: Devices;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-composed-"));
+  [alpha, beta] = [new Half("alpha", ["home", "up"]), new Half("beta", ["home", "mute"])];
+  const composition: Composition = {
+    pairs: [["alpha", "beta"]],
+    leading: ["alpha", "beta"],
+    preferred: { stop: ["beta"] },
+  };
+  const damaged = (problem: string) => {
+    throw new Error(problem);
+  };
+  registry = await Registry.open({ path: join(folder, "devices.json"), composition, damaged });
+  const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged });
+  credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
+  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+  const common = { registry, credentials, platforms: [alpha.platform(), beta.platform()], log };
+  const trust = new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now });
+  const rest = { catalog, trust, surroundings: surroundingsOf(), config: () => configOf(), lost: () => {} };
+  devices = new Devices({ ...common, ...rest, seek: async () => false });
+  // The younger one leads: its platform stands first.
+  for (const platform of ["beta", "alpha"])
+    await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });
+});
+afterEach(() => {
+  devices.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const den = () => devices.find("Den");
+const entryOf = (platform: string) => {
+  const entry = registry.entries.find((one) => one.platform === platform);
+  if (!entry) throw new Error(`no entry of ${platform}`);
+  return entry;
+};
+const code = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+
+describe("who is asked", () => {
+  test("the first that has it, in the order of the table; each key goes to who has it", async () => {
+    expect(den().describe()).toMatchObject({ id: entryOf("beta").id, platform: "alpha", platforms: ["alpha", "beta"] });
+    await pressKey(den(), "home", now);
+    await pressKey(den(), "mute", now);
+    await stopApp(den(), now);
+    await pressKeys(den(), ["up", "mute", "home"], 0, now);
+    expect(alpha.set.done).toEqual(["home", "up", "home"]);
+    expect(beta.set.done).toEqual(["mute", "stop", "mute"]);
+    expect(await code(pressKey(den(), "search", now))).toBe("unsupported_key");
+  });
+
+  test("the next only where nothing has reached the first: what may have been done is not done again", async () => {
+    alpha.set.failure = failed("device_unreachable");
+    await pressKey(den(), "home", now);
+    expect(beta.set.done).toEqual(["home"]);
+    expect(den().describe().status).toBe("online");
+    for (const word of ["device_timeout", "device_error"] as const) {
+      alpha.set.failure = failed(word);
+      expect(await code(pressKey(den(), "home", now))).toBe(word);
+    }
+    beta.set.failure = failed("device_unreachable");
+    alpha.set.failure = failed("device_unreachable");
+    expect(await code(pressKey(den(), "home", now))).toBe("device_unreachable");
+    expect(den().describe().status).toBe("offline");
+    expect(beta.set.done).toEqual(["home"]);
+  });
+
+  test("of an app one protocol as a whole, with its own list; the next where the first is not there", async () => {
+    await launchApp(den(), "news", {}, now);
+    expect(alpha.set.done).toEqual(["apps", "launch 7 {}"]);
+    alpha.set.failure = failed("device_unreachable");
+    await launchApp(den(), "news", {}, now);
+    expect(beta.set.done).toEqual(["apps", "launch 7 {}"]);
+    expect((await listApps(den(), never)).map(({ id }) => id)).toEqual(["news"]);
+  });
+
+  test("in a sequence a key that cannot be sent ends it, whosever it is, and says how many were", async () => {
+    beta.set.failure = failed("device_unreachable");
+    const sequence = pressKeys(den(), ["up", "mute", "up"], 0, now);
+    expect(await sequence.catch((error: ZapdError) => error.message)).toContain("; 1 of 3 keys were sent");
+    expect(alpha.set.done).toEqual(["up"]);
+    expect(den().reaches.map(({ contact }) => contact.status)).toEqual(["unknown", "offline"]);
+  });
+});
+
+describe("its state", () => {
+  test("is put together, part by part: who tells it by itself first, then who leads; who fails is left out", async () => {
+    alpha.set.state = { ...asleep, power: "on", volume: { level: 10, muted: false } };
+    beta.set.state = { ...asleep, power: "unknown", volume: { level: 20, muted: false }, playback: playing };
+    expect(await den().state(never)).toMatchObject({
+      power: "on",
+      volume: { level: 10 },
+      playback: { title: "Heist" },
+    });
+    beta.pushes = new Set(["volume"]);
+    for (const reach of den().reaches) reach.disconnect();
+    expect(await den().state(never)).toMatchObject({ volume: { level: 20 } });
+    beta.emit({ type: "state", patch: { volume: { level: 30, muted: true } } });
+    expect(den().lastState).toMatchObject({ power: "on", volume: { level: 30 }, playback: { title: "Heist" } });
+    beta.set.failure = failed("device_unreachable");
+    expect(await den().state(never)).toMatchObject({ power: "on", volume: { level: 10 }, playback: null });
+    expect(den().lastState).toMatchObject({ volume: { level: 10 }, playback: null });
+    alpha.set.failure = failed("device_timeout");
+    expect(await code(den().state(never))).toBe("device_timeout");
+  });
+
+  test("does not wait long for one that hangs", async () => {
+    beta.set.takes = 60_000;
+    const start = performance.now();
+    expect(await den().state(never)).toMatchObject({ power: "standby" });
+    expect(performance.now() - start).toBeLessThan(4_000);
+  });
+
+  test("is off with the one that leads, when that said so and is silent", async () => {
+    alpha.set.state = { ...asleep, power: "on" };
+    beta.set.state = { ...asleep, power: "unknown", playback: playing };
+    await den().state(never);
+    alpha.emit({ type: "disconnected", why: "going_off" });
+    alpha.set.failure = failed("device_unreachable");
+    expect(await den().state(never)).toMatchObject({ power: "off" });
+    expect(den().describe().power).toBe("off");
+  });
+});
+
+describe("what a stranger gains that passes for one of its protocols (SECURITY.md 2.4)", () => {
+  const paired = () => credentials.keeper(entryOf("beta").id).keep({ key: "0123456789" });
+
+  test("no typed text: it goes to who is paired, though the other stands first, and to nobody else when that is off", async () => {
+    await paired();
+    await pressKey(den(), "literal:secret", now);
+    beta.set.failure = failed("device_unreachable");
+    expect(await code(pressKey(den(), "literal:secret", now))).toBe("device_unreachable");
+    expect(await code(pressKeys(den(), ["up", "literal:secret"], 0, now))).toBe("device_unreachable");
+    expect([alpha.set.done, beta.set.done]).toEqual([["up"], ["text secret"]]);
+  });
+
+  test("nor while one of them is on probation; keys go on, and who trusts it trusts it whole", async () => {
+    for (const platform of ["alpha", "beta"]) {
+      const { id } = entryOf(platform);
+      await registry.stand(id, () => doubted(firstMet, "02:00:00:00:00:99", Date.now()));
+      expect(await code(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
+      await pressKey(den(), "home", now);
+      await den().trust();
+      await pressKey(den(), "literal:secret", now);
+    }
+    expect(alpha.set.done.filter((one) => one.startsWith("text")).length).toBe(2);
+  });
+
+  test("no place in it from another host, whatever hardware it claims; and no name", async () => {
+    await registry.change(entryOf("alpha").id, { name: "Mine" });
+    const stranger = sightingOf("gamma", { name: "Mine", serial: "alpha", macs: ["02:00:00:00:00:01"] });
+    await registry.learn(entryOf("alpha").id, { facts: { macs: ["02:00:00:00:00:01"] } });
+    const { entry } = await registry.merge({
+      platform: "gamma",
+      sighting: stranger,
+      address: { host: "192.0.2.66", port: 80 },
+    });
+    expect(devices.describeAll().map(({ name, platforms }) => [name, platforms])).toEqual([
+      ["Mine", ["alpha", "beta"]],
+      ["Mine 2", ["gamma"]],
+    ]);
+    expect(registry.deviceOf(entry.id)?.id).toBe(entry.id);
+  });
+});
+
+test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {
+  await pressKey(den(), "home", now);
+  await pressKey(den(), "mute", now);
+  await registry.split(entryOf("beta").id, "beta");
+  expect(devices.describeAll().map(({ platforms }) => platforms)).toEqual([["beta"], ["alpha"]]);
+  await registry.join(entryOf("alpha").id, entryOf("beta").id);
+  await pressKey(den(), "mute", now);
+  expect([alpha.set.closed, beta.set.closed]).toEqual([[], []]);
+  await credentials.keeper(entryOf("alpha").id).keep({ key: "0123456789" });
+  const { id } = entryOf("alpha");
+  await devices.remove(den());
+  expect([alpha.set.closed.length, beta.set.closed.length, registry.entries.length]).toEqual([1, 1, 0]);
+  expect(credentials.has(id)).toBe(false);
+});
