@@ -132,10 +132,15 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
   });
 
+  // What every command asks for is at hand.
+  let { running } = config;
+  config.follow((now) => {
+    running = now;
+  });
   const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const surroundings: Surroundings = {
-    requestTimeout: () => config.running.devices.request_timeout_ms,
+    requestTimeout: () => running.devices.request_timeout_ms,
     isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
@@ -152,7 +157,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     surroundings,
     log,
     sleep,
-    config: () => config.running,
+    config: () => running,
     lost: () => discovery.lookAgain(),
     seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
   });

@@ -317,7 +317,7 @@ export const operations = {
     tag: "devices",
     summary: "Say that a platform of a device is a device of its own",
     description:
-      "Where zapd, or its user, took for one what are two: what reaches it over that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with what is left. A device that is reached over one platform cannot be split. Nothing is asked of it.",
+      "Where zapd, or its user, took for one what are two: what reaches it over that platform is a device of its own from then on, for good, with an id and a name of its own. Answers with what is left, which keeps the name. A device that is reached over one platform cannot be split. Nothing is asked of it.",
     codes: [...byName, "storage_error"],
     body: z
       .strictObject({ platform: z.string().min(1).max(64).describe("One of its `platforms`") })

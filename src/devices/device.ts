@@ -60,9 +60,13 @@ export class Device {
   #commands = 0;
   /** Where the last pairing was begun, until it has succeeded. */
   #pairing: Reach | undefined;
-  #reaches: { of: readonly Entry[]; all: readonly Reach[] };
-  /** Asks what it does while somebody is interested. */
-  readonly watch: Watch;
+  #reaches: readonly Reach[];
+  /** Whether the registry holds it, as a device of its own. */
+  #isKnown = true;
+  #isDefault = false;
+  /** That it is used is being written down. */
+  #isBeingUsed = false;
+  #watch: Watch | undefined;
   /** When the position of what plays was last seen. */
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -72,10 +76,24 @@ export class Device {
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
     this.id = parts[0].id;
-    this.#reaches = { of: [], all: this.#reachesOf(parts) };
+    this.#reaches = this.#reachesOf(parts);
     this.#queue = new Queue(deps.sleep);
+    this.update();
+  }
+
+  /** Takes what the registry holds of it now. */
+  update(): void {
+    const { registry } = this.#deps;
+    const parts = registry.partsOf(this.id);
+    this.#isKnown = parts[0]?.id === this.id;
+    this.#isDefault = registry.defaultEntry?.id === this.id;
+    if (parts.length > 0) this.#reaches = this.#reachesOf(parts);
+  }
+
+  /** Asks what it does while somebody is interested. */
+  get watch(): Watch {
     const device = this;
-    this.watch = new Watch({
+    this.#watch ??= new Watch({
       get state() {
         return device.shownState;
       },
@@ -87,15 +105,12 @@ export class Device {
       },
       look: () => this.#look(),
     });
+    return this.#watch;
   }
 
   /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
   get reaches(): readonly Reach[] {
-    const { registry } = this.#deps;
-    if (this.#reaches.of === registry.entries) return this.#reaches.all;
-    const parts = registry.partsOf(this.id);
-    this.#reaches = { of: registry.entries, all: parts.length === 0 ? this.#reaches.all : this.#reachesOf(parts) };
-    return this.#reaches.all;
+    return this.#reaches;
   }
 
   #reachesOf(parts: readonly Entry[]): readonly Reach[] {
@@ -207,7 +222,7 @@ export class Device {
   }
 
   /** As the API shows it. */
-  describe(isDefault = this.#deps.registry.defaultEntry?.id === this.id): View {
+  describe(): View {
     const { record, reaches } = this;
     const records = reaches.map((reach) => reach.record);
     const contacts = reaches.map((reach) => reach.contact);
@@ -233,8 +248,8 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
-      used: this.#deps.registry.isUsed(record),
-      is_default: isDefault,
+      used: this.#isUsed,
+      is_default: this.#isDefault,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
       last_seen: contacts.reduce<string | null>(
         (last, one) => (last === null || (one.last_seen ?? "") > last ? one.last_seen : last),
@@ -350,7 +365,7 @@ export class Device {
     } finally {
       this.#commands++;
       if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
-      if (begun) this.watch.commanded();
+      if (begun) this.#watch?.commanded();
       this.#leaveIfGone();
     }
   }
@@ -469,14 +484,15 @@ export class Device {
 
   /** The one writer of its last state, as one of its protocols shows it. */
   observe(patch: Partial<PlatformState>, cause: Cause, reach: Reach): void {
-    if (!this.#deps.registry.get(reach.id)) return;
+    if (!reach.isKnown) return;
     reach.note(patch, cause);
     if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
     const state = this.shownState;
     if (state === null) return;
     const { id, endedAt } = this.#action ?? { id: undefined, endedAt: 0 };
     const action = performance.now() - endedAt < effectsWithin ? id : undefined;
-    this.watch.seen(this.#deps.feed.state(this.id, state, cause, action));
+    const isNew = this.#deps.feed.state(this.id, state, cause, action);
+    this.#watch?.seen(isNew);
     for (const observer of this.#observers) observer(state);
   }
 
@@ -543,10 +559,10 @@ export class Device {
 
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
-    this.watch.end();
-    const { credentials, registry } = this.#deps;
+    this.#watch?.end();
+    const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
-    this.#reaches = { of: registry.entries, all: reaches };
+    this.#reaches = reaches;
     for (const reach of reaches) reach.forget();
     this.#leaveIfGone();
     for (const { id } of reaches) {
@@ -560,7 +576,7 @@ export class Device {
    * another device is one no more.
    */
   #leaveIfGone(): void {
-    if (this.#queue.idle && this.#deps.registry.deviceOf(this.id)?.id !== this.id) this.#deps.gone(this);
+    if (this.#queue.idle && !this.#isKnown) this.#deps.gone(this);
   }
 
   /** Whoever was asked for something that it could have done is used, though it failed at it. */
@@ -575,12 +591,23 @@ export class Device {
     }
   }
 
-  /** Somebody drives it: it is no longer one of those that merely were found. */
+  /** Whether anybody ever drove it, be it just now. */
+  get #isUsed(): boolean {
+    return this.#isBeingUsed || this.#reaches.some(({ record }) => record.used !== false);
+  }
+
+  /** Somebody drives it: it is no longer one of those that merely were found. Written once. */
   #use(): void {
     const { registry, log } = this.#deps;
+    const isWritten = this.#reaches.every(({ id, record }) => id !== this.id || record.used !== false);
+    if (isWritten || this.#isBeingUsed || !this.#isKnown) return;
+    this.#isBeingUsed = true;
     registry
       .use(this.id)
-      .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`));
+      .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`))
+      .finally(() => {
+        this.#isBeingUsed = false;
+      });
   }
 }
 

@@ -15,7 +15,8 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: Ap
 
   route(app, "discoverDevices", async () => {
     const found = await arrivals.discover();
-    return { devices: found.map((entry) => devices.of(entry).describe()) };
+    const each = new Set(found.map((entry) => devices.of(entry)));
+    return { devices: [...each].map((device) => device.describe()) };
   });
 
   route(app, "getDevice", ({ id }) => devices.find(id).describe());

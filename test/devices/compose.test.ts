@@ -276,16 +276,18 @@ describe("what the user decides", () => {
       expect(groups(registry)).toEqual(["alpha a + beta b2 + gamma g", "beta b1"]);
     }));
 
-  test("when the oldest is split off, its id goes with it, and the rest is a device by a name of its own", () =>
+  test("when the oldest is split off, its id goes with it; the rest keeps the name, and is the default device as before", () =>
     withRegistry(async (registry) => {
       const den = { name: "Den" };
       const oldest = (await registry.merge(seen("alpha", "a", den))).entry;
       await registry.merge(seen("beta", "b", den));
       await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
       await registry.learn(idOf("beta", "b"), { facts: { macs: [mac] } });
+      await registry.wantDefault("Den");
       await registry.split(oldest.id, "alpha");
       expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
-      expect(registry.devices.map(({ name }) => name)).toEqual(["Den", "Den 2"]);
+      expect(registry.devices.map(({ name }) => name)).toEqual(["Den 2", "Den"]);
+      expect(registry.defaultEntry?.platform).toBe("beta");
     }));
 
   test("is refused where it cannot be: two of one platform, itself, nothing to split", () =>
