@@ -48,7 +48,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     timeoutMs: limits.list,
     at,
     work: async (connection, within, { id, record }) => {
-      const listed = await requireCapability(connection.apps, "apps")(within);
+      const listed = await requireCapability(connection.apps?.list, "apps")(within);
       return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
@@ -67,7 +67,8 @@ export function launchApp(
       timeoutMs: limits.launch,
       at,
       given: [wanted, ...Object.keys(params), ...Object.values(params)],
-      work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
+      work: (connection, within) =>
+        requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
   });
@@ -80,7 +81,7 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
     needs: "stop",
     whenOff: { wake: false, result: null },
     work: async (connection, within, reach) => {
-      const app = await requireCapability(connection.stop, "stop")(within);
+      const app = await requireCapability(connection.apps?.stop, "stop")(within);
       return app && describeApp(app, device.catalog.apps(reach.id));
     },
   });

@@ -103,7 +103,7 @@ export class Device {
         return device.record.access;
       },
       get pushes() {
-        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.pushes ?? [])]));
+        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
       look: () => this.#look(),
     });
@@ -317,7 +317,7 @@ export class Device {
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await requireCapability(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state").read(within);
         this.observe(state, "poll", reach);
         return this.#shown(state, reach);
       },
