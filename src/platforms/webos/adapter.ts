@@ -10,7 +10,7 @@ import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
-import { pairWebos } from "./pairing.ts";
+import { pairHint, pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
@@ -35,7 +35,7 @@ const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
   const canWake = macs.length > 0;
   const has = new Set<Capability>([...pairedOnly, "pair", ...(canWake ? ["power_on" as const] : [])]);
-  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly) };
+  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly), hint: pairHint };
 }
 
 function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emit<WebosMemory>): Connection {
