@@ -33,11 +33,19 @@ describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
 
   test("are the methods that are there, less what the set withholds now", async () => {
-    expect(house.devices.of(tv).describe().capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
+    expect(house.devices.of(tv).describe().capabilities).toEqual([
+      "state",
+      "apps",
+      "launch",
+      "stop",
+      "keys",
+      "hold",
+      "text",
+    ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const entry = await limited.add("1");
     const view = limited.devices.of(entry).describe();
-    expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
+    expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text"]);
     expect(view.withheld.map(({ capability }) => capability)).toEqual(["apps", "power_on"]);
     expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
     await limited.actions.refresh(entry, false, never);
