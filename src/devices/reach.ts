@@ -217,7 +217,7 @@ export class Reach {
 
   /** What was last seen of its state, and which parts of it it tells by itself. */
   get seen(): Seen {
-    return { state: this.#lastState, pushed: this.#opened?.connection.pushes ?? noParts };
+    return { state: this.#lastState, pushed: this.#opened?.connection.state?.pushes ?? noParts };
   }
 
   /**
