@@ -87,7 +87,8 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
   });
 }
 
-export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
+/** Presses a key, or types; without `wakes`, a device that does not answer is neither woken nor looked for. */
+export async function pressKey(device: Device, wanted: string, turn: Turn, wakes = true): Promise<void> {
   const press = readPress(wanted);
   checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
@@ -98,6 +99,7 @@ export async function pressKey(device: Device, wanted: string, turn: Turn): Prom
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
     ...takenBy(press),
+    ...(!wakes && { at: { reach: device.taker(takenBy(press), device.reach), asIs: true } }),
     makes: power === undefined ? undefined : { power },
     work: async (current, within, reach) => {
       checkTyped(device, press);

@@ -21,6 +21,7 @@ import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
+import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
@@ -67,6 +68,7 @@ export class Device {
   /** That it is used is being written down. */
   #isBeingUsed = false;
   #watch: Watch | undefined;
+  #held: HeldKey | undefined;
   /** When the position of what plays was last seen. */
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -106,6 +108,17 @@ export class Device {
       look: () => this.#look(),
     });
     return this.#watch;
+  }
+
+  /** The key that somebody holds down. */
+  get held(): HeldKey {
+    this.#held ??= new HeldKey();
+    return this.#held;
+  }
+
+  /** Lets go of whatever key is held. */
+  letGo(): void {
+    this.#held?.stop();
   }
 
   /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
@@ -546,6 +559,7 @@ export class Device {
   /** It has become a part of another device, which is asked from now on. */
   absorbed(): void {
     this.watch.end();
+    this.letGo();
     this.#leaveIfGone();
   }
 
@@ -560,6 +574,7 @@ export class Device {
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
     this.#watch?.end();
+    this.letGo();
     const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = reaches;

@@ -197,10 +197,16 @@ export class Devices {
     return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
   }
 
+  /** Lets go of every key that is held. */
+  letGo(): void {
+    for (const device of this.#devices.values()) device.letGo();
+  }
+
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#feed.close();
     for (const device of this.#devices.values()) device.watch.end();
+    this.letGo();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
     for (const reach of this.#reaches.values()) reach.close(this.#over);
   }

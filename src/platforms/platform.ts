@@ -30,6 +30,7 @@ export const capabilities = [
   "launch",
   "stop",
   "keys",
+  "hold",
   "text",
   "power_on",
   "volume",
