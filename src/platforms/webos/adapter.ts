@@ -2,7 +2,17 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Platform,
+  StatePart,
+  Surroundings,
+} from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
@@ -29,6 +39,8 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   connect: connectWebos,
 };
 
+const noParts: ReadonlySet<StatePart> = new Set();
+
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
@@ -50,6 +62,9 @@ function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emi
         const { app } = registered.state;
         if (app !== null) await registered.learnTitle(app, signal);
         return registered.state.describe((id) => registered.title(id));
+      },
+      get pushes() {
+        return reconnecting.current?.state.pushes ?? noParts;
       },
     },
     apps: {
