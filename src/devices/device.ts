@@ -16,11 +16,11 @@ import {
   type PlatformState,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, filled, named, requireCapability } from "./failures.ts";
+import { filled, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
@@ -357,7 +357,7 @@ export class Device {
       reading = work().finally(() => this.#reads.delete(key));
       this.#reads.set(key, reading);
     }
-    const answer = Promise.race([reading, aborted(signal)]);
+    const answer = orAborted(reading, signal);
     return isUse ? this.#using(answer) : answer;
   }
 

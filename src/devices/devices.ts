@@ -192,6 +192,12 @@ export class Devices {
     return views;
   }
 
+  /** How much is held in memory, for tests: nothing of a device that is gone. */
+  get held(): { readonly devices: number; readonly reaches: number; readonly words: number; readonly views: number } {
+    const [devices, reaches] = [this.#devices.size, this.#reaches.size];
+    return { devices, reaches, words: this.#found.size, views: this.#feed.size };
+  }
+
   /** Keeps when each device was last seen, and its last word on its power. */
   keepContacts(): Promise<void> {
     return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);

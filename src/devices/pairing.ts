@@ -8,10 +8,10 @@ import type { Finding } from "../discovery/probe-queue.ts";
 import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both } from "./entry.ts";
-import { aborted, named, requireCapability, shown } from "./failures.ts";
+import { named, requireCapability, shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Reach } from "./reach.ts";
 import type { Registry } from "./registry.ts";
@@ -104,17 +104,17 @@ export class DevicePairing {
     const current = before ?? this.#begin(at);
     current.waiting++;
     try {
-      const opened = await Promise.race([current.opened, aborted(signal)]);
+      const opened = await orAborted(current.opened, signal);
       if (opened.accepted) {
         if (request.begin && !(await isDone(opened.pairing))) return hold(current, opened);
-        await Promise.race([opened.accepted, aborted(signal)]);
+        await orAborted(opened.accepted, signal);
         return null;
       }
       const enter = entryOf(opened.pairing, request);
       if (current.entering || (before && !enter)) throw this.#busy(current);
       if (!enter) return hold(current, opened);
       current.held ||= request.begin === true;
-      await Promise.race([this.#enter(current, opened, enter, request), aborted(signal)]);
+      await orAborted(this.#enter(current, opened, enter, request), signal);
       return null;
     } finally {
       if (--current.waiting === 0 && !current.held) this.#end(current, signal.aborted ? signal.reason : givenUp());
