@@ -446,6 +446,7 @@ function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[])
  * name, which is that of the oldest, or one that the user gave another; what was a part before gets a name of its own.
  */
 function composed(content: Content, composition: Composition): Content {
+  if (judged.has(content.devices)) return content;
   const changed = new Map<Entry, Entry>();
   const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
   const groups = groupsOf(content.devices, composition);
@@ -469,9 +470,13 @@ function composed(content: Content, composition: Composition): Content {
         changed.set(entry, { ...rest, name, named_by, ...(part_of !== undefined && { part_of }) });
     }
   }
-  if (changed.size === 0) return content;
-  return { ...content, devices: content.devices.map((entry) => changed.get(entry) ?? entry) };
+  const devices = changed.size === 0 ? content.devices : content.devices.map((entry) => changed.get(entry) ?? entry);
+  judged.add(devices);
+  return changed.size === 0 ? content : { ...content, devices };
 }
+
+/** Entries of which it has been judged just now which are one device. */
+const judged = new WeakSet<readonly Entry[]>();
 
 /** The name of what was a part of a device and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
