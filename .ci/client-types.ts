@@ -59,10 +59,11 @@ const named = Object.entries(schemas).map(([name, schema]) =>
 );
 
 function methodOf([name, operation]: readonly [string, Operation]): string {
-  const { path, method, body, query, takes, optionalBody, summary, description, codes } = operation;
+  const { path, body, query, takes, optionalBody, summary, description, codes } = operation;
   const queried = query && (z.toJSONSchema(query, { io: "input" }) as Schema);
   const fields: Record<string, string> = {};
   if (path.includes(":id")) fields["id"] = `${words("The device: its UUID, its name, or `default`")}id: string;`;
+  if (path.includes(":app")) fields["app"] = `${words("The app: its id, its name, or its platform id")}app: string;`;
   if (queried) fields["query"] = `query${queried.required ? "" : "?"}: ${typeOf(queried)};`;
   if (body) fields["body"] = `body${optionalBody ? "?" : ""}: ${name.charAt(0).toUpperCase()}${name.slice(1)}Body;`;
   const progress = words("Called as the archive is sent, with how many of its bytes are on their way");
@@ -70,17 +71,23 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
   const given = [...Object.values(fields), "signal?: AbortSignal | undefined;"].join("\n");
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
-  return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => Promise<${resultOf(path, method)}>;`;
+  return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => ${resultOf(operation)};`;
 }
 
-/** The type of an operation's `data`, as the document refers to it. */
-function resultOf(path: string, method: string): string {
-  const { responses } = paths[`/v1${path.replace(":id", "{id}")}`]?.[method] ?? {};
+/** What an operation answers, its `data` by the name that the document has for it. */
+function resultOf({ path, method, answers }: Operation): string {
+  if (answers === "stream") return "AsyncIterable<Followed>";
+  if (answers === "picture") return "Promise<Blob>";
+  const { responses } = paths[`/v1${path.replaceAll(/:(\w+)/g, "{$1}")}`]?.[method] ?? {};
   const { 200: done } = responses as { 200: { content: { "application/json": { schema: Schema } } } };
-  return typeOf(done.content["application/json"].schema.properties?.["data"] ?? {});
+  return `Promise<${typeOf(done.content["application/json"].schema.properties?.["data"] ?? {})}>`;
 }
 
 const text = `import type { Archive } from "./client.js";
+import type { Followed } from "./client-stream.js";
+
+export type { Followed } from "./client-stream.js";
+export type { ApiEvent } from "./events.js";
 
 ${named.join("\n\n")}
 

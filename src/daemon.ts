@@ -93,6 +93,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     async stop() {
       // The socket is the lock of the state: who starts now must find it until the last word is written.
       for (const one of listening) if (one.port !== null) one.close();
+      zapd.windDown();
       await serving.drained(graceMs);
       await zapd.stop();
       const freed = socket === null || releaseSocket(socket);

@@ -80,6 +80,8 @@ export interface Zapd {
   readonly registry: Registry;
   /** Begins to look for devices; ends when the first scan has. */
   start(): Promise<void>;
+  /** Tells those who follow that it stops, and lets go of what is held: at once, before requests under way have ended. */
+  windDown(): void;
   /** Ends discovery, closes the connections to devices, and waits for what is being written. */
   stop(): Promise<void>;
 }
@@ -132,10 +134,15 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       .catch((error: unknown) => log.recurring(`Which device is the default could not be kept: ${textOf(error)}`));
   });
 
+  // What every command asks for is at hand.
+  let { running } = config;
+  config.follow((now) => {
+    running = now;
+  });
   const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const surroundings: Surroundings = {
-    requestTimeout: () => config.running.devices.request_timeout_ms,
+    requestTimeout: () => running.devices.request_timeout_ms,
     isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
@@ -152,7 +159,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     surroundings,
     log,
     sleep,
-    config: () => config.running,
+    config: () => running,
     lost: () => discovery.lookAgain(),
     seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
   });
@@ -191,6 +198,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;
+  const windDown = () => {
+    devices.letGo();
+    devices.journal.close(false);
+  };
   return {
     registry,
     fetch: (given, call = { listener: "tcp", ownProgram: trusted, withoutIdleLimit() {} }) =>
@@ -209,9 +220,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       config.sweep();
       await discovery.start();
     },
+    windDown,
     async stop() {
       stopped = true;
-      devices.journal.close(false);
+      windDown();
       await discovery.stop();
       devices.close();
       sleep.end();

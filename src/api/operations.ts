@@ -435,12 +435,28 @@ export const operations = {
     tag: "remote",
     summary: "Press a key, or type text",
     description:
-      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has.",
+      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. It is held by `hold_ms`, `repeat` or `phase`, one of them: it is pressed again every 150 ms, by zapd, so that nothing scrolls on by itself. It is let go when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s have passed and nobody has said `down` again.",
     codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
     body: z
-      .strictObject({ key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text") })
+      .strictObject({
+        key: KeyOrText.describe("One of the keys, or `literal:<text>`, which types text"),
+        hold_ms: z.int().min(1).max(10_000).optional().describe("Holds it for so long"),
+        repeat: z.int().min(1).max(50).optional().describe("Presses it so often"),
+        phase: z
+          .enum(["down", "up"])
+          .optional()
+          .describe(
+            "`down` holds it until `up`, or for 2 s from the last `down` on, and answers after the first press",
+          ),
+      })
+      .refine(({ hold_ms, repeat, phase }) => [hold_ms, repeat, phase].filter((one) => one !== undefined).length < 2, {
+        error: "takes one of hold_ms, repeat and phase",
+      })
       .meta({ examples: [{ key: "home" }] }),
-    data: action("key", { key: z.string().describe("As it was asked for") }),
+    data: action("key", {
+      key: z.string().describe("As it was asked for"),
+      presses: z.int().optional().describe("How often it was pressed, with `hold_ms` or `repeat`"),
+    }),
   },
   pressKeys: {
     ...endpoints.pressKeys,

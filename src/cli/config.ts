@@ -10,18 +10,15 @@ import { listOf } from "./print.ts";
 
 type Value = string | number | boolean | readonly string[];
 
-const verbs: Readonly<Record<string, (context: Context, words: readonly string[]) => Promise<void>>> = {
-  get,
-  set,
-  unset,
-  reload,
-  path,
-  edit,
-};
+type Verb = (context: Context, words: readonly string[]) => Promise<void>;
+
+const verbs: Readonly<Record<string, Verb>> = { get, set, unset, reload, path, edit };
+const wordless: readonly Verb[] = [reload, path, edit];
 
 export async function config(context: Context): Promise<void> {
   const [verb = "", ...words] = context.words;
   const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+  if (run && words.length > 0 && wordless.includes(run)) throw new UsageError(`${verb} takes no words`);
   if (run) return run(context, words);
   const meant = nearest(verb, Object.keys(verbs));
   const given = verb === "" ? "get, set, unset, reload, path or edit?" : `${JSON.stringify(verb)} is none of its verbs`;
@@ -60,13 +57,11 @@ async function unset(context: Context, words: readonly string[]): Promise<void> 
   changed(context, await call(context, "patchConfig", { body }), words);
 }
 
-async function reload(context: Context, words: readonly string[]): Promise<void> {
-  if (words.length > 0) throw new UsageError("reload takes no words");
+async function reload(context: Context): Promise<void> {
   changed(context, await call(context, "reloadConfig", {}));
 }
 
-async function path(context: Context, words: readonly string[]): Promise<void> {
-  if (words.length > 0) throw new UsageError("path takes no words");
+async function path(context: Context): Promise<void> {
   const { otherConfig, placesOf } = await import("./running.ts");
   const places = await placesOf(context);
   const remark = otherConfig(context, places);
@@ -74,12 +69,11 @@ async function path(context: Context, words: readonly string[]): Promise<void> {
   context.print(context.json ? JSON.stringify({ path: places.configFile }) : places.configFile);
 }
 
-async function edit(context: Context, words: readonly string[]): Promise<void> {
-  if (words.length > 0) throw new UsageError("edit takes no words");
+async function edit(context: Context): Promise<void> {
   const [{ editFile }, { placesOf }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
   const { configFile, running } = await placesOf(context);
   await editFile(configFile);
-  if (running) return reload(context, []);
+  if (running) return reload(context);
   if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 

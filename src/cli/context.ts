@@ -172,31 +172,28 @@ export function takesColour(
 
 const heeded = new WeakSet<NodeJS.WriteStream>();
 
-/** Data. */
+/** Data. Who reads no further (`zapd devices | head -1`) has what they wanted. */
 export function stdout(): NodeJS.WriteStream {
-  return heed(process.stdout);
+  return heed(process.stdout, endWhereNobodyReads);
 }
 
 /** Talk. */
 export function stderr(): NodeJS.WriteStream {
-  return heed(process.stderr);
+  return heed(process.stderr, endWhereNobodyReads);
 }
 
 /** The log of a daemon, which goes on when whoever read it has gone. */
 export function logStream(): NodeJS.WriteStream {
-  const stream = process.stderr;
-  if (!heeded.has(stream)) stream.on("error", () => {});
-  heeded.add(stream);
-  return stream;
+  return heed(process.stderr, () => {});
 }
 
-/** Who reads no further (`zapd devices | head -1`) has what they wanted. */
-function heed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
-  if (heeded.has(stream)) return stream;
+function endWhereNobodyReads(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit();
+  throw error;
+}
+
+function heed(stream: NodeJS.WriteStream, failed: (error: NodeJS.ErrnoException) => void): NodeJS.WriteStream {
+  if (!heeded.has(stream)) stream.on("error", failed);
   heeded.add(stream);
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit();
-    throw error;
-  });
   return stream;
 }

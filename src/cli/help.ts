@@ -49,7 +49,7 @@ function helpText(topic: string | undefined): string {
 }
 
 /** Every command with its word, keys behind the others. */
-export function known(): (readonly [string, Command])[] {
+function known(): (readonly [string, Command])[] {
   return Object.entries({ ...commands, ...keyCommands }).filter(([, command]) => !command.hidden);
 }
 

@@ -9,7 +9,7 @@ import { failureText } from "./explain.ts";
 import { CommandError } from "./failure.ts";
 import { shellWord } from "./print.ts";
 
-const pollEvery = 500;
+const pollEveryMs = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */
 const kept = 20;
 
@@ -48,7 +48,7 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
       if (!missing) context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
       missing = error;
     }
-    await sleep(pollEvery, signal);
+    await sleep(pollEveryMs, signal);
   }
 }
 

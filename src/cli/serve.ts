@@ -75,7 +75,7 @@ export function catchStrays(log: Log): void {
 }
 
 /** A terminal's Ctrl-C comes from the terminal and, moments later, from whoever started this (npm, src/cli/zapd.mjs): it is one. */
-const sameSignal = 500;
+const sameSignalMs = 500;
 
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once. */
 export function untilSignal(): Promise<void> {
@@ -84,7 +84,7 @@ export function untilSignal(): Promise<void> {
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       process.on(signal, () => {
         askedAt ??= performance.now();
-        if (performance.now() - askedAt > sameSignal) process.exit(exits.failed);
+        if (performance.now() - askedAt > sameSignalMs) process.exit(exits.failed);
         resolve();
       });
     }

@@ -48,7 +48,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     timeoutMs: limits.list,
     at,
     work: async (connection, within, { id, record }) => {
-      const listed = await requireCapability(connection.apps, "apps")(within);
+      const listed = await requireCapability(connection.apps?.list, "apps")(within);
       return device.catalog.refresh(id, record.platform, listed, clear);
     },
   };
@@ -67,7 +67,8 @@ export function launchApp(
       timeoutMs: limits.launch,
       at,
       given: [wanted, ...Object.keys(params), ...Object.values(params)],
-      work: (connection, within) => requireCapability(connection.launch, "launch")(app.platform_id, params, within),
+      work: (connection, within) =>
+        requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
     });
     return { app: { ...app, installed: true }, confirmed };
   });
@@ -80,13 +81,14 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
     needs: "stop",
     whenOff: { wake: false, result: null },
     work: async (connection, within, reach) => {
-      const app = await requireCapability(connection.stop, "stop")(within);
+      const app = await requireCapability(connection.apps?.stop, "stop")(within);
       return app && describeApp(app, device.catalog.apps(reach.id));
     },
   });
 }
 
-export async function pressKey(device: Device, wanted: string, turn: Turn): Promise<void> {
+/** Presses a key, or types; without `wakes`, a device that does not answer is neither woken nor looked for. */
+export async function pressKey(device: Device, wanted: string, turn: Turn, wakes = true): Promise<void> {
   const press = readPress(wanted);
   checkPress(device.record.name, device.description, press);
   checkTyped(device, press);
@@ -97,6 +99,7 @@ export async function pressKey(device: Device, wanted: string, turn: Turn): Prom
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
     ...takenBy(press),
+    ...(!wakes && { at: { reach: device.taker(takenBy(press), device.reach), asIs: true } }),
     makes: power === undefined ? undefined : { power },
     work: async (current, within, reach) => {
       checkTyped(device, press);

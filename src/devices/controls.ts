@@ -133,7 +133,7 @@ async function shown<T>(
 
 /** The state, where the device tells it; one that does not answer to that is not in the way of what it took. */
 async function stateOf(connection: Connection, signal: AbortSignal): Promise<PlatformState | null> {
-  return (await connection.state?.(signal).catch(() => null)) ?? null;
+  return (await connection.state?.read(signal).catch(() => null)) ?? null;
 }
 
 const keyFor: Partial<Record<PlaybackCommand, "play" | "pause" | "stop">> = {

@@ -21,6 +21,7 @@ import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { aborted, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
+import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
@@ -60,9 +61,14 @@ export class Device {
   #commands = 0;
   /** Where the last pairing was begun, until it has succeeded. */
   #pairing: Reach | undefined;
-  #reaches: { of: readonly Entry[]; all: readonly Reach[] };
-  /** Asks what it does while somebody is interested. */
-  readonly watch: Watch;
+  #reaches: readonly Reach[];
+  /** Whether the registry holds it, as a device of its own. */
+  #isKnown = true;
+  #isDefault = false;
+  /** That it is used is being written down. */
+  #isBeingUsed = false;
+  #watch: Watch | undefined;
+  #held: HeldKey | undefined;
   /** When the position of what plays was last seen. */
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
@@ -72,10 +78,24 @@ export class Device {
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
     this.#deps = deps;
     this.id = parts[0].id;
-    this.#reaches = { of: [], all: this.#reachesOf(parts) };
+    this.#reaches = this.#reachesOf(parts);
     this.#queue = new Queue(deps.sleep);
+    this.update();
+  }
+
+  /** Takes what the registry holds of it now. */
+  update(): void {
+    const { registry } = this.#deps;
+    const parts = registry.partsOf(this.id);
+    this.#isKnown = parts[0]?.id === this.id;
+    this.#isDefault = registry.defaultEntry?.id === this.id;
+    if (parts.length > 0) this.#reaches = this.#reachesOf(parts);
+  }
+
+  /** Asks what it does while somebody is interested. */
+  get watch(): Watch {
     const device = this;
-    this.watch = new Watch({
+    this.#watch ??= new Watch({
       get state() {
         return device.shownState;
       },
@@ -83,19 +103,27 @@ export class Device {
         return device.record.access;
       },
       get pushes() {
-        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.pushes ?? [])]));
+        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
       look: () => this.#look(),
     });
+    return this.#watch;
+  }
+
+  /** The key that somebody holds down. */
+  get held(): HeldKey {
+    this.#held ??= new HeldKey();
+    return this.#held;
+  }
+
+  /** Lets go of whatever key is held. */
+  letGo(): void {
+    this.#held?.stop();
   }
 
   /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
   get reaches(): readonly Reach[] {
-    const { registry } = this.#deps;
-    if (this.#reaches.of === registry.entries) return this.#reaches.all;
-    const parts = registry.partsOf(this.id);
-    this.#reaches = { of: registry.entries, all: parts.length === 0 ? this.#reaches.all : this.#reachesOf(parts) };
-    return this.#reaches.all;
+    return this.#reaches;
   }
 
   #reachesOf(parts: readonly Entry[]): readonly Reach[] {
@@ -207,7 +235,7 @@ export class Device {
   }
 
   /** As the API shows it. */
-  describe(isDefault = this.#deps.registry.defaultEntry?.id === this.id): View {
+  describe(): View {
     const { record, reaches } = this;
     const records = reaches.map((reach) => reach.record);
     const contacts = reaches.map((reach) => reach.contact);
@@ -233,8 +261,8 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
-      used: this.#deps.registry.isUsed(record),
-      is_default: isDefault,
+      used: this.#isUsed,
+      is_default: this.#isDefault,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
       last_seen: contacts.reduce<string | null>(
         (last, one) => (last === null || (one.last_seen ?? "") > last ? one.last_seen : last),
@@ -289,7 +317,7 @@ export class Device {
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await requireCapability(connection.state, "state")(within);
+        const state = await requireCapability(connection.state, "state").read(within);
         this.observe(state, "poll", reach);
         return this.#shown(state, reach);
       },
@@ -350,7 +378,7 @@ export class Device {
     } finally {
       this.#commands++;
       if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
-      if (begun) this.watch.commanded();
+      if (begun) this.#watch?.commanded();
       this.#leaveIfGone();
     }
   }
@@ -469,14 +497,15 @@ export class Device {
 
   /** The one writer of its last state, as one of its protocols shows it. */
   observe(patch: Partial<PlatformState>, cause: Cause, reach: Reach): void {
-    if (!this.#deps.registry.get(reach.id)) return;
+    if (!reach.isKnown) return;
     reach.note(patch, cause);
     if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
     const state = this.shownState;
     if (state === null) return;
     const { id, endedAt } = this.#action ?? { id: undefined, endedAt: 0 };
     const action = performance.now() - endedAt < effectsWithin ? id : undefined;
-    this.watch.seen(this.#deps.feed.state(this.id, state, cause, action));
+    const isNew = this.#deps.feed.state(this.id, state, cause, action);
+    this.#watch?.seen(isNew);
     for (const observer of this.#observers) observer(state);
   }
 
@@ -530,6 +559,7 @@ export class Device {
   /** It has become a part of another device, which is asked from now on. */
   absorbed(): void {
     this.watch.end();
+    this.letGo();
     this.#leaveIfGone();
   }
 
@@ -543,10 +573,11 @@ export class Device {
 
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
-    this.watch.end();
-    const { credentials, registry } = this.#deps;
+    this.#watch?.end();
+    this.letGo();
+    const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
-    this.#reaches = { of: registry.entries, all: reaches };
+    this.#reaches = reaches;
     for (const reach of reaches) reach.forget();
     this.#leaveIfGone();
     for (const { id } of reaches) {
@@ -560,7 +591,7 @@ export class Device {
    * another device is one no more.
    */
   #leaveIfGone(): void {
-    if (this.#queue.idle && this.#deps.registry.deviceOf(this.id)?.id !== this.id) this.#deps.gone(this);
+    if (this.#queue.idle && !this.#isKnown) this.#deps.gone(this);
   }
 
   /** Whoever was asked for something that it could have done is used, though it failed at it. */
@@ -575,12 +606,23 @@ export class Device {
     }
   }
 
-  /** Somebody drives it: it is no longer one of those that merely were found. */
+  /** Whether anybody ever drove it, be it just now. */
+  get #isUsed(): boolean {
+    return this.#isBeingUsed || this.#reaches.some(({ record }) => record.used !== false);
+  }
+
+  /** Somebody drives it: it is no longer one of those that merely were found. Written once. */
   #use(): void {
     const { registry, log } = this.#deps;
+    const isWritten = this.#reaches.every(({ id, record }) => id !== this.id || record.used !== false);
+    if (isWritten || this.#isBeingUsed || !this.#isKnown) return;
+    this.#isBeingUsed = true;
     registry
       .use(this.id)
-      .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`));
+      .catch((error: unknown) => log.recurring(`That a device is used could not be kept: ${textOf(error)}`))
+      .finally(() => {
+        this.#isBeingUsed = false;
+      });
   }
 }
 

@@ -8,6 +8,9 @@ import { Journal } from "./journal.ts";
 import { noneKnown } from "./names.ts";
 import { Reach } from "./reach.ts";
 
+/** So many words for devices are remembered. */
+const mostFound = 1_000;
+
 export class Devices {
   readonly #deps: DeviceDependencies;
   readonly #devices = new Map<string, Device>();
@@ -26,6 +29,8 @@ export class Devices {
   #interested = 0;
   readonly #held = new Map<string, () => void>();
   #over: ZapdError | undefined;
+  /** The devices that path segments were found to mean, until the registry changes. */
+  readonly #found = new Map<string, Device>();
 
   constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "feed">) {
     const gone = (device: Device) => {
@@ -69,11 +74,11 @@ export class Devices {
   }
 
   #shown(): { id: string; show(): { device: View; state: State | null } }[] {
-    const { devices, defaultEntry } = this.#deps.registry;
+    const { devices } = this.#deps.registry;
     return devices.map((entry) => {
       const show = () => {
         const device = this.of(entry);
-        return { device: device.describe(entry.id === defaultEntry?.id), state: device.shownState };
+        return { device: device.describe(), state: device.shownState };
       };
       return { id: entry.id, show };
     });
@@ -91,6 +96,10 @@ export class Devices {
   }
 
   #registryChanged(): void {
+    const { registry } = this.#deps;
+    this.#found.clear();
+    for (const [id, reach] of this.#reaches) reach.update(registry.get(id));
+    for (const device of this.#devices.values()) device.update();
     const before = this.#told;
     const now = this.#tellable();
     this.#told = now;
@@ -112,7 +121,12 @@ export class Devices {
 
   /** The device that a path segment means; `device_not_found`, `default_device_missing` and their like. */
   find(segment: string): Device {
-    return this.of(this.#deps.registry.resolve(segment) ?? this.#default());
+    const known = this.#found.get(segment);
+    if (known) return known;
+    const device = this.of(this.#deps.registry.resolve(segment) ?? this.#default());
+    if (this.#found.size >= mostFound) this.#found.clear();
+    this.#found.set(segment, device);
+    return device;
   }
 
   /** The same, where it is known. */
@@ -150,8 +164,7 @@ export class Devices {
   /** Every device as the API shows it, in the order of adding. */
   describeAll(): View[] {
     const { registry } = this.#deps;
-    const defaultId = registry.defaultEntry?.id;
-    return registry.devices.map((entry) => this.of(entry).describe(entry.id === defaultId));
+    return registry.devices.map((entry) => this.of(entry).describe());
   }
 
   /** Removes a device, with all that is kept of it; answers with what it was. */
@@ -184,10 +197,16 @@ export class Devices {
     return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
   }
 
+  /** Lets go of every key that is held. */
+  letGo(): void {
+    for (const device of this.#devices.values()) device.letGo();
+  }
+
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#feed.close();
     for (const device of this.#devices.values()) device.watch.end();
+    this.letGo();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
     for (const reach of this.#reaches.values()) reach.close(this.#over);
   }

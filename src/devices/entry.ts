@@ -6,6 +6,7 @@ import {
   type Access,
   type Address,
   accessModes,
+  type Capability,
   type Description,
   type Facts,
   type Kind,
@@ -153,7 +154,13 @@ export function memoryOf(entry: Entry, { memory }: Pick<Platform, "memory">): un
 
 /** What a device can do. */
 export function descriptionOf(entry: Entry, platform: Platform, paired: boolean): Description {
-  return platform.describe(factsOf(entry), memoryOf(entry, platform), paired);
+  return withHolding(platform.describe(factsOf(entry), memoryOf(entry, platform), paired));
+}
+
+/** Whatever has keys can hold them: zapd repeats them. */
+export function withHolding(own: Description): Description {
+  const withHold = (some: ReadonlySet<Capability>) => (some.has("keys") ? new Set(some).add("hold") : some);
+  return { ...own, has: withHold(own.has), withheld: withHold(own.withheld) };
 }
 
 /** Whether two states of a device are the same. */

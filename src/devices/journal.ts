@@ -94,6 +94,7 @@ export class Journal {
 
   /** The last word, after which every reader ends. */
   close(restart: boolean): void {
+    if (this.#isOver) return;
     this.publish({ type: "daemon.stopping", restart });
     this.#isOver = true;
     this.#wake();

@@ -6,7 +6,7 @@ import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
-import { requireCapability } from "./failures.ts";
+import { lacks, requireCapability } from "./failures.ts";
 import type { Reach, Task } from "./reach.ts";
 
 const literal = "literal:";
@@ -91,7 +91,8 @@ export async function perform(
   if (power?.off && key === "power-off") return power.off(signal);
   if (power?.off && key === "power")
     return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
-  return requireCapability(ofDevice, "keys").press(key, signal);
+  if (!ofDevice) throw lacks("keys");
+  return ofDevice.press(key, signal);
 }
 
 /**

@@ -120,7 +120,6 @@ const answeredBy: ReadonlySet<string> = new Set([
 interface Known {
   readonly of: Entry;
   readonly told: Told | undefined;
-  readonly isPaired: boolean;
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
@@ -133,11 +132,13 @@ export class Reach {
   readonly #deps: ReachDependencies;
   readonly #observe: Observe;
   readonly #running = new Set<AbortController>();
-  /** As it was last known. */
-  #last: Entry;
+  #record: Entry;
+  #isKnown: boolean;
   #opened: { of: Entry; readonly connection: Connection } | undefined;
   /** What was learned and is not on disk yet. */
   #told: Told | undefined;
+  /** What it told last, and what was known then: told again, it is no news. */
+  #heard: { readonly words: string; readonly by: Entry } | undefined;
   #known: Known | undefined;
   #contact: Contact | undefined;
   #pairing: DevicePairing | undefined;
@@ -149,14 +150,25 @@ export class Reach {
   constructor(deps: ReachDependencies, record: Entry, observe: Observe) {
     this.#deps = deps;
     this.#observe = observe;
-    this.#last = record;
+    this.#record = deps.registry.get(record.id) ?? record;
+    this.#isKnown = deps.registry.get(record.id) !== undefined;
     this.id = record.id;
+  }
+
+  /** Takes what the registry holds of it now; `undefined`: it was removed. */
+  update(record: Entry | undefined): void {
+    this.#isKnown = record !== undefined;
+    if (record) this.#record = record;
   }
 
   /** What the registry holds of it; of a device that was removed, what it held. */
   get record(): Entry {
-    this.#last = this.#deps.registry.get(this.id) ?? this.#last;
-    return this.#last;
+    return this.#record;
+  }
+
+  /** Whether the registry still holds it. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   /** Milliseconds that one answer of a device may take. */
@@ -205,7 +217,7 @@ export class Reach {
 
   /** What was last seen of its state, and which parts of it it tells by itself. */
   get seen(): Seen {
-    return { state: this.#lastState, pushed: this.#opened?.connection.pushes ?? noParts };
+    return { state: this.#lastState, pushed: this.#opened?.connection.state?.pushes ?? noParts };
   }
 
   /**
@@ -256,15 +268,14 @@ export class Reach {
   /** What is known of it now, in its platform's terms. */
   get #now(): Known {
     const { record } = this;
-    const isPaired = this.#deps.credentials.has(this.id);
     const known = this.#known;
-    if (known?.of === record && known.told === this.#told && known.isPaired === isPaired) return known;
+    if (known?.of === record && known.told === this.#told) return known;
+    const isPaired = this.#deps.credentials.has(this.id);
     const entry = this.#told ? withTold(record, this.#told, []) : record;
     const platform = this.#platform;
     this.#known = {
       of: record,
       told: this.#told,
-      isPaired,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
       description: platform ? descriptionOf(entry, platform, isPaired) : nothing,
@@ -289,6 +300,8 @@ export class Reach {
   #target(): Target {
     const { identity, provisional = false, host, port, ports } = this.record;
     const now = () => this.#now;
+    const secret = typed(this.#deps.trust.keeper(this.record), this.platform);
+    const anew = (changed: Promise<void>) => changed.finally(() => this.#describeAnew());
     return {
       identity,
       provisional,
@@ -301,8 +314,13 @@ export class Reach {
       get memory() {
         return now().memory;
       },
-      secret: typed(this.#deps.trust.keeper(this.record), this.platform),
+      secret: { ...secret, keep: (given) => anew(secret.keep(given)), drop: () => anew(secret.drop()) },
     };
+  }
+
+  /** What it can do depends on whether it is paired. */
+  #describeAnew(): void {
+    this.#known = undefined;
   }
 
   /** The device where it was met, when it was met elsewhere than it is known, with what it says there; and with another secret. */
@@ -319,6 +337,7 @@ export class Reach {
   disconnect(): void {
     this.#opened?.connection.close();
     this.#opened = undefined;
+    this.#describeAnew();
   }
 
   /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
@@ -404,7 +423,7 @@ export class Reach {
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     if (this.#over) throw this.#over;
-    const { registry, log } = this.#deps;
+    const { log } = this.#deps;
     const controller = new AbortController();
     const leave = () => controller.abort(signal.reason);
     if (signal.aborted) leave();
@@ -430,7 +449,7 @@ export class Reach {
       signal.removeEventListener("abort", leave);
       this.#running.delete(controller);
       // Removed in the midst of it, it may have been connected to anew.
-      if (this.#running.size === 0 && !registry.get(this.id)) this.disconnect();
+      if (this.#running.size === 0 && !this.#isKnown) this.disconnect();
     }
   }
 
@@ -483,6 +502,9 @@ export class Reach {
   emit(event: DeviceEvent): void {
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
+      const words = JSON.stringify([event.facts, event.memory]);
+      if (this.#heard?.words === words && this.#heard.by === this.#record) return;
+      this.#heard = { words, by: this.#record };
       const told = both(this.#told ?? {}, event);
       this.#told = told;
       registry.learn(this.id, told).then(

@@ -77,17 +77,16 @@ export class Registry {
   /** When a search last met each device, as a count: who was met longest ago gives way first. */
   readonly #met = new Map<string, number>();
   #meetings = 0;
-  /** Devices whose use is being written down. */
-  readonly #using = new Set<string>();
 
   readonly #listeners = new Set<() => void>();
+  #told: { readonly of: Content; readonly wanted: string | undefined } | undefined;
 
   private constructor(store: Store<Content>, composition: Composition) {
     this.#store = store;
     this.composition = composition;
   }
 
-  /** Tells of every change, once it is on disk. */
+  /** Tells of every change, once it is on disk, and of another default device. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -280,30 +279,21 @@ export class Registry {
     });
   }
 
-  /** Whether anybody ever drove a device, be it just now. */
-  isUsed({ id }: Entry): boolean {
-    return this.partsOf(id).some((entry) => isUsed(entry) || this.#using.has(entry.id));
-  }
-
   /** Somebody drives a device: it never gives way any more. Written once. */
   async use(id: string): Promise<void> {
     const entry = this.get(id);
-    if (!entry || isUsed(entry) || this.#using.has(id)) return;
-    this.#using.add(id);
-    try {
-      await this.#update((content) => {
-        const now = content.devices.find((device) => device.id === id);
-        return { next: now ? replace(content, now, { ...now, used: true }) : content, result: undefined };
-      });
-    } finally {
-      this.#using.delete(id);
-    }
+    if (!entry || isUsed(entry)) return;
+    await this.#update((content) => {
+      const now = content.devices.find((device) => device.id === id);
+      return { next: now ? replace(content, now, { ...now, used: true }) : content, result: undefined };
+    });
   }
 
   /** What the config calls the default device now. What that means stays the default, by whatever name, until this changes. */
   async wantDefault(wanted: string): Promise<void> {
     if (this.#wanted === wanted) return;
     this.#wanted = wanted;
+    this.#tell();
     await this.#update((content) => ({ next: content, result: undefined }));
   }
 
@@ -379,8 +369,17 @@ export class Registry {
       const judged = next.devices === before.devices ? next : composed(next, this.composition);
       return { next: withDefault(judged, this.#wanted), result };
     });
-    for (const listener of this.#listeners) listener();
+    this.#tell();
     return result;
+  }
+
+  /** Tells of what is other than when it was told last. */
+  #tell(): void {
+    const of = this.#store.value;
+    const wanted = this.#wanted;
+    if (this.#told?.of === of && this.#told.wanted === wanted) return;
+    this.#told = { of, wanted };
+    for (const listener of this.#listeners) listener();
   }
 }
 

@@ -30,6 +30,7 @@ export const capabilities = [
   "launch",
   "stop",
   "keys",
+  "hold",
   "text",
   "power_on",
   "volume",
@@ -295,21 +296,27 @@ export interface VolumeControl {
 
 /**
  * One device, ready to be driven. Made without any traffic; opens its sockets with the first call, shares them, and keeps
- * them between calls. A method that is absent is a capability this very device lacks. Every failure is a ZapdError whose
+ * them between calls. A part that is absent is a capability this very device lacks. Every failure is a ZapdError whose
  * message is a predicate. A hint may hold `{device}`, `{address}` and `{wake}`: the device's name as a word of a command, its
  * address, and how it is turned on. `device_unreachable` means that nothing of what was asked has reached the device, so that it may
  * be woken and asked again; `pairing_required`, that it lets nobody in before `pair`.
  */
 export interface Connection {
-  /**
-   * What the device does now. A device that pushes costs no call while what it pushed is fresh; never an answer from
-   * before the last command of this connection.
-   */
-  state?(signal: AbortSignal): Promise<PlatformState>;
-  apps?(signal: AbortSignal): Promise<PlatformApp[]>;
-  launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
-  /** Leaves the app that is shown; answers with it, or `null` when there was none. */
-  stop?(signal: AbortSignal): Promise<PlatformApp | null>;
+  state?: {
+    /**
+     * What the device does now. A device that pushes costs no call while what it pushed is fresh; never an answer from
+     * before the last command of this connection.
+     */
+    read(signal: AbortSignal): Promise<PlatformState>;
+    /** What it tells by itself while it is connected, so that it need not be asked for it. */
+    readonly pushes?: ReadonlySet<StatePart>;
+  };
+  apps?: {
+    list?(signal: AbortSignal): Promise<PlatformApp[]>;
+    launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
+    /** Leaves the app that is shown; answers with it, or `null` when there was none. */
+    stop?(signal: AbortSignal): Promise<PlatformApp | null>;
+  };
   /** `power-on` is never pressed where there is `power`, nor is what that turns off. */
   keys?: { press(key: Key, signal: AbortSignal): Promise<void> };
   /** Types text, by code point. `longestMs` is what a text takes at most, so that a deadline can be set. */
@@ -341,8 +348,6 @@ export interface Connection {
   /** Shows a message on top of what is shown. */
   notify?(message: string, signal: AbortSignal): Promise<void>;
   dev?: Developer;
-  /** What it tells by itself while it is connected, so that it need not be asked for it. */
-  readonly pushes?: ReadonlySet<StatePart>;
   /** Takes nothing new; what is under way may end, then every socket is released. */
   close(): void;
 }

@@ -12,11 +12,11 @@ import { controlRoutes } from "./controls.ts";
 import { daemonRoutes } from "./daemon.ts";
 import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
-import { eventRoutes, tellAction } from "./events.ts";
+import { eventRoutes } from "./events.ts";
 import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
-import { answerError, answerUnknown, type Env } from "./route.ts";
+import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
@@ -44,10 +44,14 @@ export interface AppDependencies {
 
 export function createApp(deps: AppDependencies): Hono<Env> {
   const app = new Hono<Env>();
+  let { daemon } = deps.config.running;
+  deps.config.follow((now) => {
+    daemon = now.daemon;
+  });
   app.use(
     "*",
     guard(
-      () => deps.config.running.daemon,
+      () => daemon,
       deps.hosts,
       deps.sleep,
       () => addressOf(deps),

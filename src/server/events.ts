@@ -1,12 +1,9 @@
 /** Streams: what happens, as it happens, to each reader at its own pace (next to the journal, which keeps it). */
 import type { Context, Hono } from "hono";
-import { errorBody, ZapdError } from "../api/errors.ts";
-import type { App } from "../api/schemas.ts";
-import type { Devices } from "../devices/devices.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Reader, Told } from "../devices/journal.ts";
-import { isObject } from "../system/json.ts";
 import type { AppDependencies } from "./app.ts";
-import { type Ended, type Env, stream } from "./route.ts";
+import { type Env, stream } from "./route.ts";
 
 /** Streams over TCP at a time: each holds a connection for as long as its reader likes. */
 export const mostStreams = 64;
@@ -47,42 +44,6 @@ function listOf(text: string): string[] {
 
 function wantsLines(request: Request): boolean {
   return /\bapplication\/(?:x-ndjson|jsonl)\b/i.test(request.headers.get("accept") ?? "");
-}
-
-/** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
-export function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
-  const device = devices.known(id);
-  if (!device) return;
-  const { keys, key } = isObject(body) ? body : {};
-  const words = [key, keys].flat().filter((one): one is string => typeof one === "string");
-  const typed = words.flatMap((word) => typedIn(word) ?? []);
-  const { confirmed, app } = "data" in outcome && isObject(outcome.data) ? outcome.data : {};
-  devices.journal.publish({
-    type: "action.finished",
-    device_id: device.id,
-    action,
-    action_id: actionId,
-    by,
-    ok: "data" in outcome,
-    ...(confirmed !== undefined && { confirmed: confirmed as boolean | null }),
-    ...(typeof key === "string" && typed.length === 0 && { key }),
-    ...(Array.isArray(keys) && { keys: words.map((word) => (typedIn(word) === null ? word : "literal")) }),
-    ...(typed.length > 0 && { characters: typed.reduce((sum, text) => sum + [...text].length, 0) }),
-    ...(app !== undefined && { app: app as App | null }),
-    ...("error" in outcome && { error: shownError(outcome.error, typed.length > 0) }),
-    duration_ms: durationMs,
-  });
-}
-
-/** Why a command failed, for everybody who follows: words about a text that was typed may repeat it. */
-function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
-  const error = thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
-  return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
-}
-
-/** What a word types; `null` for a key. */
-function typedIn(word: string): string | null {
-  return word.startsWith("literal:") ? word.slice("literal:".length) : null;
 }
 
 /** How events are written down. */

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { pressKey, pressKeys } from "../devices/commands.ts";
+import { holdKey } from "../devices/hold.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
 
@@ -7,8 +8,13 @@ import { type Env, route } from "./route.ts";
 export function remoteRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   route(app, "pressKey", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    await pressKey(device, body.key, turn);
-    return device.acted("key", { key: body.key });
+    const { key, ...how } = body;
+    if (Object.keys(how).length === 0) {
+      await pressKey(device, key, turn);
+      return device.acted("key", { key });
+    }
+    const presses = await holdKey(device, key, how, turn);
+    return device.acted("key", { key, ...(presses !== null && { presses }) });
   });
 
   route(app, "pressKeys", async ({ id, body, turn }) => {

@@ -1,4 +1,4 @@
-/** How every route is made: parse what the operation takes, call, answer in the envelope. */
+/** How every route is made: parse what the operation takes, call, answer in the envelope, and tell those who follow. */
 import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
@@ -6,6 +6,8 @@ import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callerHeader, callers } from "../api/events.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import type { App } from "../api/schemas.ts";
+import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
@@ -125,6 +127,42 @@ export function route<Name extends ValueName>(
       throw error;
     }
   });
+}
+
+/** Tells those who follow of a command that has ended; of one to a device that is not known there is nothing to tell. */
+export function tellAction(devices: Devices, { id, action, actionId, by, body, outcome, durationMs }: Ended): void {
+  const device = devices.known(id);
+  if (!device) return;
+  const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
+  const words = [key, keys].flat().filter((one): one is string => typeof one === "string");
+  const typed = words.flatMap((word) => typedIn(word) ?? []);
+  const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
+  devices.journal.publish({
+    type: "action.finished",
+    device_id: device.id,
+    action,
+    action_id: actionId,
+    by,
+    ok: "data" in outcome,
+    ...(confirmed !== undefined && { confirmed: confirmed as boolean | null }),
+    ...(typeof key === "string" && typed.length === 0 && { key }),
+    ...(Array.isArray(keys) && { keys: words.map((word) => (typedIn(word) === null ? word : "literal")) }),
+    ...(typed.length > 0 && { characters: typed.reduce((sum, text) => sum + [...text].length, 0) }),
+    ...(app !== undefined && { app: app as App | null }),
+    ...("error" in outcome && { error: shownError(outcome.error, typed.length > 0) }),
+    duration_ms: durationMs,
+  });
+}
+
+/** Why a command failed, for everybody who follows: words about a text that was typed may repeat it. */
+function shownError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
+  const error = thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
+  return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
+}
+
+/** What a word types; `null` for a key. */
+function typedIn(word: string): string | null {
+  return word.startsWith("literal:") ? word.slice("literal:".length) : null;
 }
 
 /** The word of an action, as its answer says it; `null` for what is none. */

@@ -38,7 +38,7 @@ const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
 /** Milliseconds in which an error that recurs is told once. */
-const recursIn = 60_000;
+const recursInMs = 60_000;
 /** Different ones that are remembered. */
 const mostRecurring = 100;
 const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m", info: "", debug: "\x1b[2m" };
@@ -68,7 +68,7 @@ export function createLog(options: LogOptions): Log {
     debug: (message) => say("debug", message),
     recurring(message) {
       const last = told.get(message);
-      if (last !== undefined && performance.now() - last < recursIn) return;
+      if (last !== undefined && performance.now() - last < recursInMs) return;
       if (told.size >= mostRecurring) told.clear();
       told.set(message, performance.now());
       say("error", message);

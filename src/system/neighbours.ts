@@ -7,9 +7,9 @@ export interface Neighbours {
 }
 
 /** How long what was read holds, in milliseconds: a burst of calls reads it once. */
-const holds = 1_000;
+const holdsMs = 1_000;
 /** One that is not in it may just have come: it is looked for again after this. */
-const holdsWithout = 20;
+const holdsWithoutMs = 20;
 
 /**
  * Reads the table where it can be: on Linux, under runtimes that let it be read. Elsewhere it says nothing of anybody.
@@ -22,7 +22,7 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
   return {
     macOf(host) {
       const age = now() - readAt;
-      if (readable && age >= (table.has(host) ? holds : holdsWithout)) {
+      if (readable && age >= (table.has(host) ? holdsMs : holdsWithoutMs)) {
         readAt = now();
         try {
           table = readNeighbours(read());

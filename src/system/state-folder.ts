@@ -35,18 +35,14 @@ function examined(folder: string): string[] {
   if (!found?.isDirectory()) return [];
   checkOwned(path, found);
   const kept = fileAt(join(path, secrets));
-  const told = checkGroup(path, found, kept !== null && holdsSecrets(kept.path));
-  for (const name of plain) {
-    const file = fileAt(join(path, name));
-    if (file) checkOwned(file.path, file.found);
-    if (file) told.push(...checkGroup(file.path, file.found, false));
+  const secret = kept !== null && holdsSecrets(kept.path);
+  const told = checkGroup(path, found, secret);
+  for (const file of [...plain.map((name) => fileAt(join(path, name))), kept]) {
+    if (!file) continue;
+    checkOwned(file.path, file.found);
+    told.push(...checkGroup(file.path, file.found, file === kept && secret));
   }
-  if (kept) {
-    checkOwned(kept.path, kept.found);
-    told.push(...checkGroup(kept.path, kept.found, holdsSecrets(kept.path)));
-    told.push(...closeSecret(kept.path, kept.found));
-  }
-  return told;
+  return kept ? [...told, ...closeSecret(kept.path, kept.found)] : told;
 }
 
 /** Removes what a killed daemon left. Only what is plainly its own: a user may keep files here, and links to others. */

@@ -71,7 +71,8 @@ export function refused(answered: Answered, ...codes: string[]): Failed {
 }
 
 export async function add(daemon: TestDaemon, fake: FakeRoku, name?: string): Promise<Data<"addDevice">> {
-  return succeed(daemon, "addDevice", { body: { ...fake.address, ...(name === undefined ? {} : { name }) } });
+  const body = { ...fake.address, platform: "roku", ...(name !== undefined && { name }) };
+  return succeed(daemon, "addDevice", { body });
 }
 
 const vendorValues =

@@ -33,7 +33,7 @@ async function follow(id: string, cursor: string, last: string): Promise<{ lines
 }
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
+  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 });
 
 afterAll(async () => {

@@ -15,7 +15,7 @@ async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: st
 }
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
 });
 
 afterAll(async () => {

@@ -23,7 +23,7 @@ const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'): Reply 
 });
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
 });
 
 afterAll(async () => {

@@ -30,7 +30,7 @@ const whole = {
 };
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 700 } } });
+  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
 });
 
 afterAll(async () => {

@@ -113,7 +113,7 @@ export function createBench(contract: Contract): Bench {
   async function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {
     const { target, told } = targetOf(sighting, set, given(set));
     const connection = platform.connect(target, surroundingsOf(), told.emit);
-    await has(connection.state)(never);
+    await has(connection.state).read(never);
     connection.close();
     return { ...sighting, facts: target.facts, memory: target.memory };
   }

@@ -17,7 +17,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       expect(installed.package).toMatchObject({ ...contract.package, bytes: archive.bytes });
       expect(installed.package.files).toBeGreaterThan(0);
       expect(installed.messages.length).toBeGreaterThan(0);
-      const own = (await has(bench.connection.apps)(never)).filter((one) => one.type === "dev");
+      const own = (await has(bench.connection.apps?.list)(never)).filter((one) => one.type === "dev");
       expect(own).toMatchObject([{ name: contract.package.name }]);
       await dev.install(archive, contract.password, never);
       expect(set.inFront).toBe(own[0]?.platformId ?? "");
@@ -26,7 +26,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
     test("a wrong password is dev_auth_failed, and installs nothing", async () => {
       const { dev, bench } = await workbench();
       expect((await failure(dev.install(contract.archive(), "wrong", never))).code).toBe("dev_auth_failed");
-      expect((await has(bench.connection.apps)(never)).some((one) => one.type === "dev")).toBe(false);
+      expect((await has(bench.connection.apps?.list)(never)).some((one) => one.type === "dev")).toBe(false);
     });
 
     test("a file that is no package is refused before the set sees it", async () => {
@@ -43,7 +43,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       await dev.install(contract.archive(), contract.password, never);
       expect(await dev.reload(never)).toMatchObject({ type: "dev", name: contract.package.name });
       const own = set.inFront;
-      await has(bench.connection.launch)(app.platformId, {}, never);
+      await has(bench.connection.apps?.launch)(app.platformId, {}, never);
       await dev.reload(never);
       expect(set.inFront).toBe(own);
     }, 30_000);

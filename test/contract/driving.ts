@@ -13,7 +13,7 @@ export function drivingContract(bench: Bench): void {
       const { relay, connection } = await line();
       await Bun.sleep(20);
       expect(relay.taken).toBe(0);
-      await has(connection.state)(never);
+      await has(connection.state).read(never);
       await has(connection.keys).press("home", never);
       expect(relay.open).toBeGreaterThan(0);
       connection.close();
@@ -23,7 +23,7 @@ export function drivingContract(bench: Bench): void {
 
     test("tells its state in the words of the contract", async () => {
       const { connection } = await line();
-      const state = await has(connection.state)(never);
+      const state = await has(connection.state).read(never);
       expect(powers).toContain(state.power);
       expect(state.power).toBe("on");
       expect(state.app).toBeNull();
@@ -32,7 +32,7 @@ export function drivingContract(bench: Bench): void {
 
     test("lists its apps, each once, of a type that there is", async () => {
       const { connection } = await line();
-      const apps = await has(connection.apps)(never);
+      const apps = await has(connection.apps?.list)(never);
       expect(apps).toContainEqual(expect.objectContaining({ ...app, type: "app" }));
       expect(new Set(apps.map((one) => one.platformId)).size).toBe(apps.length);
       for (const one of apps) {
@@ -44,21 +44,21 @@ export function drivingContract(bench: Bench): void {
 
     test("launches an app, sees it, and leaves it; with nothing to leave, that succeeds too", async () => {
       const { set, connection } = await line();
-      expect(await has(connection.launch)(app.platformId, { content_id: "a b&c=d", media_type: "movie" }, never)).toBe(
-        true,
-      );
+      expect(
+        await has(connection.apps?.launch)(app.platformId, { content_id: "a b&c=d", media_type: "movie" }, never),
+      ).toBe(true);
       expect(set.inFront).toBe(app.platformId);
-      expect((await has(connection.state)(never)).app).toMatchObject(app);
-      expect(await has(connection.launch)(app.platformId, {}, never)).toBe(true);
-      expect(await has(connection.stop)(never)).toMatchObject(app);
+      expect((await has(connection.state).read(never)).app).toMatchObject(app);
+      expect(await has(connection.apps?.launch)(app.platformId, {}, never)).toBe(true);
+      expect(await has(connection.apps?.stop)(never)).toMatchObject(app);
       expect(set.inFront).toBeNull();
-      expect(await has(connection.stop)(never)).toBeNull();
-      expect((await has(connection.state)(never)).app).toBeNull();
+      expect(await has(connection.apps?.stop)(never)).toBeNull();
+      expect((await has(connection.state).read(never)).app).toBeNull();
     });
 
     test("does not launch what is not there", async () => {
       const { set, connection } = await line();
-      expect((await failure(has(connection.launch)(unknownApp, {}, never))).code).toBe("app_not_found");
+      expect((await failure(has(connection.apps?.launch)(unknownApp, {}, never))).code).toBe("app_not_found");
       expect(set.inFront).toBeNull();
     });
 

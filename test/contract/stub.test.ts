@@ -81,7 +81,7 @@ test("it is found by a search, paired by the code that it shows, and driven", as
   });
   expect(await ask("POST", "/devices/Den/pair", { pin: "1234" })).toBe("pairing_failed");
   const paired = await ask("POST", "/devices/Den/pair", { pin: stub.code ?? "" });
-  expect(paired.device).toMatchObject({ access: "full", capabilities: ["state", "keys", "pair"] });
+  expect(paired.device).toMatchObject({ access: "full", capabilities: ["state", "keys", "hold", "pair"] });
   expect((await ask(...press("volume-up"))).action).toBe("key");
   expect(stub.pressed).toEqual(["VOL+"]);
   expect((await ask("GET", "/devices/Den/state")).state).toMatchObject({ power: "on", volume: { level: 21 } });

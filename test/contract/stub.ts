@@ -12,8 +12,7 @@ const words = new Map<Key, string>([
   ["mute", "MUTE"],
 ]);
 const has: ReadonlySet<Capability> = new Set(["state", "keys", "pair"]);
-const wantsKey: ReadonlySet<Capability> = new Set(["state", "keys"]);
-const none: ReadonlySet<Capability> = new Set();
+const [none, wantsKey] = [new Set<Capability>(), new Set<Capability>(["state", "keys"])];
 const secret = z.object({ key: z.string() });
 type Secret = z.infer<typeof secret>;
 
@@ -56,10 +55,12 @@ export function stubPlatform(service: string): Platform<object, Secret> {
       const http = new DeviceHttp({ address: device, surroundings, prove });
       const path = (what: string) => `/${what}?key=${device.secret.read()?.key ?? ""}`;
       return {
-        async state(signal) {
-          const said = asJson(readJson(bodyText(letIn(await http.read(path("state"), signal, { proven: true })))));
-          const volume = { level: Number(said["volume"]), muted: said["muted"] === true };
-          return { power: "on", app: null, screensaver: null, playback: null, volume, input: null };
+        state: {
+          async read(signal) {
+            const said = asJson(readJson(bodyText(letIn(await http.read(path("state"), signal, { proven: true })))));
+            const volume = { level: Number(said["volume"]), muted: said["muted"] === true };
+            return { power: "on", app: null, screensaver: null, playback: null, volume, input: null };
+          },
         },
         keys: { press: async (key, signal) => void letIn(await http.command(path(words.get(key) ?? ""), signal)) },
         close: () => http.close(),

@@ -12,10 +12,10 @@ export function troubleContract(bench: Bench): void {
       if (bench.noStandby) return;
       const { set, connection, target } = await line(1_500, "standby");
       await set.sleep("standby");
-      expect((await has(connection.state)(never)).power).toBe("standby");
+      expect((await has(connection.state).read(never)).power).toBe("standby");
       await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
-      expect((await has(connection.state)(never)).power).toBe("on");
+      expect((await has(connection.state).read(never)).power).toBe("on");
     }, 15_000);
 
     test("a set that is on stays on", async () => {
@@ -26,11 +26,11 @@ export function troubleContract(bench: Bench): void {
 
     test("a set in deep sleep does not answer, and is woken", async () => {
       const { set, connection, target } = await direct();
-      await has(connection.state)(never);
+      await has(connection.state).read(never);
       await set.sleep("deep");
       // What it says on its way may be on its way.
       await Bun.sleep(50);
-      expect((await failure(has(connection.state)(never))).code).toBe("device_unreachable");
+      expect((await failure(has(connection.state).read(never))).code).toBe("device_unreachable");
       await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
       await has(connection.keys).press("home", never);
@@ -67,9 +67,9 @@ export function troubleContract(bench: Bench): void {
       const attempts = [
         () => has(connection.keys).press("select", never),
         () => has(connection.text).type("abc", never),
-        () => has(connection.launch)(app.platformId, {}, never),
-        () => has(connection.stop)(never),
-        () => has(connection.state)(never),
+        () => has(connection.apps?.launch)(app.platformId, {}, never),
+        () => has(connection.apps?.stop)(never),
+        () => has(connection.state).read(never),
         () => turnOn(connection, target, never),
       ];
       for (const attempt of attempts) expect((await failure(attempt())).code).toBe("device_unreachable");
@@ -95,7 +95,7 @@ export function troubleContract(bench: Bench): void {
     test("a set that hung up while nobody asked is asked again, and a key comes through once", async () => {
       const { set, relay, connection } = await line();
       for (let round = 1; round <= 3; round++) {
-        await has(connection.state)(never);
+        await has(connection.state).read(never);
         await has(connection.keys).press("up", never);
         expect(set.pressed.length).toBe(round);
         relay.cut();
@@ -109,8 +109,8 @@ export function troubleContract(bench: Bench): void {
       relay.mode = "close";
       const begun = performance.now();
       const asked = [
-        ...[has(connection.state)(never), has(connection.keys).press("up", never)],
-        has(connection.launch)(app.platformId, {}, never),
+        ...[has(connection.state).read(never), has(connection.keys).press("up", never)],
+        has(connection.apps?.launch)(app.platformId, {}, never),
       ];
       for (const { code } of await Promise.all(asked.map(failure)))
         expect(["device_error", "device_unreachable"]).toContain(code);
@@ -124,7 +124,7 @@ export function troubleContract(bench: Bench): void {
       const { set, relay, connection } = await line(400);
       relay.mode = "hang";
       const begun = performance.now();
-      const asked = [has(connection.state)(never), has(connection.keys).press("up", never)];
+      const asked = [has(connection.state).read(never), has(connection.keys).press("up", never)];
       for (const { code } of await Promise.all(asked.map(failure)))
         expect(["device_timeout", "device_unreachable"]).toContain(code);
       expect(performance.now() - begun).toBeLessThan(2_000);
@@ -135,11 +135,11 @@ export function troubleContract(bench: Bench): void {
 
     test("a set that is gone is device_unreachable, whatever is asked of it", async () => {
       const { set, connection } = await direct();
-      await has(connection.state)(never);
+      await has(connection.state).read(never);
       await set.stop();
       await Bun.sleep(20);
       const asked = [
-        ...[has(connection.state)(never), has(connection.apps)(never), has(connection.stop)(never)],
+        ...[has(connection.state).read(never), has(connection.apps?.list)(never), has(connection.apps?.stop)(never)],
         has(connection.keys).press("up", never),
       ];
       for (const { code } of await Promise.all(asked.map(failure))) expect(code).toBe("device_unreachable");
@@ -149,7 +149,7 @@ export function troubleContract(bench: Bench): void {
       const { relay, connection } = await line(5_000);
       relay.mode = "hang";
       for (const ask of [
-        (signal: AbortSignal) => has(connection.state)(signal),
+        (signal: AbortSignal) => has(connection.state).read(signal),
         (signal: AbortSignal) => has(connection.keys).press("up", signal),
       ]) {
         const caller = new AbortController();

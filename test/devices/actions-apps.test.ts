@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Entry } from "../../src/devices/entry.ts";
-import type { InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
+import type { Connection, InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
 import { type House, never, openHouse } from "./harness.ts";
 
 let house: House;
@@ -10,11 +10,15 @@ let listed: PlatformApp[];
 const app = (platformId: string, name: string): PlatformApp => ({ platformId, name, type: "app", version: null });
 beforeEach(async () => {
   listed = [app("12", "Netflix"), app("60", "Kids"), app("61", "KIDS!")];
-  house = await openHouse((set) => ({
-    ...set.connection(),
-    apps: (signal) => set.do("apps", signal, listed),
-    stop: (signal) => set.do("stop", signal, app("12", "Netflix")),
-  }));
+  house = await openHouse((set) => {
+    const connection = set.connection();
+    const apps: Connection["apps"] = {
+      ...connection.apps,
+      list: (signal) => set.do("apps", signal, listed),
+      stop: (signal) => set.do("stop", signal, app("12", "Netflix")),
+    };
+    return { ...connection, apps };
+  });
   tv = await house.add("1", { name: "TV" });
 });
 afterEach(() => house.remove());
@@ -75,8 +79,10 @@ describe("development", () => {
   const workbench = (fails: boolean) =>
     openHouse((set) => ({
       ...set.connection(),
-      apps: (signal) =>
-        fails ? Promise.reject(new ZapdError("device_refused", "refused")) : set.do("apps", signal, []),
+      apps: {
+        list: (signal) =>
+          fails ? Promise.reject(new ZapdError("device_refused", "refused")) : set.do("apps", signal, []),
+      },
       dev: {
         install: (archive, password, signal) => set.do(`install ${archive.path} ${password}`, signal, result),
         reload: (signal) => set.do("reload", signal, { ...app("dev", "Mine"), id: "dev", type: "dev" }),

@@ -45,8 +45,10 @@ class Half {
       describe: () => ({ has: new Set(abilities), withheld: new Set(), keys: new Set(this.keys) }),
       connect: (_target, _surroundings, emit) => {
         this.emit = emit;
-        const apps = (signal: AbortSignal) => this.set.do("apps", signal, [app]);
-        return { ...this.set.connection(), apps, pushes: this.pushes };
+        const { set, pushes } = this;
+        const { state, apps, ...rest } = set.connection();
+        const list = (signal: AbortSignal) => set.do("apps", signal, [app]);
+        return { ...rest, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
       },
     });
   }

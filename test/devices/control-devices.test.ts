@@ -33,10 +33,25 @@ describe("capabilities", () => {
   const of = (connection: Partial<Connection>) => openHouse(() => ({ close: () => {}, ...connection }));
 
   test("are the methods that are there, less what the set withholds now", async () => {
-    expect(house.devices.of(tv).describe().capabilities).toEqual(["state", "apps", "launch", "stop", "keys", "text"]);
+    expect(house.devices.of(tv).describe().capabilities).toEqual([
+      "state",
+      "apps",
+      "launch",
+      "stop",
+      "keys",
+      "hold",
+      "text",
+    ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const entry = await limited.add("1");
-    expect(limited.devices.of(entry).describe().capabilities).toEqual(["state", "launch", "stop", "keys", "text"]);
+    expect(limited.devices.of(entry).describe().capabilities).toEqual([
+      "state",
+      "launch",
+      "stop",
+      "keys",
+      "hold",
+      "text",
+    ]);
     await limited.actions.refresh(entry, false, never);
     expect(limited.set.done).toEqual(["apps"]);
     limited.remove();

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
 import { operations } from "../../src/api/operations.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { zip } from "../blackbox/packages.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { answerProblems, at } from "./document.ts";
-import { furnishHouse, type House, password } from "./house.ts";
 
 type Name = keyof typeof operations;
 
@@ -16,18 +17,50 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-let house: House;
+const password = "rokudev";
+const quiet = { ssdp: false } as const;
+/** A TV that does everything, a stick in limited mode, and a TV in developer mode with two apps of one name. */
+const house = {
+  livingRoom: createRokuSimulator({ ...quiet, name: "Living Room", serial: "X0OPENAPI001" }),
+  bedroom: createRokuSimulator({
+    ...quiet,
+    name: "Bedroom",
+    serial: "X0OPENAPI002",
+    kind: "stick",
+    access: "limited",
+  }),
+  workbench: createRokuSimulator({
+    ...quiet,
+    name: "Workbench",
+    serial: "X0OPENAPI003",
+    developer: { password },
+    apps: [
+      { id: "1201", name: "News" },
+      { id: "1202", name: "News" },
+    ],
+  }),
+};
+const sets = Object.values(house);
+let daemon: TestDaemon;
 beforeAll(async () => {
-  house = await furnishHouse();
+  await Promise.all(sets.map((set) => set.start()));
+  daemon = await startTestDaemon();
+  for (const { host, port, ports } of sets) {
+    const known = Object.fromEntries(Object.entries(ports).filter(([, number]) => number !== null));
+    expect((await daemon.api("POST", "/devices", { host, port, ports: known })).status).toBe(200);
+  }
 });
-afterAll(() => house.dispose());
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(sets.map((set) => set.stop()));
+});
 
 /** One call, its answer held against the document; gives `data`, or the code of the failure. */
 async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {}): Promise<unknown> {
   const { method, path } = operations[name];
   const place = path.replace(":id", encodeURIComponent(id)) + (query === undefined ? "" : `?${query}`);
   const sent = body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) };
-  const response = await fetch(house.daemon.url + place, { method: method.toUpperCase(), headers, ...sent });
+  const response = await fetch(daemon.url + place, { method: method.toUpperCase(), headers, ...sent });
   const answer = (await response.json()) as { data?: unknown; error?: { code: string } };
   expect([name, answerProblems(name, response.status, answer)]).toEqual([name, []]);
   expect(response.headers.get("content-type")).toStartWith("application/json");
@@ -42,7 +75,7 @@ const failures = new Map<string, unknown>();
 async function fail(code: string, name: Name, asked: Asked = {}): Promise<void> {
   expect([name, await ask(name, asked)]).toEqual([name, code]);
   // The document's examples are of the usual place.
-  const said = JSON.stringify(failures.get(code)).replace(house.daemon.url, "http://127.0.0.1:7272/v1");
+  const said = JSON.stringify(failures.get(code)).replace(daemon.url, "http://127.0.0.1:7272/v1");
   expect(JSON.parse(said)).toEqual(at("components", "examples", code)["value"]);
 }
 
@@ -117,7 +150,7 @@ describe("what works", () => {
     await ask("readConfig");
     await ask("patchConfig", { body: { "daemon.http_port": 7999, "daemon.log_level": "warn" } });
     expect(await ask("reloadConfig")).toMatchObject({ restart_required: ["daemon.http_port"] });
-    await ask("patchConfig", { body: { "daemon.http_port": house.daemon.port } });
+    await ask("patchConfig", { body: { "daemon.http_port": daemon.port } });
   });
 
   test("the bodies that the document shows", async () => {
@@ -191,10 +224,10 @@ describe("what is refused, in the words of its example", () => {
     await fail("unsupported_patch_value", "patchConfig", { body: { "discovery.hosts": ["10.0.0.9"] } });
     await fail("unknown_config_key", "patchConfig", { body: { "daemon.http_prot": 1 } });
     await fail("invalid_config_value", "patchConfig", { body: { "daemon.http_host": "0.0.0.0" } });
-    const text = await Bun.file(house.daemon.configFile).text();
-    await Bun.write(house.daemon.configFile, 'daemon = "broken');
+    const text = await Bun.file(daemon.configFile).text();
+    await Bun.write(daemon.configFile, 'daemon = "broken');
     expect([await ask("readConfig"), await ask("reloadConfig")]).toEqual(["config_invalid", "config_invalid"]);
-    await Bun.write(house.daemon.configFile, text);
+    await Bun.write(daemon.configFile, text);
   });
 
   test("strangers", async () => {
@@ -208,7 +241,7 @@ describe("what is refused, in the words of its example", () => {
   });
 
   test("methods, which no operation answers", async () => {
-    const response = await fetch(`${house.daemon.url}/devices`, { method: "PUT" });
+    const response = await fetch(`${daemon.url}/devices`, { method: "PUT" });
     const shown = Object.values(at("components", "schemas", "Failure", "examples"));
     expect(shown).toContainEqual(await response.json());
   });

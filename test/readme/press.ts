@@ -2,9 +2,11 @@
  * The files that a key press passes: those of which a named function is entered by a warm press. Deno is asked, whose
  * inspector counts calls; under Bun `src/runtime/bun.ts` stands in the place of `deno.ts`.
  */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { denoFlags, freePort, startTestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 
 interface Covered {
@@ -34,6 +36,9 @@ export async function filesOfAPress(): Promise<string[]> {
     const profiler = await openProfiler(inspected);
     // The first ones connect, and prove who is there.
     for (let warm = 0; warm < presses; warm++) await press();
+    // That it is driven now is written down once.
+    const kept = () => readFileSync(join(daemon.stateFolder, "devices.json"), "utf8");
+    await until("it is written", () => kept().includes('"used": true'));
     await profiler.take();
     const entered: ReadonlySet<string>[] = [];
     for (let warm = 0; warm < presses; warm++) {

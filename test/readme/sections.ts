@@ -1,6 +1,8 @@
 /** The parts of pages that are made from the code. `npm run pages` writes them; tables.test.ts holds the pages to them. */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { withHolding } from "../../src/devices/entry.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import {
   capabilities,
@@ -68,7 +70,8 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
 
 function describe(platform: Platform, { facts, memory = {} }: Example): Description {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, macs: [] };
-  return platform.describe({ ...nothing, kind: "tv", access: "full", ...facts }, memory, facts.access !== "unpaired");
+  const known = { ...nothing, kind: "tv", access: "full", ...facts } as const;
+  return withHolding(platform.describe(known, memory, facts.access !== "unpaired"));
 }
 
 export function table(rows: readonly (readonly string[])[]): string {

@@ -192,6 +192,7 @@ test("R13 no duration is measured by the time of day", () => {
     /render\(session\.model, .*now: new Date\(\)/,
     /mtimeMs/,
     /Math\.abs\(Date\.now\(\) - made\) > markStaleMs/,
+    /src\/devices\/feed\.ts: const passed = Date\.parse\(.*position_at/,
     /expiresAt = Date\.now\(\) \+ pairing\.expiresMs/,
     /Date\.parse\(expires_at \?\? ""\) - Date\.now\(\)/,
     /zapd: String\(Date\.now\(\)\)/,

@@ -17,6 +17,7 @@ const cleanups: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   daemon = await startTestDaemon({
+    speed: 2,
     config: { discovery: { interfaces: ["lo"], timeout_ms: 400 }, devices: { request_timeout_ms: 2_000 } },
   });
 });

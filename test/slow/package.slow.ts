@@ -38,14 +38,14 @@ await zapd.stop();
 const sameTypes = `
 import type { z } from "zod";
 import type { operations } from "zapd/api";
-import type { Arguments, Client, Result } from "zapd/client";
+import type { ApiEvent, Arguments, Client, Result, ValueName } from "zapd/client";
 
 type Operations = typeof operations;
 type Body<O> = O extends { body: infer B extends z.ZodType } ? z.input<B> : unknown;
 type Given<O> = O extends { body: z.ZodType; optionalBody: true } ? { body?: Body<O> } : O extends { body: z.ZodType } ? { body: Body<O> } : object;
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 type Same = {
-  [Name in keyof Operations]: Name extends "patchConfig" ? true
+  [Name in ValueName]: Name extends "patchConfig" ? true
     : [Equal<Result<Name>, z.output<Operations[Name]["data"]>>, Arguments<Name> extends Given<Operations[Name]> ? true : false];
 };
 type Wrong = { [Name in keyof Same]: Same[Name] extends true | [true, true] ? never : Name }[keyof Same];
@@ -59,6 +59,9 @@ void client.pressKey({ id: "Den", body: { key: "hom" } });
 // @ts-expect-error a body is needed
 void client.pressKey({ id: "Den" });
 void client.listDevices();
+const icon: Promise<Blob> = client.getIcon({ id: "Den", app: "netflix" });
+void icon;
+for await (const event of client.events()) if (event.type === "device.added") void (event satisfies ApiEvent);
 `;
 
 beforeAll(() => {

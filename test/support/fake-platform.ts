@@ -45,10 +45,14 @@ export interface FakeOptions {
   pair?: Platform["pair"];
 }
 
-/** What a connection has, by its methods. */
+/** What a connection has, by its parts. */
 export function descriptionOf(connection: Connection, withheld: readonly Capability[] = []): Description {
-  const methods: Partial<Record<Capability, unknown>> = { ...connection, power_on: connection.power };
-  const has = new Set(capabilities.filter((one) => methods[one] !== undefined));
+  const { list, launch, stop } = connection.apps ?? {};
+  const parts: Partial<Record<Capability, unknown>> = {
+    ...connection,
+    ...{ apps: list, launch, stop, power_on: connection.power },
+  };
+  const has = new Set(capabilities.filter((one) => parts[one] !== undefined));
   const power = connection.power ? (["power-on"] as const) : [];
   return { has, withheld: new Set(withheld), keys: new Set([...fakeKeys, ...power]) };
 }
@@ -108,10 +112,12 @@ export class FakeSet {
 
   connection(): Connection {
     return {
-      state: (signal) => this.do("state", signal, this.state),
-      apps: (signal) => this.do("apps", signal, []),
-      launch: (id, params, signal) => this.do(`launch ${id} ${JSON.stringify(params)}`, signal, true),
-      stop: (signal) => this.do("stop", signal, null),
+      state: { read: (signal) => this.do("state", signal, this.state) },
+      apps: {
+        list: (signal) => this.do("apps", signal, []),
+        launch: (id, params, signal) => this.do(`launch ${id} ${JSON.stringify(params)}`, signal, true),
+        stop: (signal) => this.do("stop", signal, null),
+      },
       keys: { press: (key, signal) => this.do(key, signal, undefined) },
       text: {
         longestMs: (text) => 10 * text.length,

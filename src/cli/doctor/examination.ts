@@ -134,8 +134,9 @@ function onlyOnce<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 async function meet(exam: Examination): Promise<Met> {
+  if (Buffer.byteLength(exam.socket) > longestSocket) return { as: "absent" };
   const code = await connect({ path: exam.socket });
-  if (Buffer.byteLength(exam.socket) > longestSocket || code === "ENOENT") return { as: "absent" };
+  if (code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
   if (code !== "") return { as: "stale" };
   const asked = await exam.ask("status", {}, 2_000);

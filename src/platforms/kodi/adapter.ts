@@ -50,10 +50,12 @@ function describeKodi({ macs, access }: Facts): Description {
 function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, surroundings, emit);
   return {
-    state: (signal) => readState(device, signal),
-    apps: (signal) => listApps(device, signal),
-    launch: (id, params, signal) => launchApp(device, id, params, signal),
-    stop: (signal) => stopApp(device, signal),
+    state: { read: (signal) => readState(device, signal) },
+    apps: {
+      list: (signal) => listApps(device, signal),
+      launch: (id, params, signal) => launchApp(device, id, params, signal),
+      stop: (signal) => stopApp(device, signal),
+    },
     keys: {
       async press(key, signal) {
         const press = kodiKeys[key];

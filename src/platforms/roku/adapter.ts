@@ -67,10 +67,12 @@ function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<
   const apps = new RokuApps(ecp, () => target.memory.developer === true);
   const developer = connectDeveloper(target, ecp, apps, surroundings, emit);
   return {
-    state: (signal) => readState(ecp, target, signal),
-    apps: (signal) => apps.list(signal),
-    launch: (id, params, signal) => apps.launch(id, params, signal),
-    stop: (signal) => apps.stop(signal),
+    state: { read: (signal) => readState(ecp, target, signal) },
+    apps: {
+      list: (signal) => apps.list(signal),
+      launch: (id, params, signal) => apps.launch(id, params, signal),
+      stop: (signal) => apps.stop(signal),
+    },
     keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
       longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),

@@ -43,16 +43,20 @@ function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emi
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
   return {
-    async state(signal) {
-      const registered = await reconnecting.use(signal);
-      await registered.state.refresh(signal);
-      const { app } = registered.state;
-      if (app !== null) await registered.learnTitle(app, signal);
-      return registered.state.describe((id) => registered.title(id));
+    state: {
+      async read(signal) {
+        const registered = await reconnecting.use(signal);
+        await registered.state.refresh(signal);
+        const { app } = registered.state;
+        if (app !== null) await registered.learnTitle(app, signal);
+        return registered.state.describe((id) => registered.title(id));
+      },
     },
-    apps: async (signal) => (await reconnecting.use(signal)).apps(signal),
-    launch: (id, params, signal) => command(signal, (registered) => launchApp(registered, id, params, signal)),
-    stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
+    apps: {
+      list: async (signal) => (await reconnecting.use(signal)).apps(signal),
+      launch: (id, params, signal) => command(signal, (registered) => launchApp(registered, id, params, signal)),
+      stop: (signal) => command(signal, (registered) => stopApp(registered, signal)),
+    },
     keys: {
       press: (key, signal) =>
         command(signal, (registered) => pressOn(registered, key, signal)).catch((error: unknown) => {

@@ -1,15 +1,14 @@
 /** The session of a set that lets us in, with what it pushes, its pointer, and its power. */
 import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
-import { isJson } from "../../transport/json.ts";
+import { asJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
 import type { Emit, Surroundings } from "../platform.ts";
 import { hungUp } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
-import { AskedAgain, admit, pairingRequired } from "./pairing.ts";
+import { admit, askedAgain, notPaired } from "./pairing.ts";
 import { Pointer } from "./pointer.ts";
-import { Prompted } from "./prompted.ts";
 import { openProven } from "./proof.ts";
 import { type Payload, readLaunchPoints, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
@@ -18,8 +17,6 @@ import { WebosState } from "./state.ts";
 /** A set that spoke this lately is taken to live, and its power to be the same: a key is answered by nobody. */
 const heardLately = 2_000;
 const provenWithin = 1_500;
-/** Text goes where the focus is; whether there is one is only told to those who subscribe (2.4). */
-export type Focus = boolean | null;
 
 /** A session, registered for commands. */
 export class RegisteredSession implements Session {
@@ -30,7 +27,8 @@ export class RegisteredSession implements Session {
   /** Apps whose title has been looked for: the list holds none that is hidden. */
   readonly #looked = new Set<string>();
   readonly #canWake: () => boolean;
-  focus: Focus = null;
+  /** Text goes where the focus is; whether there is one is only told to those who subscribe (2.4). */
+  focus: boolean | null = null;
   /** The last of play and pause that was sent. */
   lastMedia: "play" | "pause" = "play";
   /** Commands under way that are no request. */
@@ -133,17 +131,16 @@ export function sessionWith(
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     async open(signal, _unasked, ended) {
       const { secret } = target;
-      if (!secret.read()?.key) throw unpaired(pairingRequired("takes no commands: it is not paired with zapd"));
-      if (prompted.holds) throw unpaired(new AskedAgain());
+      if (!secret.read()?.key) throw unpaired(notPaired());
+      if (prompted.holds) throw unpaired(askedAgain());
       const greeted = await openProven(target, surroundings, signal).catch((error: unknown) => {
         throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
       const { session, hello } = greeted;
       try {
-        await admit(session, secret, signal);
+        await admit(session, secret, () => emit({ type: "facts", memory: prompted.again() }), signal);
       } catch (error) {
         session.destroy();
-        if (error instanceof AskedAgain) emit({ type: "facts", memory: prompted.again() });
         throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
       }
       let registered: RegisteredSession | undefined;
@@ -178,8 +175,7 @@ export function sessionWith(
       const made = registered;
       stillThere();
       await session.subscribe(uris.keyboard, (said) => followFocus(made, said), signal).catch(() => {});
-      const { facts, memory } = await toldWhenIn(session, hello, target, signal);
-      emit({ type: "facts", facts, memory: { ...memory, ...prompted.over() } });
+      emit({ type: "facts", ...(await toldWhenIn(session, hello, target, signal)) });
       stillThere();
       return registered;
     },
@@ -197,7 +193,40 @@ function withoutWaking(error: unknown): unknown {
 }
 
 function followFocus(registered: RegisteredSession, said: Payload): void {
-  const widget = said["currentWidget"];
-  const focus = isJson(widget) ? widget["focus"] : undefined;
+  const { focus } = asJson(said["currentWidget"]);
   if (typeof focus === "boolean") registered.focus = focus;
+}
+
+/** Milliseconds in which the key is not tried after the first prompt; each next one doubles it. */
+const leftAloneMs = 60_000;
+const mostPrompts = 5;
+
+/**
+ * A set that shows its prompt for a key that it had given is not made to show it again and again (smart-tvs.md 2.5): the
+ * key is tried anew ever more seldom, and at last no more, until somebody pairs. How often it did is remembered.
+ */
+class Prompted {
+  readonly #target: Pick<WebosTarget, "memory">;
+  /** Of the last prompt; or, in a connection that was made after it, of its making. On the monotonic clock. */
+  #at = performance.now();
+
+  constructor(target: Pick<WebosTarget, "memory">) {
+    this.#target = target;
+  }
+
+  get #times(): number {
+    return this.#target.memory.prompted ?? 0;
+  }
+
+  /** Whether the set should be left alone now. */
+  get holds(): boolean {
+    if (this.#times === 0) return false;
+    return this.#times >= mostPrompts || performance.now() - this.#at < leftAloneMs * 2 ** (this.#times - 1);
+  }
+
+  /** It showed its prompt now. Gives what to remember it by. */
+  again(): WebosMemory {
+    this.#at = performance.now();
+    return { prompted: this.#times + 1 };
+  }
 }

@@ -21,13 +21,11 @@ export async function identifyWebos(
       description(lead, surroundings, signal),
       session.fingerprint ?? certificateAt(endpoints, hello, surroundings, signal),
     ]);
-    const { name } = described;
-    const model = told ?? described.model;
     return {
       identity: hello.uuid ?? standIn(lead),
       ...(hello.uuid === null && { provisional: true as const }),
       certificate,
-      facts: factsOf(hello, { model, name, macs: [] }),
+      facts: factsOf(hello, { model: told ?? described.model, name: described.name, macs: [] }),
       // The control port stays the one that a search or a person gave.
       memory: { endpoint: endpointOf(session) },
       pairing: "required",
@@ -64,23 +62,11 @@ export async function toldWhenIn(
     target.facts.model ?? modelOf(session, signal),
   ]);
   const facts: Facts = { ...factsOf(hello, { model, name: null, macs }), access: "full" };
-  return { facts, memory: { endpoint: endpointOf(session), inputs: [...inputs] } };
+  return { facts, memory: { endpoint: endpointOf(session), inputs, prompted: 0 } };
 }
 
-function factsOf(
-  { software }: Hello,
-  { model, name, macs }: { model: string | null; name: string | null; macs: string[] },
-): Facts {
-  return {
-    name,
-    kind: "tv",
-    manufacturer: "LG",
-    model,
-    serial: null,
-    macs,
-    softwareVersion: software,
-    access: null,
-  };
+function factsOf({ software }: Hello, told: Pick<Facts, "model" | "name" | "macs">): Facts {
+  return { ...told, kind: "tv", manufacturer: "LG", serial: null, softwareVersion: software, access: null };
 }
 
 function endpointOf({ endpoint: { port, tls } }: WebosSession): WebosMemory["endpoint"] {
@@ -95,13 +81,12 @@ async function modelOf(session: WebosSession, signal: AbortSignal): Promise<stri
   );
 }
 
-interface Described {
-  readonly name: string | null;
-  readonly model: string | null;
-}
-
 /** The name that its user gave it stands in the description alone, at a port that changes (2.1). */
-async function description({ host, said }: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Described> {
+async function description(
+  { host, said }: Lead,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Pick<Facts, "name" | "model">> {
   const none = { name: null, model: null };
   const port = Number(said?.["port"]);
   const path = said?.["path"];

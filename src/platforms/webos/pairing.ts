@@ -6,7 +6,6 @@ import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
 import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
-import { Prompted } from "./prompted.ts";
 import { isProven, openToPair, pairedMemory, pinOf } from "./proof.ts";
 import { registration } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
@@ -20,47 +19,51 @@ const letsInWithin = 1_200;
 
 const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
-export function pairingRequired(problem: string): DeviceError {
+function pairingRequired(problem: string): DeviceError {
   return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: pairHint });
 }
 
+export function notPaired(): DeviceError {
+  return pairingRequired("takes no commands: it is not paired with zapd");
+}
+
 /** The set showed its prompt for a key that it had given: it may have forgotten it, or not know it just now. */
-export class AskedAgain extends ZapdError {
-  constructor() {
-    super("pairing_required", "asks its user anew whether zapd may drive it, as if it had forgotten", {
-      hint: pairHint,
-    });
-  }
+export function askedAgain(): DeviceError {
+  return pairingRequired("asks its user anew whether zapd may drive it, as if it had forgotten");
 }
 
 /**
- * Registers with the key that is kept, and never leaves a prompt that nobody asked for on the screen. The key is kept
- * until the set refuses it. Fails with `AskedAgain`, or with `pairing_required` when there is no key (any more).
+ * Registers with the key that is kept, and never leaves a prompt that nobody asked for on the screen: `onPrompt` is told
+ * that there was one. The key is kept until the set refuses it. Fails with `pairing_required` when it does not let us in.
  */
 export async function admit(
   session: WebosSession,
-  keeper: KeptSecret<WebosSecret>,
+  secret: KeptSecret<WebosSecret>,
+  onPrompt: () => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const kept = keeper.read();
+  const kept = secret.read();
   const key = kept?.key;
-  if (!key) throw pairingRequired("takes no commands: it is not paired with zapd");
+  if (!key) throw notPaired();
   let prompted: ReturnType<typeof setTimeout> | undefined;
-  const onPrompt = () => {
-    // Hanging up takes the prompt from the screen.
+  // Hanging up takes the prompt from the screen.
+  const hangUpSoon = () => {
     prompted ??= setTimeout(() => session.destroy(), letsInWithin);
   };
   try {
-    const given = await session.register(registration(key), onPrompt, signal);
-    if (given !== null && given !== key) await keeper.keep({ ...kept, key: given });
+    const given = await session.register(registration(key), hangUpSoon, signal);
+    if (given !== null && given !== key) await secret.keep({ ...kept, key: given });
   } catch (error) {
     if (isRefusal(error)) {
-      await keeper.drop();
+      await secret.drop();
       throw pairingRequired("no longer lets zapd in");
     }
     if (error instanceof SetFailure) throw pairingFailure(error);
     // Whether or not somebody still waits: it must be remembered.
-    if (prompted !== undefined) throw new AskedAgain();
+    if (prompted !== undefined) {
+      onPrompt();
+      throw askedAgain();
+    }
     if (signal.aborted) throw signal.reason;
     // As sets do on their way off, and while they start (2.5).
     if (!session.alive) throw hungUp();
@@ -80,15 +83,12 @@ export async function pairWebos(
   { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<WebosMemory, WebosSecret>> {
-  const { secret } = target;
+  const known = fresh ? null : (target.secret.read()?.key ?? null);
   const greeted = await openToPair(target, surroundings, signal);
-  const isKnown = !fresh && isProven(greeted, target, pinOf(target));
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();
-  const done = letIn(greeted, target, over.signal, prompt.resolve, {
-    key: isKnown ? (secret.read()?.key ?? null) : null,
-    refused: () => secret.drop(),
-  });
+  const key = isProven(greeted, target, pinOf(target)) ? known : null;
+  const done = letIn(greeted, target, key, prompt.resolve, over.signal);
   const cancel = () => {
     over.abort(new ZapdError("pairing_failed", "was given up"));
     greeted.session.destroy();
@@ -101,59 +101,41 @@ export async function pairWebos(
   return { step: "confirm", expiresMs: answeredWithin, done, cancel };
 }
 
-/** The key of before, where the set may be told it. */
-interface Known {
-  readonly key: string | null;
-  /** The set does not take it any more. */
-  refused(): Promise<void>;
-}
-
-/** Waits until its user has let us in, and asks for what the set says to those it knows. */
+/** Waits until its user has let us in, with the key that it may be told, and asks for what the set says to those it knows. */
 async function letIn(
   greeted: Greeted,
   target: WebosTarget,
-  signal: AbortSignal,
+  known: string | null,
   onPrompt: () => void,
-  known: Known,
+  signal: AbortSignal,
 ): Promise<Paired<WebosMemory, WebosSecret>> {
   const { session, hello } = greeted;
-  try {
-    const key = await registered(session, onPrompt, known, signal);
-    // An empty key that is kept makes the set ask every time.
-    if (key === null) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
-    const { fingerprint } = session;
-    const { facts, memory } = await toldWhenIn(session, hello, target, signal);
-    session.close();
-    return {
-      secret: { key, ...(fingerprint !== null && { certificate: fingerprint }) },
-      facts,
-      memory: { ...memory, ...new Prompted(target).over(), ...pairedMemory(greeted, target) },
-    };
-  } catch (error) {
-    session.destroy();
-    throw pairingFailure(error);
-  }
-}
-
-/** The key that the set gives, or lets us in with. */
-async function registered(
-  session: WebosSession,
-  onPrompt: () => void,
-  known: Known,
-  signal: AbortSignal,
-): Promise<string | null> {
   let prompted = false;
   const prompts = () => {
     prompted = true;
     onPrompt();
   };
   try {
-    return (await session.register(registration(known.key), prompts, signal)) ?? known.key;
+    const given = await session.register(registration(known), prompts, signal).catch(async (error: unknown) => {
+      // It refuses the key itself, and nobody was asked.
+      if (known === null || prompted || !isRefusal(error) || !session.alive) throw error;
+      await target.secret.drop();
+      return (await session.register(registration(null), prompts, signal)) ?? "";
+    });
+    const key = given ?? known;
+    // An empty key that is kept makes the set ask every time.
+    if (!key) throw pairingFailed("protocol", "let zapd in, but gave it no key to come back with");
+    const { fingerprint } = session;
+    const { facts, memory } = await toldWhenIn(session, hello, target, signal);
+    session.close();
+    return {
+      secret: { key, ...(fingerprint !== null && { certificate: fingerprint }) },
+      facts,
+      memory: { ...memory, ...pairedMemory(greeted, target) },
+    };
   } catch (error) {
-    // It refuses the key itself, and nobody was asked.
-    if (known.key === null || prompted || !isRefusal(error) || !session.alive) throw error;
-    await known.refused();
-    return session.register(registration(null), prompts, signal);
+    session.destroy();
+    throw pairingFailure(error);
   }
 }
 

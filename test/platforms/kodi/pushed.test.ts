@@ -26,7 +26,7 @@ test("what happens on the machine itself is told as it happens, each part for it
   let level = 0;
   // It is followed from the first reading on, as soon as its socket is open.
   await until("it is told", async () => {
-    await connection.state?.(never);
+    await connection.state?.read(never);
     player.setVolume(++level, true);
     await Bun.sleep(5);
     return told.states.some(({ volume }) => volume?.level === level);

@@ -46,7 +46,7 @@ describe("a set in limited mode", () => {
     const { facts, withheld, connection } = await drive({ access: "limited" });
     expect(facts).toMatchObject({ access: "limited", kind: "tv", name: "Test Room" });
     expect([...withheld].sort()).toEqual(["apps", "keys", "power_on", "stop", "text"]);
-    const state = await connection.state?.(never);
+    const state = await connection.state?.read(never);
     expect(state).toMatchObject({ power: "on", app: null, playback: null, volume: null, screensaver: false });
   });
 
@@ -55,7 +55,7 @@ describe("a set in limited mode", () => {
     const refused = [
       connection.keys?.press("home", never),
       connection.text?.type("a", never),
-      connection.apps?.(never),
+      connection.apps?.list?.(never),
     ];
     for (const error of await Promise.all(refused.map(refusal)))
       expect(error).toMatchObject({
@@ -68,9 +68,9 @@ describe("a set in limited mode", () => {
 
   test("launches, where it does, and says so where it does not", async () => {
     const lenient = await drive({ access: "limited" });
-    expect(await lenient.connection.launch?.("12", {}, never)).toBe(true);
+    expect(await lenient.connection.apps?.launch?.("12", {}, never)).toBe(true);
     const strict = await drive({ access: "limited", limitedLaunch: false });
-    expect(await refusal(strict.connection.launch?.("12", {}, never))).toMatchObject({
+    expect(await refusal(strict.connection.apps?.launch?.("12", {}, never))).toMatchObject({
       code: "device_refused",
       hint: enabled,
     });
@@ -83,12 +83,12 @@ describe("a set in disabled mode", () => {
     expect(facts).toMatchObject({ serial: set.serial, access: "disabled", kind: "unknown", name: "Test Room" });
     const asked = [
       ...[
-        connection.state?.(never),
-        connection.apps?.(never),
-        connection.stop?.(never),
+        connection.state?.read(never),
+        connection.apps?.list?.(never),
+        connection.apps?.stop?.(never),
         connection.keys?.press("home", never),
       ],
-      ...[connection.launch?.("12", {}, never), connection.text?.type("a", never)],
+      ...[connection.apps?.launch?.("12", {}, never), connection.text?.type("a", never)],
     ];
     for (const error of await Promise.all(asked.map(refusal)))
       expect(error).toMatchObject({
@@ -108,7 +108,7 @@ describe("a set whose mode changes", () => {
     expect(learned.at(-1)?.access).toBe("limited");
     set.setAccess("enabled");
     await connection.keys?.press("home", never);
-    await connection.state?.(never);
+    await connection.state?.read(never);
     expect(learned.at(-1)?.access).toBe("full");
     expect(set.keys).toEqual(["Home", "Home"]);
   });
@@ -147,11 +147,11 @@ describe("the kinds of sets", () => {
 
   test("a stick keeps its word to itself on whether the TV is on; a TV tells its volume and its input", async () => {
     const stick = await drive({ kind: "stick" });
-    expect((await stick.connection.state?.(never))?.power).toBe("unknown");
+    expect((await stick.connection.state?.read(never))?.power).toBe("unknown");
     const tv = await drive({ kind: "tv" });
     await tv.connection.keys?.press("volume-up", never);
     await tv.connection.keys?.press("input-hdmi1", never);
-    expect(await tv.connection.state?.(never)).toMatchObject({
+    expect(await tv.connection.state?.read(never)).toMatchObject({
       volume: { level: 19, muted: false },
       input: "hdmi1",
       app: { id: "hdmi1", type: "input" },
@@ -161,9 +161,9 @@ describe("the kinds of sets", () => {
   test("old firmware has no mode, no volume and no exit, and a home with an id: all the same it is driven", async () => {
     const { set, facts, connection } = await drive({ legacy: true });
     expect(facts.access).toBe("full");
-    expect(await connection.state?.(never)).toMatchObject({ power: "on", app: null, volume: null });
-    await connection.launch?.("12", {}, never);
-    expect(await connection.stop?.(never)).toMatchObject({ platformId: "12" });
+    expect(await connection.state?.read(never)).toMatchObject({ power: "on", app: null, volume: null });
+    await connection.apps?.launch?.("12", {}, never);
+    expect(await connection.apps?.stop?.(never)).toMatchObject({ platformId: "12" });
     expect(set.state.activeApp).toBeNull();
   });
 
@@ -194,17 +194,17 @@ describe("playing", () => {
     const { set, connection } = await drive({});
     set.play({ durationMs: 600_000 });
     await Bun.sleep(30);
-    const first = (await connection.state?.(never))?.playback;
+    const first = (await connection.state?.read(never))?.playback;
     expect(first).toMatchObject({ status: "playing", duration_ms: 600_000, live: false });
     expect(first?.position_ms).toBeGreaterThan(20);
     set.play({ live: true });
-    expect((await connection.state?.(never))?.playback).toMatchObject({ status: "playing", live: true });
+    expect((await connection.state?.read(never))?.playback).toMatchObject({ status: "playing", live: true });
   });
 
   test("a screensaver is told beside what is shown", async () => {
     const { set, connection } = await drive({});
-    await connection.launch?.("12", {}, never);
+    await connection.apps?.launch?.("12", {}, never);
     set.screensaver(true);
-    expect(await connection.state?.(never)).toMatchObject({ screensaver: true, app: { platformId: "12" } });
+    expect(await connection.state?.read(never)).toMatchObject({ screensaver: true, app: { platformId: "12" } });
   });
 });

@@ -29,7 +29,7 @@ describe("keys, apps and text", () => {
 
   test("a deep link goes along, in the set's own words", async () => {
     const one = await line();
-    const launch = (id: string, params: Record<string, string>) => one.connection.launch?.(id, params, never);
+    const launch = (id: string, params: Record<string, string>) => one.connection.apps?.launch?.(id, params, never);
     expect(await launch("netflix", { content_id: "m=80100172" })).toBe(true);
     expect(await launch("youtube.leanback.v4", { content_id: "dQw4w9WgXcQ" })).toBe(true);
     expect(one.set.received.launches).toMatchObject([
@@ -57,10 +57,10 @@ describe("keys, apps and text", () => {
   test("an input is left by going home, an app by closing it", async () => {
     const one = await line();
     one.set.open("com.webos.app.hdmi1");
-    expect(await one.connection.stop?.(never)).toMatchObject({ id: "hdmi1" });
+    expect(await one.connection.apps?.stop?.(never)).toMatchObject({ id: "hdmi1" });
     one.set.open("netflix");
-    expect(await one.connection.stop?.(never)).toMatchObject({ id: "netflix" });
-    expect(await one.connection.stop?.(never)).toBeNull();
+    expect(await one.connection.apps?.stop?.(never)).toMatchObject({ id: "netflix" });
+    expect(await one.connection.apps?.stop?.(never)).toBeNull();
   });
 
   test("keys are those of the inputs that the set has", async () => {
@@ -124,10 +124,12 @@ describe("power", () => {
     one.renew();
     await one.set.powerOff();
     await until("it is in standby", async () => (await state(one)).power === "standby");
-    const { code, message } = await failure(one.connection.launch?.("netflix", {}, never) ?? expect.unreachable());
+    const { code, message } = await failure(
+      one.connection.apps?.launch?.("netflix", {}, never) ?? expect.unreachable(),
+    );
     expect([code, message]).toEqual(["device_unreachable", "is in standby"]);
     await turnOn(one.connection, one.target, never, true);
-    expect(await one.connection.launch?.("netflix", {}, never)).toBe(true);
+    expect(await one.connection.apps?.launch?.("netflix", {}, never)).toBe(true);
   }, 15_000);
 
   test("a socket that is open and silent is found out by a command, which has not been sent then", async () => {

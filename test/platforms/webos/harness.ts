@@ -98,7 +98,7 @@ export async function line(
   return made;
 }
 
-export const state = ({ connection }: Line) => connection.state?.(never) ?? expect.unreachable();
+export const state = ({ connection }: Line) => connection.state?.read(never) ?? expect.unreachable();
 /** As the core presses a key, with waking where that is what the key means. */
 export const press = ({ connection, target }: Line, key: Key) =>
   perform({ turnOn: (_connection, signal) => turnOn(connection, target, signal) }, connection, { key }, never);

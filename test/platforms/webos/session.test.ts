@@ -47,7 +47,7 @@ describe("endpoints", () => {
     );
     const connection = webos.connect(target, surroundings, told.emit);
     cleanups.push(() => connection.close());
-    expect((await connection.state?.(never))?.power).toBe("on");
+    expect((await connection.state?.read(never))?.power).toBe("on");
   });
 });
 
