@@ -305,7 +305,7 @@ export const operations = {
     tag: "devices",
     summary: "Say that two devices are one",
     description:
-      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second, or else that of the first; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
     codes: [...byName, "storage_error"],
     body: z
       .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
