@@ -60,7 +60,7 @@ async function serveFile(file: string, state: string): Promise<Outcome> {
 const configOf = (port: number, more = "") => `[daemon]\nhttp_port = ${port}\n${more}\n[discovery]\non_start = false\n`;
 
 async function startDaemon(setup: Parameters<typeof startTestDaemon>[0] = {}): Promise<TestDaemon> {
-  const daemon = await startTestDaemon(setup);
+  const daemon = await startTestDaemon({ speed: 1, ...setup });
   daemons.push(daemon);
   return daemon;
 }

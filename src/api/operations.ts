@@ -254,7 +254,7 @@ const own = {
     tag: "devices",
     summary: "Have a device let zapd in",
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` shows then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` and the event `pairing.changed` show then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
     codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
@@ -316,7 +316,7 @@ const own = {
     tag: "devices",
     summary: "Say that two devices are one",
     description:
-      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second, or else that of the first; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
     codes: [...byName, "storage_error"],
     body: z
       .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })

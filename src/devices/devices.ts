@@ -32,7 +32,7 @@ export class Devices {
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "feed">) {
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "pairing" | "feed">) {
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
@@ -43,6 +43,10 @@ export class Devices {
       feed: this.#feed,
       reachOf: (entry) => this.reachOf(entry),
       changed: (id) => this.#changed(id),
+      pairing: (entryId, news) => {
+        const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
+        this.journal.publish({ type: "pairing.changed", device_id, ...news });
+      },
     };
     this.#told = this.#tellable();
     this.#feed.known(this.describeAll());
@@ -204,6 +208,12 @@ export class Devices {
       await device.remove(parts);
     }
     return views;
+  }
+
+  /** How much is held in memory, for tests: nothing of a device that is gone. */
+  get held(): { readonly devices: number; readonly reaches: number; readonly words: number; readonly views: number } {
+    const [devices, reaches] = [this.#devices.size, this.#reaches.size];
+    return { devices, reaches, words: this.#found.size, views: this.#feed.size };
   }
 
   /** Keeps when each device was last seen, and its last word on its power. */

@@ -14,6 +14,8 @@ import {
   type DeviceEvent,
   type Facts,
   type KeptSecret,
+  type Key,
+  keys,
   type Platform,
   type PlatformState,
   type Power,
@@ -27,7 +29,7 @@ import type { Seen } from "./compose.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
-import { DevicePairing } from "./pairing.ts";
+import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
@@ -44,6 +46,8 @@ export interface ReachDependencies {
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
+  /** Told how far a pairing has come. */
+  pairing: PairingDependencies["pairing"];
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.
@@ -123,6 +127,8 @@ interface Known {
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
+  readonly works: readonly Capability[];
+  readonly keys: readonly Key[];
 }
 
 const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
@@ -261,8 +267,12 @@ export class Reach {
 
   /** What works on it now. */
   get capabilities(): readonly Capability[] {
-    const { has, withheld } = this.description;
-    return capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    return this.#now.works;
+  }
+
+  /** The keys that work on it now. */
+  get keys(): readonly Key[] {
+    return this.#now.keys;
   }
 
   /** What is known of it now, in its platform's terms. */
@@ -273,12 +283,18 @@ export class Reach {
     const isPaired = this.#deps.credentials.has(this.id);
     const entry = this.#told ? withTold(record, this.#told, []) : record;
     const platform = this.#platform;
+    const description = platform ? descriptionOf(entry, platform, isPaired) : nothing;
+    const { has, withheld } = description;
+    const works = capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    const takes = (key: Key) => works.includes(key === "power-on" ? "power_on" : "keys");
     this.#known = {
       of: record,
       told: this.#told,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
-      description: platform ? descriptionOf(entry, platform, isPaired) : nothing,
+      description,
+      works,
+      keys: keys.filter((key) => description.keys.has(key) && takes(key)),
     };
     return this.#known;
   }

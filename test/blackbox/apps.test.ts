@@ -1,27 +1,10 @@
 /** Apps: the catalog, what a caller may call one, deep links, inputs, and the two ways a set ends one. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, refuse, succeed } from "./checked.ts";
+import { expect, test } from "bun:test";
+import { refuse, succeed } from "./checked.ts";
 import { app, homes } from "./fake-documents.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
+const { daemon, start } = await homeForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
 
 test.concurrent("the catalog: stable slugs, types, unique ids, served from the cache", async () => {
   const { set, id } = await start();

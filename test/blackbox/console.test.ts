@@ -1,17 +1,9 @@
 /** The developer console: one connection for all, lines told once by cursor, and another program in the way. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, refuse, succeed, until } from "./checked.ts";
-import { FakeRoku } from "./fake-roku.ts";
+import { expect, test } from "bun:test";
+import { refuse, succeed, until } from "./checked.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start();
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
+const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 
 const read = (id: string, cursor?: string) =>
   succeed(daemon, "readLogs", {
@@ -31,15 +23,6 @@ async function follow(id: string, cursor: string, last: string): Promise<{ lines
   });
   return { lines, cursor: at };
 }
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
 
 test.concurrent("what was printed before is there, what comes later is told once, and one connection serves all", async () => {
   const { set, id } = await start();

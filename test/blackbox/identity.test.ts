@@ -1,19 +1,18 @@
 /** A set is its serial, not its address: what answers in its place is never driven. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { expect, test } from "bun:test";
 import { add, type Name, refuse, succeed } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { FakeOptions, FakeRoku } from "./fake-roku.ts";
 import { FakeSsdp } from "./fake-ssdp.ts";
+import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<FakeRoku> {
-  const fake = await FakeRoku.start(options);
-  fakes.push(fake);
-  return fake;
-}
+const { daemon, plug: start } = await homeForFile({
+  config: {
+    devices: { request_timeout_ms: 1_000 },
+    dev: { vendor_password: "secret-of-the-set" },
+    discovery: { timeout_ms: 250 },
+  },
+});
 
 /** Another set, at the very address of the first. */
 async function swap(fake: FakeRoku, options: FakeOptions = {}): Promise<FakeRoku> {
@@ -21,21 +20,6 @@ async function swap(fake: FakeRoku, options: FakeOptions = {}): Promise<FakeRoku
   await fake.stop();
   return start({ ...options, host, port });
 }
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: {
-      devices: { request_timeout_ms: 1_000 },
-      dev: { vendor_password: "secret-of-the-set" },
-      discovery: { timeout_ms: 250 },
-    },
-  });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
 
 const drives: readonly [Name, unknown][] = [
   ["pressKey", { key: "home" }],

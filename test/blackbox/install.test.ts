@@ -1,30 +1,13 @@
 /** Sideloading: the body sent once, the page believed and not the status, and each failure under its own name. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { accepted, add, refuse, refused, succeed } from "./checked.ts";
+import { accepted, refuse, refused, succeed } from "./checked.ts";
 import { app } from "./fake-documents.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { homeForFile } from "./home.ts";
 import { install, large, sound } from "./packages.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
-  });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
+const { daemon, start } = await homeForFile({
+  config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
 });
 
 /** Resident memory of the daemon, in MB. */

@@ -1,27 +1,10 @@
 /** Keys and text as they reach a set, byte for byte. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, ask, refuse, refused, succeed } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { expect, test } from "bun:test";
+import { ask, refuse, refused, succeed } from "./checked.ts";
 import type { Style } from "./fake-wire.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
+const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
 
 /** SPEC.md 2, and what the protocol notes call each; `null`: no set of this make has it. */
 const keys: Readonly<Record<string, string | null>> = {

@@ -115,7 +115,7 @@ describe("two Kodis on one machine", () => {
     await succeed(daemon, "discoverDevices");
     for (const id of ["Stays", "Goes"]) await succeed(daemon, "getState", { id });
     await other.end("crash");
-    expect((await succeed(daemon, "getState", { id: "Goes" })).state.power).toBe("off");
+    await until("it is off", async () => (await succeed(daemon, "getState", { id: "Goes" })).state.power === "off");
     expect((await succeed(daemon, "getState", { id: "Stays" })).state.power).toBe("on");
     await succeed(daemon, "pressKey", { id: "Stays", body: { key: "left" } });
     expect(one.calls.some(({ method }) => method === "Input.Left")).toBe(true);

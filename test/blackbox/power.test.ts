@@ -1,29 +1,10 @@
 /** Power: on from standby, on from deep sleep by a magic packet, off, and what is said of a set that sleeps. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { add, refuse, succeed } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  const { id } = await add(daemon, set);
-  set.forget();
-  return { set, id };
-}
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_000 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
+const { daemon, plug, start } = await homeForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
 
 const on = (id: string) => succeed(daemon, "pressKey", { id, body: { key: "power-on" } });
 
@@ -124,8 +105,7 @@ test.concurrent("a set that never wakes, and one whose hardware address nobody k
 test.concurrent("what is found says at once whether it is on, before anybody has asked it anything", async () => {
   const sets = [new Map([["power-mode", "PowerOn"]]), new Map([["power-mode", "Ready"]])];
   for (const [at, facts] of sets.entries()) {
-    const set = await FakeRoku.start({ facts: Object.fromEntries(facts) });
-    fakes.push(set);
+    const set = await plug({ facts: Object.fromEntries(facts) });
     expect((await add(daemon, set)).power).toBe(at === 0 ? "on" : "standby");
   }
   const kodi = createKodiSimulator({ name: "Den", mdns: false });

@@ -1,34 +1,18 @@
 /** Who a Roku is, read alike when it is added and when it is commanded, however little it says and in whichever charset. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { expect, test } from "bun:test";
 import { isWhole } from "../support/whole.ts";
 import { add, refuse, succeed } from "./checked.ts";
 import { app, appsDocument, description } from "./fake-documents.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { FakeRoku } from "./fake-roku.ts";
 import type { Reply } from "./fake-wire.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<FakeRoku> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  return set;
-}
+const { daemon, plug: start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
 
 const page = (body: string | Buffer, type = 'text/xml; charset="utf-8"'): Reply => ({
   status: 200,
   headers: { "Content-Type": type },
   body,
-});
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_500 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
 });
 
 /** What every set that was added must do afterwards. */

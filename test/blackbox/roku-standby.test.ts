@@ -1,37 +1,19 @@
 /** A Roku TV in standby answers, and takes keys that nobody sees: it is turned on first, or an error says that it cannot be. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { expect, test } from "bun:test";
 import { add, type Call, type Name, refuse, succeed } from "./checked.ts";
 import { app } from "./fake-documents.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  const { id } = await add(daemon, set);
-  set.forget();
-  return { set, id };
-}
+const { daemon, plug, start } = await homeForFile({
+  config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
+});
 
 const inStandby = (options: FakeOptions = {}) =>
   start({ ...options, facts: { "power-mode": "Ready", ...options.facts } });
 const power = (set: FakeRoku) => set.facts.get("power-mode");
 const key = (id: string, name: string) => succeed(daemon, "pressKey", { id, body: { key: name } });
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({
-    config: { devices: { request_timeout_ms: 1_500 }, dev: { vendor_password: "secret-of-the-set" } },
-  });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
 
 const commands: Readonly<Record<string, readonly [Name, Call, readonly string[]]>> = {
   "a key": ["pressKey", { body: { key: "home" } }, ["/keypress/Home"]],
@@ -167,8 +149,7 @@ test.concurrent("a player, which knows no power of its own, takes its keys as ev
 });
 
 test.concurrent("a set that cannot be turned on by zapd is not told to be turned on by it", async () => {
-  const set = await FakeRoku.start({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
-  fakes.push(set);
+  const set = await plug({ kind: "stick", facts: { "supports-cec-power-control": null, "wifi-mac": null } });
   const { id } = await add(daemon, set);
   await set.sleep();
   const error = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable", "device_timeout");

@@ -1,30 +1,12 @@
 /** Sequences: order, delays, who waits for whom, and what ends one early. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { add, at, refuse, refused, succeed, until } from "./checked.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import { expect, test } from "bun:test";
+import { at, refuse, refused, succeed, until } from "./checked.ts";
+import type { FakeRoku } from "./fake-roku.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  const { id } = await add(daemon, set);
-  set.forget();
-  return { set, id };
-}
+const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
 
 const pressed = (set: FakeRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
 
 test("keys go in order, the delay stands between them and not after the last", async () => {
   const { set, id } = await start();

@@ -1,19 +1,12 @@
 /** State: put together from what a set is willing to say, in every shape sets say it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { expect, test } from "bun:test";
 import { add, refuse, succeed } from "./checked.ts";
 import { app, homes } from "./fake-documents.ts";
-import { type FakeOptions, FakeRoku } from "./fake-roku.ts";
+import type { FakeRoku } from "./fake-roku.ts";
 import type { Answer, Style } from "./fake-wire.ts";
+import { homeForFile } from "./home.ts";
 
-let daemon: TestDaemon;
-const fakes: FakeRoku[] = [];
-
-async function start(options: FakeOptions = {}): Promise<{ set: FakeRoku; id: string }> {
-  const set = await FakeRoku.start(options);
-  fakes.push(set);
-  return { set, id: (await add(daemon, set)).id };
-}
+const { daemon, plug, start } = await homeForFile({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
 
 const read = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
@@ -28,15 +21,6 @@ const whole = {
   ...{ screensaver: false, volume: { level: 23, muted: false } },
   playback: { status: "playing", position_ms: 754_321, duration_ms: 3_600_000, live: false },
 };
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 700 } } });
-});
-
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(fakes.map((fake) => fake.stop()));
-});
 
 const styles: readonly Style[] = [
   {},
@@ -193,8 +177,7 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
   ]);
   expect((await succeed(daemon, "launchApp", { id: old.id, body: { app: "11" } })).app.name).toBe("Roku Channel Store");
 
-  const bare = await FakeRoku.start();
-  fakes.push(bare);
+  const bare = await plug();
   bare.broken.set("/query/device-info", { status: 404 });
   const described = await add(daemon, bare);
   expect(described).toMatchObject({ serial: bare.serial, manufacturer: "Norwood", name: bare.identity.name });
@@ -205,8 +188,7 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
 test.concurrent("a soundbar is one, and a set without a serial is not taken for a set", async () => {
   const bar = await start({ kind: "soundbar" });
   expect((await succeed(daemon, "getDevice", { id: bar.id })).kind).toBe("soundbar");
-  const nameless = await FakeRoku.start();
-  fakes.push(nameless);
+  const nameless = await plug();
   nameless.broken.set("/query/device-info", { status: 200, body: "<device-info></device-info>" });
   nameless.broken.set("/", { status: 200, body: "<root></root>" });
   await refuse(daemon, "addDevice", { body: nameless.address }, "device_error", "device_unreachable");

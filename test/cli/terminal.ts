@@ -22,6 +22,9 @@ status=130
 "$@"; status=$?
 while job=$(jobs -sp) && [ -n "$job" ]; do echo "<<stopped $job $(look)>>"; fg >/dev/null; status=$?; done`;
 
+/** Nobody else writes it. */
+const mark = "\u001e";
+
 export class InTerminal {
   readonly #terminal: Bun.Terminal;
   readonly #screen = new Screen();
@@ -30,10 +33,15 @@ export class InTerminal {
 
   constructor(command: readonly string[], { columns = 80, cwd, env }: TerminalOptions) {
     const decoder = new TextDecoder();
+    const drained = Promise.withResolvers<void>();
     this.#terminal = new Bun.Terminal({
       cols: columns,
       rows: 24,
-      data: (_terminal, bytes) => this.#screen.write(decoder.decode(bytes, { stream: true })),
+      data: (_terminal, bytes) => {
+        const text = decoder.decode(bytes, { stream: true });
+        if (text.includes(mark)) drained.resolve();
+        this.#screen.write(text.replaceAll(mark, ""));
+      },
     });
     const child = Bun.spawn([...command], {
       terminal: this.#terminal,
@@ -41,8 +49,9 @@ export class InTerminal {
       ...(cwd !== undefined && { cwd }),
     });
     this.ended = child.exited.then(async (status) => {
-      // What was written last is still on its way, and nothing tells when all of it is here.
-      for (let read = -1; read < this.text.length; await Bun.sleep(30)) read = this.text.length;
+      // What was written last is still on its way: a mark that is written behind it has come when all of it is here.
+      Bun.spawn(["printf", mark], { terminal: this.#terminal });
+      await drained.promise;
       setTimeout(() => this.#terminal.close(), 1_000).unref();
       return child.signalCode ?? status;
     });

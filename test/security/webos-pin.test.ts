@@ -21,7 +21,7 @@ const shared = createCertificate();
 let daemon: TestDaemon;
 const sets: FakeSet[] = [];
 beforeEach(async () => {
-  daemon = await startTestDaemon({ config });
+  daemon = await startTestDaemon({ speed: 2, config });
 });
 afterEach(async () => {
   await daemon.dispose();
@@ -268,7 +268,7 @@ describe("T27 a stranger at a known address", () => {
       await refuse(daemon, "getState", { id }, "device_unproven");
       const { folder } = daemon;
       await daemon.stop();
-      daemon = await startTestDaemon({ folder });
+      daemon = await startTestDaemon({ speed: 2, folder });
       await useIt(id);
       expect([rogue.heard.includes(key), rogue.heard.includes(typed)]).toEqual([false, false]);
       await rogue.stop();

@@ -4,10 +4,9 @@ import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { blameDialog, dialogOpen, refuseIfDialog } from "./dialogs.ts";
 import { addonOf, channelPrefix, favouritePrefix, homeWindow, isDialog, readAddon, readFavourite } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
-import { folderOf, readPlayer, windowOf } from "./state.ts";
+import { blameDialog, dialogOpen, folderOf, readPlayer, refuseIfDialog, windowOf } from "./state.ts";
 
 /** Most add-ons are libraries: only those that provide something are listed (7.2). */
 const contents = ["video", "audio", "image", "executable"] as const;

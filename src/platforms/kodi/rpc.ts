@@ -7,15 +7,6 @@ import type { Address, Surroundings } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;
 
-/** One call. Fails with `device_refused` for what cannot be done now, `unsupported_operation` for what it does not know. */
-export type Call = (method: string, params: Json, signal: AbortSignal) => Promise<unknown>;
-
-/** What Kodi answered to a call that it did not carry out; `cause` of the failures that are made of it. */
-export interface RpcProblem {
-  readonly code: number;
-  readonly message: string;
-}
-
 export const passwordHint =
   "In Kodi: Settings > Services > Control > Username and Password; then run zapd pair {device} --user kodi";
 
@@ -212,7 +203,7 @@ export function resultIn(answer: unknown): unknown {
     throw new ZapdError("device_error", "answered something that cannot be read");
   const error = answer["error"];
   if (!isJson(error)) return answer["result"];
-  const cause: RpcProblem = { code: Number(error["code"]), message: String(error["message"]).slice(0, 200) };
+  const cause = { code: Number(error["code"]), message: String(error["message"]).slice(0, 200) };
   if (cause.code === -32_601) throw new ZapdError("unsupported_operation", "has no such function", { cause });
   if (cause.code === -32_602) throw new ZapdError("device_error", "did not know what was meant", { cause });
   if (cause.code === -32_100) throw new ZapdError("device_refused", "cannot do that now", { cause });

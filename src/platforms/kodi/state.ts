@@ -1,8 +1,10 @@
-/** Reading what a Kodi does (players.md 7.2): each part may fail alone. */
+/** Reading what a Kodi does and shows (players.md 7.2): each part may fail alone. */
+import { ZapdError } from "../../api/errors.ts";
+import { until } from "../../system/sleep.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import type { PlatformState } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
+import { busyWindow, isDialog, type Playing, readPlaying, readWindow, type Window } from "./protocol.ts";
 import type { Reading } from "./pushed.ts";
 
 export async function readState(device: KodiDevice, signal: AbortSignal): Promise<PlatformState> {
@@ -69,4 +71,34 @@ export async function folderOf(device: KodiDevice, signal: AbortSignal): Promise
 /** The window in front. */
 export async function windowOf(device: KodiDevice, signal: AbortSignal): Promise<Window> {
   return readWindow(await device.read("GUI.GetProperties", { properties: ["currentwindow"] }, signal));
+}
+
+// Dialogs take everything that is sent, and Kodi says OK all the same (7.3): what is done is looked at.
+
+/** It shows that it is busy, and takes nothing, while it opens something; then it is over by itself. */
+const busyFor = 5_000;
+
+/** Before a command: fails when a dialog is open, with its name. */
+export async function refuseIfDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
+  let window = await windowOf(device, signal);
+  const isOver = async () => {
+    window = await windowOf(device, signal);
+    return window.id !== busyWindow;
+  };
+  if (window.id === busyWindow) await until(isOver, { timeoutMs: busyFor, signal });
+  if (isDialog(window)) throw dialogOpen(window);
+}
+
+/** After a command without effect: fails with the name of the dialog that may have taken it. */
+export async function blameDialog(device: KodiDevice, signal: AbortSignal): Promise<void> {
+  const window = await windowOf(device, signal);
+  if (isDialog(window)) throw dialogOpen(window);
+}
+
+export function dialogOpen({ id, label }: Window): ZapdError {
+  if (id === busyWindow)
+    return new ZapdError("device_busy", "is busy, and takes nothing", { hint: "Try again in a moment" });
+  return new ZapdError("device_refused", `has a dialog open (${label || id}), which takes all that is sent`, {
+    hint: "Answer it with zapd key select -d {device}, or close it with zapd key back -d {device}",
+  });
 }
