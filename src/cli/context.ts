@@ -27,38 +27,10 @@ export const common = {
   help: { type: "boolean", short: "h", about: "how the command is used" },
 } as const satisfies Record<string, Option>;
 
-export interface Context {
-  readonly words: readonly string[];
-  /** The value of an option. */
-  option(name: string): string | undefined;
-  /** Whether an option without a value was given. */
-  flag(name: string): boolean;
-  /** The response as it is, instead of text for people. */
-  readonly json: boolean;
-  /** The device of `-d`, or `default`. */
-  readonly device: string;
-  /** Whether stdout takes colour. */
-  readonly colour: boolean;
-  /** Columns of the terminal; unlimited when stdout is none. */
-  readonly width: number;
-  /** The time of `--timeout`, in milliseconds; none without that option. */
-  readonly timeoutMs: number | undefined;
-  /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
-  deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined;
-  /** The control socket to call. */
-  socket(): string;
-  /** Whether it was said which daemon is meant: by an option, or in the environment. */
-  readonly chosen: boolean;
-  /** From now on another socket is called: that of the one daemon that runs. */
-  turnTo(socket: string): void;
-  /** Data, on stdout. */
-  print(text: string): void;
-  /** Talk, on stderr. */
-  say(text: string): void;
-  /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
-  show<Data>(response: { readonly data: Data; readonly text: string }, textOf: (data: Data) => string): void;
-  /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
-  tell(response: { readonly text: string }, sentence?: string | false): void;
+/** Options by their names, and the words between them. */
+export interface Parsed {
+  readonly values: Readonly<Record<string, string | true>>;
+  readonly positionals: readonly string[];
 }
 
 /** Reads a command's words; fails with UsageError. */
@@ -67,59 +39,100 @@ export async function createContext(
   own: Readonly<Record<string, Option>> = {},
 ): Promise<Context> {
   // A key press mostly has no option, and waits for nothing that reads them.
-  const reader = given.some((word) => word.startsWith("-")) ? await import("./words.ts") : undefined;
-  const { values, positionals } = reader?.parseWords(given, { ...own, ...common }) ?? {
-    values: {},
-    positionals: given,
-  };
-  const option = (name: string) => {
-    const value = values[name];
-    return typeof value === "string" ? value : undefined;
-  };
-  const flag = (name: string) => values[name] === true;
-  const json = flag("json");
-  let found: string | undefined;
-  const time = option("timeout");
-  const timeoutMs = time === undefined ? undefined : reader?.milliseconds("timeout", time);
-  let deadline: { signal: AbortSignal; ms: number } | undefined;
-  if (option("device")?.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
-  const context: Context = {
-    words: positionals,
-    option,
-    flag,
-    json,
-    device: option("device") ?? "default",
-    get colour() {
-      return takesColour(stdout().isTTY === true, flag("no-color"), process.env);
-    },
-    get width() {
-      return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
-    },
-    timeoutMs,
-    deadline() {
-      if (timeoutMs !== undefined) deadline ??= { signal: AbortSignal.timeout(timeoutMs), ms: timeoutMs };
-      return deadline;
-    },
-    socket: () =>
-      found ||
-      option("socket") ||
-      process.env["ZAPD_SOCKET"] ||
-      configuredSocket(configPath(process.env, option("config"))),
-    chosen:
-      [option("socket"), option("config")].some((value) => value !== undefined) ||
-      ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]),
-    turnTo(socket) {
-      found = socket;
-    },
-    print: (line) => void stdout().write(`${json ? visible(line) : line}\n`),
-    say: (line) => void stderr().write(`${line}\n`),
-    show: ({ data, text }, textOf) => context.print(json ? text : textOf(data)),
-    tell(response, sentence) {
-      if (json) context.print(response.text);
-      else if (sentence) context.say(printable(sentence));
-    },
-  };
+  if (!given.some((word) => word.startsWith("-"))) return new Context({ values: {}, positionals: given });
+  const { milliseconds, parseWords } = await import("./words.ts");
+  const parsed = parseWords(given, { ...own, ...common });
+  const { timeout } = parsed.values;
+  const context = new Context(parsed, typeof timeout === "string" ? milliseconds("timeout", timeout) : undefined);
+  if (context.device.trim() === "") throw new UsageError("--device takes the name of a device, and it is empty");
   return context;
+}
+
+export class Context {
+  readonly words: readonly string[];
+  /** The response as it is, instead of text for people. */
+  readonly json: boolean;
+  /** The device of `-d`, or `default`. */
+  readonly device: string;
+  /** The time of `--timeout`, in milliseconds; none without that option. */
+  readonly timeoutMs: number | undefined;
+  readonly #values: Parsed["values"];
+  #found: string | undefined;
+  #deadline: { readonly signal: AbortSignal; readonly ms: number } | undefined;
+
+  constructor({ values, positionals }: Parsed, timeoutMs?: number) {
+    this.words = positionals;
+    this.timeoutMs = timeoutMs;
+    this.#values = values;
+    this.json = this.flag("json");
+    this.device = this.option("device") ?? "default";
+  }
+
+  /** The value of an option. */
+  option(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** Whether an option without a value was given. */
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** Whether stdout takes colour. */
+  get colour(): boolean {
+    return takesColour(stdout().isTTY === true, this.flag("no-color"), process.env);
+  }
+
+  /** Columns of the terminal; unlimited when stdout is none. */
+  get width(): number {
+    return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
+  }
+
+  /** Ends when the time of `--timeout` is over, counted from its first use; none without that option. */
+  deadline(): { readonly signal: AbortSignal; readonly ms: number } | undefined {
+    const ms = this.timeoutMs;
+    if (ms !== undefined) this.#deadline ??= { signal: AbortSignal.timeout(ms), ms };
+    return this.#deadline;
+  }
+
+  /** The control socket to call. */
+  socket(): string {
+    const said = this.#found || this.option("socket") || process.env["ZAPD_SOCKET"];
+    return said || configuredSocket(configPath(process.env, this.option("config")));
+  }
+
+  /** Whether it was said which daemon is meant: by an option, or in the environment. */
+  get chosen(): boolean {
+    if (this.option("socket") !== undefined || this.option("config") !== undefined) return true;
+    return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
+  }
+
+  /** From now on another socket is called: that of the one daemon that runs. */
+  turnTo(socket: string): void {
+    this.#found = socket;
+  }
+
+  /** Data, on stdout. */
+  print(line: string): void {
+    stdout().write(`${this.json ? visible(line) : line}\n`);
+  }
+
+  /** Talk, on stderr. */
+  say(line: string): void {
+    stderr().write(`${line}\n`);
+  }
+
+  /** What was asked for, on stdout: the response where `--json` asks for it, or else its data as a text for people. */
+  show<Data>({ data, text }: { readonly data: Data; readonly text: string }, textOf: (data: Data) => string): void {
+    this.print(this.json ? text : textOf(data));
+  }
+
+  /** What was done: the response where `--json` asks for it, or else a sentence on stderr, if there is something to say. */
+  tell(response: { readonly text: string }, sentence?: string | false): void {
+    if (this.json) this.print(response.text);
+    else if (sentence) this.say(printable(sentence));
+  }
 }
 
 /**

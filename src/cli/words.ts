@@ -1,13 +1,8 @@
 /** The words of a command that has options. */
 import { parseArgs } from "node:util";
 import { nearest } from "../system/nearest.ts";
-import type { Option } from "./context.ts";
+import type { Option, Parsed } from "./context.ts";
 import { UsageError } from "./failure.ts";
-
-interface Parsed {
-  readonly values: Readonly<Record<string, string | true>>;
-  readonly positionals: readonly string[];
-}
 
 /** Fails with UsageError for an option that there is not, or one with too much or too little. */
 export function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {

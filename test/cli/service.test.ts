@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Context, createContext } from "../../src/cli/context.ts";
+import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isPassing, type Surroundings, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
@@ -45,12 +45,8 @@ describe("the command", () => {
     const take = (line: string) => {
       told += `${line}\n`;
     };
-    const context: Context = {
-      ...(await createContext(words, { print: { type: "boolean" } })),
-      print: take,
-      say: take,
-    };
-    return serve(context, surroundings(platform));
+    const context = await createContext(words, { print: { type: "boolean" } });
+    return serve(Object.assign(context, { print: take, say: take }), surroundings(platform));
   }
 
   const unit = () => join(home, ".config/systemd/user/zapd.service");
