@@ -11,6 +11,7 @@ import {
   type Connection,
   capabilities,
   type Description,
+  keys,
   type Platform,
   type PlatformState,
 } from "../platforms/platform.ts";
@@ -19,7 +20,7 @@ import { sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, named, requireCapability } from "./failures.ts";
+import { aborted, filled, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
@@ -261,6 +262,9 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
+      withheld: this.#withheld(),
+      keys:
+        reaches.length < 2 ? [...this.reach.keys] : keys.filter((key) => reaches.some((one) => one.keys.includes(key))),
       used: this.#isUsed,
       is_default: this.#isDefault,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
@@ -269,6 +273,17 @@ export class Device {
         null,
       ),
     };
+  }
+
+  /** What its settings, or its pairing, keep back, each with what its user does about it. */
+  #withheld(): View["withheld"] {
+    const { has, withheld } = this.description;
+    if (withheld.size === 0) return [];
+    return capabilities.flatMap((capability) => {
+      if (!has.has(capability) || !withheld.has(capability)) return [];
+      const { description, record } = this.reaches.find((reach) => reach.withholds(capability)) ?? this.reach;
+      return [{ capability, hint: filled(description.hint, record) ?? null }];
+    });
   }
 
   /** The payload of an action: the device as it is known after it, the action's name, and what the action adds. */

@@ -34,7 +34,7 @@ export function shown({ host, port }: Address): string {
 }
 
 /** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
-function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
+export function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
   const word = inCommand(name);
   const words: Readonly<Record<string, string>> = {
     device: word,

@@ -14,6 +14,8 @@ import {
   type DeviceEvent,
   type Facts,
   type KeptSecret,
+  type Key,
+  keys,
   type Platform,
   type PlatformState,
   type Power,
@@ -123,6 +125,8 @@ interface Known {
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
+  readonly works: readonly Capability[];
+  readonly keys: readonly Key[];
 }
 
 const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
@@ -261,8 +265,12 @@ export class Reach {
 
   /** What works on it now. */
   get capabilities(): readonly Capability[] {
-    const { has, withheld } = this.description;
-    return capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    return this.#now.works;
+  }
+
+  /** The keys that work on it now. */
+  get keys(): readonly Key[] {
+    return this.#now.keys;
   }
 
   /** What is known of it now, in its platform's terms. */
@@ -273,12 +281,18 @@ export class Reach {
     const isPaired = this.#deps.credentials.has(this.id);
     const entry = this.#told ? withTold(record, this.#told, []) : record;
     const platform = this.#platform;
+    const description = platform ? descriptionOf(entry, platform, isPaired) : nothing;
+    const { has, withheld } = description;
+    const works = capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    const takes = (key: Key) => works.includes(key === "power-on" ? "power_on" : "keys");
     this.#known = {
       of: record,
       told: this.#told,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
-      description: platform ? descriptionOf(entry, platform, isPaired) : nothing,
+      description,
+      works,
+      keys: keys.filter((key) => description.keys.has(key) && takes(key)),
     };
     return this.#known;
   }

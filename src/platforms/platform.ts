@@ -403,6 +403,8 @@ export interface Description {
   readonly has: ReadonlySet<Capability>;
   /** What it has but its settings withhold now, or its pairing. */
   readonly withheld: ReadonlySet<Capability>;
+  /** What its user does so that nothing is withheld any more; may hold `{device}`. */
+  readonly hint?: string | undefined;
   /** The keys of this very model. */
   readonly keys: ReadonlySet<Key>;
 }

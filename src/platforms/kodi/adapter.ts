@@ -37,6 +37,7 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
   connect: connectKodi,
 };
 
+const pairHint = "Give zapd its name and its password: zapd pair {device}";
 const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
 function describeKodi({ macs, access }: Facts): Description {
@@ -44,7 +45,7 @@ function describeKodi({ macs, access }: Facts): Description {
   const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   const keys = new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]);
-  return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []) };
+  return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []), hint: pairHint };
 }
 
 function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {

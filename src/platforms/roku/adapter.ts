@@ -16,7 +16,7 @@ import type {
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
-import { Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
+import { accessHint, Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
 import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
@@ -59,7 +59,7 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
   if (keys.has("power-on")) has.add("power_on");
   if (memory.developer !== false) has.add("dev");
-  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []) };
+  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
 }
 
 function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>): Connection {

@@ -17,7 +17,7 @@ const promptsWithin = 1_500;
 /** Some firmware shows its prompt and then lets the known key in by itself, within a second. */
 const letsInWithin = 1_200;
 
-const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
+export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 function pairingRequired(problem: string): DeviceError {
   return new DeviceError("pairing_required", problem, { phase: "answered", reason: "denied", hint: pairHint });

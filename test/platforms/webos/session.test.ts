@@ -139,6 +139,9 @@ describe("state", () => {
     async (firmware) => {
       const one = await line({ firmware });
       await state(one);
+      expect([...(one.connection.state?.pushes ?? [])]).toEqual([]);
+      // A second word so soon may belong to the first.
+      await Bun.sleep(120);
       const asked = one.set.received.requests.length;
       one.set.setVolume(42);
       one.set.setMuted(true);
@@ -149,6 +152,7 @@ describe("state", () => {
         async () => (await state(one)).volume?.muted === true && (await state(one)).app !== null,
       );
       const now = await state(one);
+      expect([...(one.connection.state?.pushes ?? [])]).toEqual(expect.arrayContaining(["volume", "app", "input"]));
       expect(now).toMatchObject({ power: "on", volume: { level: 42, muted: true }, input: null });
       expect(now.app).toMatchObject({ platformId: "netflix", id: "netflix", name: "Netflix", type: "app" });
       if (firmware === "2023") expect(now.playback?.status).toBe("playing");
