@@ -98,6 +98,8 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
   ...Object.fromEntries(settings.map((name) => [name, scalar])),
   "daemon.log_level": fc.oneof(fc.constantFrom("warn", "error"), scalar),
+  "discovery.timeout_ms": fc.oneof(fc.constantFrom(100, 3_000), scalar),
+  "daemon.cors_allowed_origins": fc.oneof(fc.constant([]), scalar),
   level: numbers,
   step: fc.constantFrom(1, -1, 0, 101, "1"),
   muted: fc.oneof(fc.boolean(), scalar),
