@@ -11,7 +11,7 @@ import type { Devices } from "./devices.ts";
 import type { Entry } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
-import type { Merged, Registry } from "./registry.ts";
+import type { EntryChange, Merged, Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
 import { isSameAddress, type Place } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -178,7 +178,7 @@ export class Arrivals {
   }
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
-  async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+  async change(entry: Entry, change: EntryChange): Promise<Entry> {
     const words = Object.keys(change.ports ?? {});
     const parts = [entry, ...this.#deps.registry.partsOf(entry.id)];
     const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? entry;

@@ -16,11 +16,11 @@ import {
   type PlatformState,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, filled, named, requireCapability } from "./failures.ts";
+import { filled, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
@@ -235,12 +235,18 @@ export class Device {
     }
   }
 
+  /** The words that its user gave it. */
+  get labels(): string[] {
+    return [...new Set(this.reaches.flatMap(({ record }) => record.labels ?? []))].toSorted();
+  }
+
   /** As the API shows it. */
   describe(): View {
     const { record, reaches } = this;
     const records = reaches.map((reach) => reach.record);
     const contacts = reaches.map((reach) => reach.contact);
     const { name, platform, host, port, ports } = record;
+    const { labels } = this;
     const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
     const status = (["online", "offline"] as const).find((word) => contacts.some((one) => one.status === word));
@@ -262,6 +268,7 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
+      ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
       keys:
         reaches.length < 2 ? [...this.reach.keys] : keys.filter((key) => reaches.some((one) => one.keys.includes(key))),
@@ -357,7 +364,7 @@ export class Device {
       reading = work().finally(() => this.#reads.delete(key));
       this.#reads.set(key, reading);
     }
-    const answer = Promise.race([reading, aborted(signal)]);
+    const answer = orAborted(reading, signal);
     return isUse ? this.#using(answer) : answer;
   }
 

@@ -86,11 +86,3 @@ const attemptedCodes: ReadonlySet<string> = new Set([
   "device_error",
   "device_busy",
 ]);
-
-/** Rejects when the signal ends. */
-export function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-}

@@ -29,7 +29,7 @@ import type { Seen } from "./compose.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
-import { DevicePairing } from "./pairing.ts";
+import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
@@ -46,6 +46,8 @@ export interface ReachDependencies {
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
+  /** Told how far a pairing has come. */
+  pairing: PairingDependencies["pairing"];
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.

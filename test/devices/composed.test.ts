@@ -232,12 +232,12 @@ test("what is joined or split keeps its connections, and removed it leaves nothi
   await pressKey(den(), "mute", now);
   await registry.split(entryOf("beta").id, "beta");
   expect(devices.describeAll().map(({ platforms }) => platforms)).toEqual([["beta"], ["alpha"]]);
-  await registry.join(entryOf("alpha").id, entryOf("beta").id);
-  await pressKey(den(), "mute", now);
+  const joined = devices.of(await registry.join(entryOf("alpha").id, entryOf("beta").id));
+  await pressKey(joined, "mute", now);
   expect([alpha.set.closed, beta.set.closed]).toEqual([[], []]);
   await credentials.keeper(entryOf("alpha").id).keep({ key: "0123456789" });
   const { id } = entryOf("alpha");
-  await devices.remove(den());
+  await devices.remove(joined);
   expect([alpha.set.closed.length, beta.set.closed.length, registry.entries.length]).toEqual([1, 1, 0]);
   expect(credentials.has(id)).toBe(false);
 });
