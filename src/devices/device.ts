@@ -509,6 +509,11 @@ export class Device {
     for (const observer of this.#observers) observer(state);
   }
 
+  /** It does something else than before, and did not say what. */
+  hinted(): void {
+    this.#watch?.hinted();
+  }
+
   /** Its state as it was last seen, without asking it; `null` where it never was. */
   get shownState(): State | null {
     const { lastState } = this;

@@ -44,6 +44,8 @@ export interface ReachDependencies {
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
+  /** Told when a device hints that it does something else than before. */
+  hinted(id: string): void;
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.
@@ -516,6 +518,8 @@ export class Reach {
     } else if (event.type === "state") {
       if (event.patch.power === "on") this.#saidOnAt = performance.now();
       this.#observe(event.patch, "push", this);
+    } else if (event.type === "hint") {
+      this.#deps.hinted(this.id);
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push", this);
     } else {

@@ -393,6 +393,8 @@ export type DeviceEvent<Memory = unknown> =
   | { readonly type: "state"; readonly patch: Partial<PlatformState> }
   /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
   | { readonly type: "facts"; readonly facts?: Partial<Facts>; readonly memory?: Partial<Memory> }
+  /** Something of its state is other than before, which whoever wants to know has to read. */
+  | { readonly type: "hint" }
   /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 
