@@ -13,7 +13,7 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
-import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
+import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
@@ -141,8 +141,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
-  const surroundings: Surroundings = {
-    requestTimeout: () => running.devices.request_timeout_ms,
+  const platformHost: PlatformHost = {
+    requestTimeoutMs: () => running.devices.request_timeout_ms,
     isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
@@ -156,7 +156,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     credentials,
     trust,
     platforms,
-    surroundings,
+    platformHost,
     log,
     sleep,
     config: () => running,
@@ -167,7 +167,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     trust,
     platforms,
-    surroundings,
+    platformHost,
     config,
     log,
     discovery: () => discovery,
@@ -175,7 +175,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   const discovery = new Discovery<Entry>({
     platforms,
-    surroundings,
+    platformHost,
     config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
     alsoAsked: () => arrivals.alsoAsked(),

@@ -9,7 +9,7 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine } from "./events.ts";
-import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
+import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable, sequenceLimits } from "./routes.ts";
 import {
   App,
   Channel,
@@ -75,6 +75,10 @@ export const Failure = z.strictObject({
     code: z.enum(Object.keys(codes) as [ErrorCode]),
     message: z.string(),
     hint: z.string().optional(),
+    details: z
+      .object({ results: z.array(z.record(z.string(), z.unknown())).describe("As in the answer of a group") })
+      .optional()
+      .describe("With a command to a group that no device took: what came of it at each"),
     reason: z
       .enum(pairingReasons)
       .optional()
@@ -145,7 +149,7 @@ const asking: readonly ErrorCode[] = [
   "pairing_required",
 ];
 
-export const operations = {
+const own = {
   listDevices: {
     ...endpoints.listDevices,
     tag: "devices",
@@ -221,7 +225,7 @@ export const operations = {
   changeDevice: {
     ...endpoints.changeDevice,
     tag: "devices",
-    summary: "Rename a device, or set its ports",
+    summary: "Rename a device, label it, or set its ports",
     description:
       "A name that is given here is never overwritten by discovery. The default device stays the default under its new name.",
     codes: [...byName, "device_name_taken", "storage_error", "config_invalid"],
@@ -231,9 +235,16 @@ export const operations = {
           .string()
           .optional()
           .describe(
-            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not a UUID, unique without case; blanks around it are dropped",
+            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique without case; blanks around it are dropped",
           ),
         ports,
+        labels: z
+          .array(z.string().regex(/^[a-z0-9._=-]{1,64}$/))
+          .max(32)
+          .optional()
+          .describe(
+            "All its labels, by which groups are meant: of `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`, at most 64 characters each",
+          ),
       })
       .meta({ examples: [{ name: "Den" }] }),
     data: Device,
@@ -243,7 +254,7 @@ export const operations = {
     tag: "devices",
     summary: "Have a device let zapd in",
     description:
-      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` shows then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
+      "For a device whose `access` is `unpaired`. Asks it, and answers when its user has accepted what it shows, or has not within 60 s; with `begin`, and where a code or a login is wanted that was not given, it answers at once with the `step` that comes next, and the pairing goes on until `expires_at`: a second call with the `pin`, or the `user` and `password`, ends it, as does what its user accepts at the device, which `access` and the event `pairing.changed` show then. Who pairs at the same time waits for the same prompt; for anything else it is `device_busy`. What the device gives is kept for the user alone, and shown nowhere. A device that lets everybody in is paired at once; one without the capability `pair` has nothing to pair with. With `host`, the device is looked for at that address and paired anew there, without the key that was kept; it is known there from then on. What was kept is replaced only when that succeeds.",
     codes: [...asking, "invalid_host", "device_elsewhere", "device_busy", "pairing_failed", "storage_error"],
     body: z
       .strictObject({
@@ -305,7 +316,7 @@ export const operations = {
     tag: "devices",
     summary: "Say that two devices are one",
     description:
-      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
+      "For a box that speaks several protocols, and of which zapd cannot tell by itself that it is one. From then on it is one device, for good: with the id of the one that was known first, while the other's id means it, too; under the name that the user gave the first, or else the second, or else that of the first; and each thing is asked over the platform that does it best. Devices of one platform are not joined. Nothing is asked of them.",
     codes: [...byName, "storage_error"],
     body: z
       .strictObject({ with: z.string().min(1).max(1_024).describe("The other device, by its name or id") })
@@ -794,4 +805,49 @@ export const operations = {
       warnings: z.array(z.string()).describe("In words"),
     }),
   },
-} as const satisfies Record<EndpointName, Operation>;
+} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Operation>;
+
+/** What came of a command at each device of a group. */
+export interface GroupResults<Data> {
+  readonly results: {
+    readonly device: { readonly id: string; readonly name: string };
+    readonly ok: boolean;
+    readonly data?: Data | undefined;
+    readonly error?: z.output<typeof Failure>["error"] | undefined;
+  }[];
+}
+
+type OfGroups = {
+  readonly [Name in Groupable as `${Name}OfGroup`]: Omit<
+    (typeof own)[Name],
+    "path" | "summary" | "description" | "codes" | "data"
+  > &
+    Pick<(typeof endpoints)[`${Name}OfGroup`], "path"> &
+    Pick<Operation, "summary" | "description" | "codes"> & {
+      readonly data: z.ZodType<GroupResults<z.output<(typeof own)[Name]["data"]>>, GroupResults<unknown>>;
+    };
+};
+
+/** The operations of a group, made of those of a device. */
+const ofGroups = Object.fromEntries(
+  groupable.map((name) => {
+    const of: Operation = own[name];
+    const results = z.object({
+      device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
+      ok: z.boolean().describe("Whether it took the command"),
+      data: of.data.optional().describe("What it answered"),
+      error: Failure.shape.error.optional().describe("Why it did not"),
+    });
+    const made = {
+      ...of,
+      ...endpoints[`${name}OfGroup`],
+      summary: `${of.summary}, at every device of a group`,
+      description: `The group is \`all\`, or a label. All devices get it at the same moment, and each has its own time, so that one that hangs holds up no other. Answered with what came of it at each; when none took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
+      codes: [...of.codes, "group_not_found"],
+      data: z.object({ results: z.array(results).describe("In the order of adding") }),
+    };
+    return [`${name}OfGroup`, made];
+  }),
+) as unknown as OfGroups;
+
+export const operations = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;

@@ -16,6 +16,9 @@ const unsaid = text.describe("`null`, where the device did not say");
 export const time = z.iso.datetime();
 export const port = z.int().min(1).max(65_535);
 
+/** The keys by their names, the same on every platform. */
+export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
+
 /** A registry entry. */
 export const Device = z.object({
   id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
@@ -44,6 +47,19 @@ export const Device = z.object({
       "What its settings allow: `limited` withholds some capabilities, `disabled` nearly all, `unpaired` all until it is paired; `null`, where it did not say",
     ),
   capabilities: z.array(z.enum(capabilities)).describe("What works on this very device, with its settings as they are"),
+  labels: z
+    .array(z.string())
+    .optional()
+    .describe("Words that its user gave it, by which groups are meant; left out where there are none"),
+  withheld: z
+    .array(
+      z.object({
+        capability: z.enum(capabilities),
+        hint: text.describe("What its user does so that it works; `null`, where that is not known"),
+      }),
+    )
+    .describe("What it has, but its settings or its pairing keep back"),
+  keys: z.array(KeyName).describe("The keys that work on it now"),
   used: z.boolean().describe("Whether anybody ever drove it"),
   is_default: z.boolean().describe("Whether `default` stands for it"),
   added_at: time.describe("When it came into the registry"),
@@ -110,9 +126,6 @@ export const State = z.object({
   observed_at: time.describe("When it was read"),
 });
 export type State = z.infer<typeof State>;
-
-/** The keys by their names, the same on every platform. */
-export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
 
 /** A key by its name, or text to type. */
 export type KeyOrText = Key | `literal:${string}`;

@@ -5,13 +5,13 @@ import type { ConfigFile } from "../config/config.ts";
 import type { Asked, Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding, Seats } from "../discovery/probe-queue.ts";
-import type { Address, Platform, Ports, Sighting, Surroundings } from "../platforms/platform.ts";
+import type { Address, Platform, PlatformHost, Ports, Sighting } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Devices } from "./devices.ts";
 import type { Entry } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
-import type { Merged, Registry } from "./registry.ts";
+import type { EntryChange, Merged, Registry } from "./registry.ts";
 import { Seeking } from "./seeking.ts";
 import { isSameAddress, type Place } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -20,7 +20,7 @@ export interface ArrivalsDependencies {
   readonly registry: Registry;
   readonly trust: Trust;
   readonly platforms: readonly Platform[];
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
@@ -178,7 +178,7 @@ export class Arrivals {
   }
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
-  async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+  async change(entry: Entry, change: EntryChange): Promise<Entry> {
     const words = Object.keys(change.ports ?? {});
     const parts = [entry, ...this.#deps.registry.partsOf(entry.id)];
     const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? entry;
@@ -374,7 +374,7 @@ export class Arrivals {
   async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Sighting | null> {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
     const sighting = await platform
-      ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
+      ?.identify({ host: at.host, port: at.port }, this.#deps.platformHost, AbortSignal.timeout(withinMs))
       .catch(() => null);
     if (!sighting) return null;
     if (provesToBe(sighting, entry)) return sighting;

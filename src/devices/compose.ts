@@ -25,11 +25,13 @@ const shortestSerial = 6;
  */
 export function groupsOf(entries: readonly Entry[], { pairs }: Composition): readonly (readonly Entry[])[] {
   const joined = joinedByUser(entries);
-  const soft = agreeing(entries, pairs);
+  const soft = agreeing(shared(entries), pairs);
   dropContested(soft, joined);
   for (;;) {
     const groups = connected(entries, [joined, soft]);
-    const contested = groups.flatMap((group) => group.filter((one) => group.some((other) => conflict(one, other))));
+    const contested = groups.flatMap((group) =>
+      group.length < 2 ? [] : group.filter((one) => group.some((other) => conflict(one, other))),
+    );
     const company = contested.flatMap((one) => connectedTo(one, [joined]));
     const cut = company.filter((one) => (soft.get(one)?.size ?? 0) > 0);
     if (cut.length === 0) return groups;
@@ -62,33 +64,71 @@ function joinedByUser(entries: readonly Entry[]): Edges {
   return edges;
 }
 
-/** Whatever two entries at one host have in common that makes them one device, unless something speaks against it. */
+/**
+ * Whatever two entries at one host have in common that makes them one device, unless something speaks against it, or two of
+ * one platform have it. A host that announces itself a thousand times costs no more than its thousand entries.
+ */
 function agreeing(entries: readonly Entry[], pairs: Composition["pairs"]): Edges {
   const edges: Edges = new Map();
-  const arePair = (one: Entry, other: Entry) =>
-    pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
+  const contested = new Map<Entry, Set<string>>();
   const match = (keysOf: (entry: Entry) => readonly string[], fits: (one: Entry, other: Entry) => boolean) => {
-    const sharing = new Map<string, Entry[]>();
-    for (const entry of entries) {
-      for (const key of keysOf(entry)) {
-        const at = `${entry.host} ${key}`;
-        const all = sharing.get(at) ?? [];
-        all.push(entry);
-        sharing.set(at, all);
+    for (const byPlatform of sharing(entries, keysOf).values()) {
+      if (byPlatform.size < 2) continue;
+      for (const one of [...byPlatform.values()].flat()) {
+        for (const [platform, others] of byPlatform) {
+          if (platform === one.platform) continue;
+          const candidates = firstTwo(
+            others,
+            (other) => fits(one, other) && !areApart(one, other) && !isOtherHardware(one, other),
+          );
+          for (const other of candidates) link(edges, one, other);
+          if (candidates.length > 1) contested.set(one, (contested.get(one) ?? new Set()).add(platform));
+        }
       }
     }
-    for (const all of sharing.values()) {
-      if (new Set(all.map((entry) => entry.platform)).size < 2) continue;
-      for (const one of all)
-        for (const other of all)
-          if (one !== other && !conflict(one, other) && !isOtherHardware(one, other) && fits(one, other))
-            link(edges, one, other);
-    }
   };
+  const arePair = (one: Entry, other: Entry) =>
+    pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
   match(hardwareIds, () => true);
   match((entry) => folded(entry.name_on_device, "name"), arePair);
   match((entry) => folded(entry.model, "model"), arePair);
+  for (const [one, platforms] of contested)
+    for (const other of [...(edges.get(one) ?? [])]) if (platforms.has(other.platform)) unlink(edges, one, other);
   return edges;
+}
+
+/** Those at hosts that several platforms share: the others have nobody to agree with. */
+function shared(entries: readonly Entry[]): readonly Entry[] {
+  const platforms = new Map<string, string | null>();
+  for (const { host, platform } of entries) {
+    const known = platforms.get(host);
+    platforms.set(host, known === undefined || known === platform ? platform : null);
+  }
+  return entries.filter(({ host }) => platforms.get(host) === null);
+}
+
+/** The entries at one host that have a word in common, for each such word, by platform. */
+function sharing(
+  entries: readonly Entry[],
+  keysOf: (entry: Entry) => readonly string[],
+): ReadonlyMap<string, ReadonlyMap<string, readonly Entry[]>> {
+  const all = new Map<string, Map<string, Entry[]>>();
+  for (const entry of entries) {
+    for (const key of keysOf(entry)) {
+      const at = `${entry.host} ${key}`;
+      const byPlatform = all.get(at) ?? new Map<string, Entry[]>();
+      const own = byPlatform.get(entry.platform) ?? [];
+      own.push(entry);
+      all.set(at, byPlatform.set(entry.platform, own));
+    }
+  }
+  return all;
+}
+
+function firstTwo(entries: readonly Entry[], fits: (entry: Entry) => boolean): readonly Entry[] {
+  const first = entries.findIndex(fits);
+  const second = entries.findIndex((entry, at) => at > first && fits(entry));
+  return [first, second].flatMap((at) => entries[at] ?? []);
 }
 
 /** The neighbour table has shown hardware for both, and not the same: whatever they say of themselves, they are two. */
@@ -151,9 +191,10 @@ function connected(entries: readonly Entry[], edges: readonly Edges[]): readonly
   const grouped = new Set<Entry>();
   return entries.flatMap((entry) => {
     if (grouped.has(entry)) return [];
-    const group = connectedTo(entry, edges);
+    const isAlone = edges.every((kind) => (kind.get(entry)?.size ?? 0) === 0);
+    const group = isAlone ? [entry] : connectedTo(entry, edges);
     for (const one of group) grouped.add(one);
-    return [group.length < 2 ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
+    return [isAlone ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
   });
 }
 

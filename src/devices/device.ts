@@ -11,15 +11,16 @@ import {
   type Connection,
   capabilities,
   type Description,
+  keys,
   type Platform,
   type PlatformState,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
-import { aborted, named, requireCapability } from "./failures.ts";
+import { filled, named, requireCapability } from "./failures.ts";
 import { changesBetween, type Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
@@ -234,12 +235,18 @@ export class Device {
     }
   }
 
+  /** The words that its user gave it. */
+  get labels(): string[] {
+    return [...new Set(this.reaches.flatMap(({ record }) => record.labels ?? []))].toSorted();
+  }
+
   /** As the API shows it. */
   describe(): View {
     const { record, reaches } = this;
     const records = reaches.map((reach) => reach.record);
     const contacts = reaches.map((reach) => reach.contact);
     const { name, platform, host, port, ports } = record;
+    const { labels } = this;
     const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
     const status = (["online", "offline"] as const).find((word) => contacts.some((one) => one.status === word));
@@ -261,6 +268,10 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
+      ...(labels.length > 0 && { labels }),
+      withheld: this.#withheld(),
+      keys:
+        reaches.length < 2 ? [...this.reach.keys] : keys.filter((key) => reaches.some((one) => one.keys.includes(key))),
       used: this.#isUsed,
       is_default: this.#isDefault,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
@@ -269,6 +280,17 @@ export class Device {
         null,
       ),
     };
+  }
+
+  /** What its settings, or its pairing, keep back, each with what its user does about it. */
+  #withheld(): View["withheld"] {
+    const { has, withheld } = this.description;
+    if (withheld.size === 0) return [];
+    return capabilities.flatMap((capability) => {
+      if (!has.has(capability) || !withheld.has(capability)) return [];
+      const { description, record } = this.reaches.find((reach) => reach.withholds(capability)) ?? this.reach;
+      return [{ capability, hint: filled(description.hint, record) ?? null }];
+    });
   }
 
   /** The payload of an action: the device as it is known after it, the action's name, and what the action adds. */
@@ -342,7 +364,7 @@ export class Device {
       reading = work().finally(() => this.#reads.delete(key));
       this.#reads.set(key, reading);
     }
-    const answer = Promise.race([reading, aborted(signal)]);
+    const answer = orAborted(reading, signal);
     return isUse ? this.#using(answer) : answer;
   }
 

@@ -5,7 +5,7 @@ import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { noneKnown } from "./names.ts";
+import { everyWord, labelWord, noneKnown } from "./names.ts";
 import { Reach } from "./reach.ts";
 
 /** So many words for devices are remembered. */
@@ -32,7 +32,11 @@ export class Devices {
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
+<<<<<<< HEAD
   constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "hinted" | "feed">) {
+=======
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "pairing" | "feed">) {
+>>>>>>> main
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
@@ -43,7 +47,14 @@ export class Devices {
       feed: this.#feed,
       reachOf: (entry) => this.reachOf(entry),
       changed: (id) => this.#changed(id),
+<<<<<<< HEAD
       hinted: (id) => this.#hinted(id),
+=======
+      pairing: (entryId, news) => {
+        const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
+        this.journal.publish({ type: "pairing.changed", device_id, ...news });
+      },
+>>>>>>> main
     };
     this.#told = this.#tellable();
     this.#feed.known(this.describeAll());
@@ -135,6 +146,20 @@ export class Devices {
     return device;
   }
 
+  /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
+  group(word: string): Device[] {
+    const all = this.#deps.registry.devices.map((entry) => this.of(entry));
+    const label = word.startsWith(labelWord) ? word.slice(labelWord.length) : word;
+    const meant = word === everyWord ? all : all.filter(({ labels }) => labels.includes(label));
+    if (meant.length > 0) return meant;
+    const labels = [...new Set(all.flatMap((device) => device.labels))].toSorted();
+    const known =
+      labels.length === 0 ? "Give a device one: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
+    throw new ZapdError("group_not_found", `No device has the label ${JSON.stringify(label.slice(0, 64))}`, {
+      hint: all.length === 0 ? noneKnown : known,
+    });
+  }
+
   /** The same, where it is known. */
   known(segment: string): Device | null {
     try {
@@ -196,6 +221,12 @@ export class Devices {
       await device.remove(parts);
     }
     return views;
+  }
+
+  /** How much is held in memory, for tests: nothing of a device that is gone. */
+  get held(): { readonly devices: number; readonly reaches: number; readonly words: number; readonly views: number } {
+    const [devices, reaches] = [this.#devices.size, this.#reaches.size];
+    return { devices, reaches, words: this.#found.size, views: this.#feed.size };
   }
 
   /** Keeps when each device was last seen, and its last word on its power. */

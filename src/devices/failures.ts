@@ -34,7 +34,7 @@ export function shown({ host, port }: Address): string {
 }
 
 /** A hint with what it says of the device filled in: `{device}`, `{address}` and `{wake}`. */
-function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
+export function filled(hint: string | undefined, { name, host, port, canWake }: Subject): string | undefined {
   const word = inCommand(name);
   const words: Readonly<Record<string, string>> = {
     device: word,
@@ -86,11 +86,3 @@ const attemptedCodes: ReadonlySet<string> = new Set([
   "device_error",
   "device_busy",
 ]);
-
-/** Rejects when the signal ends. */
-export function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-}

@@ -66,6 +66,11 @@ export class Feed {
     if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
   }
 
+  /** How many devices, states and buckets are kept. */
+  get size(): number {
+    return this.#views.size + this.#states.size + this.#buckets.size;
+  }
+
   /** What was last seen of a device's state; `null` where nothing was. */
   stateOf(id: string): State | null {
     return this.#states.get(id)?.state ?? null;

@@ -3,15 +3,16 @@
  * One at a time; whoever comes second waits for the same prompt. Only success changes anything. A device that may be another
  * than the one that was paired before is paired anew, with nothing of what was kept (SECURITY.md 2.4).
  */
-import { failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
+import { DeviceError, failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
+import type { EventOf } from "../api/events.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
+import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both } from "./entry.ts";
-import { aborted, named, requireCapability, shown } from "./failures.ts";
+import { named, requireCapability, shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
 import type { Reach } from "./reach.ts";
 import type { Registry } from "./registry.ts";
@@ -39,9 +40,14 @@ export interface PairingDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly trust: Trust;
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly log: Log;
+  /** Told how far a pairing has come, once the device waits for it. */
+  pairing(entryId: string, news: PairingNews): void;
 }
+
+/** What those are told who follow. */
+export type PairingNews = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
 /** A pairing that has begun and is not over. */
 interface Underway {
@@ -58,6 +64,8 @@ interface Underway {
   entering: boolean;
   /** It has let us in, which is being written down. */
   taking: boolean;
+  /** What the device waits for, once it does. */
+  step: Pairing["step"] | undefined;
 }
 
 /** A pairing for which the device waits. */
@@ -104,17 +112,17 @@ export class DevicePairing {
     const current = before ?? this.#begin(at);
     current.waiting++;
     try {
-      const opened = await Promise.race([current.opened, aborted(signal)]);
+      const opened = await orAborted(current.opened, signal);
       if (opened.accepted) {
         if (request.begin && !(await isDone(opened.pairing))) return hold(current, opened);
-        await Promise.race([opened.accepted, aborted(signal)]);
+        await orAborted(opened.accepted, signal);
         return null;
       }
       const enter = entryOf(opened.pairing, request);
       if (current.entering || (before && !enter)) throw this.#busy(current);
       if (!enter) return hold(current, opened);
       current.held ||= request.begin === true;
-      await Promise.race([this.#enter(current, opened, enter, request), aborted(signal)]);
+      await orAborted(this.#enter(current, opened, enter, request), signal);
       return null;
     } finally {
       if (--current.waiting === 0 && !current.held) this.#end(current, signal.aborted ? signal.reason : givenUp());
@@ -145,6 +153,7 @@ export class DevicePairing {
       held: false,
       entering: false,
       taking: false,
+      step: undefined,
     };
     const current = Object.assign(underway, { opened: this.#open(underway) });
     // Whoever waits hears of it.
@@ -165,7 +174,7 @@ export class DevicePairing {
       const pairing = await requireCapability(pair, "pair").call(
         platform,
         target,
-        this.#deps.surroundings,
+        this.#deps.platformHost,
         { fresh: anew },
         within,
       );
@@ -176,6 +185,9 @@ export class DevicePairing {
     try {
       const pairing = await this.#attempt(current, openTimeoutMs, [], work);
       const expiresAt = Date.now() + pairing.expiresMs;
+      const { step } = pairing;
+      current.step = step;
+      this.#deps.pairing(this.#reach.id, { status: "waiting", step });
       const elapsed = stopwatch();
       const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
@@ -230,6 +242,9 @@ export class DevicePairing {
       if (!(current.held && failedBy(error, "wrong"))) this.#end(current, error);
       throw error;
     }
+    const { step } = current;
+    current.step = undefined;
+    this.#deps.pairing(this.#reach.id, { status: "paired", ...(step && { step }) });
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
   }
 
@@ -299,6 +314,8 @@ export class DevicePairing {
     if (current.over.signal.aborted) return;
     const error = named(reason, this.#reach.record, "pairing");
     current.over.abort(error);
+    const { step } = current;
+    if (step) this.#deps.pairing(this.#reach.id, { status: "failed", step, reason: whyOf(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
     if (current.held && failedBy(reason, "late", "cancelled")) this.#ended = { error, at: performance.now() };
@@ -354,6 +371,12 @@ const lateWords: Readonly<Record<Pairing["step"], { readonly problem: string; re
   code: { problem: "was not given the code that it showed", hint: "It shows another: run zapd pair {device} again" },
   login: { problem: "was not given its name and password", hint: "Run zapd pair {device} again" },
 };
+
+/** Why a pairing has ended, in one word; one whose callers have hung up was given up. */
+function whyOf(reason: unknown): string {
+  if (reason instanceof DeviceError) return reason.code === "pairing_failed" ? reason.reason : reason.code;
+  return reason instanceof ZapdError ? reason.code : "cancelled";
+}
 
 function givenUp(): ZapdError {
   return pairingFailed("cancelled", "was not paired: it was given up", { hint: "To begin again: zapd pair {device}" });

@@ -14,11 +14,13 @@ import {
   type DeviceEvent,
   type Facts,
   type KeptSecret,
+  type Key,
+  keys,
   type Platform,
+  type PlatformHost,
   type PlatformState,
   type Power,
   type StatePart,
-  type Surroundings,
   type Target,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
@@ -27,7 +29,7 @@ import type { Seen } from "./compose.ts";
 import { type Credentials, typed } from "./credentials.ts";
 import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold } from "./entry.ts";
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
-import { DevicePairing } from "./pairing.ts";
+import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
@@ -37,15 +39,20 @@ export interface ReachDependencies {
   readonly credentials: Credentials;
   readonly trust: Trust;
   readonly platforms: readonly Platform[];
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly log: Log;
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
+<<<<<<< HEAD
   /** Told when a device hints that it does something else than before. */
   hinted(id: string): void;
+=======
+  /** Told how far a pairing has come. */
+  pairing: PairingDependencies["pairing"];
+>>>>>>> main
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.
@@ -125,6 +132,8 @@ interface Known {
   readonly facts: Facts;
   readonly memory: unknown;
   readonly description: Description;
+  readonly works: readonly Capability[];
+  readonly keys: readonly Key[];
 }
 
 const nothing: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
@@ -263,8 +272,12 @@ export class Reach {
 
   /** What works on it now. */
   get capabilities(): readonly Capability[] {
-    const { has, withheld } = this.description;
-    return capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    return this.#now.works;
+  }
+
+  /** The keys that work on it now. */
+  get keys(): readonly Key[] {
+    return this.#now.keys;
   }
 
   /** What is known of it now, in its platform's terms. */
@@ -275,12 +288,18 @@ export class Reach {
     const isPaired = this.#deps.credentials.has(this.id);
     const entry = this.#told ? withTold(record, this.#told, []) : record;
     const platform = this.#platform;
+    const description = platform ? descriptionOf(entry, platform, isPaired) : nothing;
+    const { has, withheld } = description;
+    const works = capabilities.filter((one) => has.has(one) && !withheld.has(one));
+    const takes = (key: Key) => works.includes(key === "power-on" ? "power_on" : "keys");
     this.#known = {
       of: record,
       told: this.#told,
       facts: factsOf(entry),
       memory: platform && memoryOf(entry, platform),
-      description: platform ? descriptionOf(entry, platform, isPaired) : nothing,
+      description,
+      works,
+      keys: keys.filter((key) => description.keys.has(key) && takes(key)),
     };
     return this.#known;
   }
@@ -294,7 +313,7 @@ export class Reach {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(this.#target(), this.#deps.surroundings, (event) => this.emit(event));
+    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) => this.emit(event));
     this.#opened = { of: record, connection };
     return connection;
   }
@@ -403,7 +422,7 @@ export class Reach {
     signal: AbortSignal,
     waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
   ): Promise<void> {
-    const { surroundings } = this.#deps;
+    const { platformHost } = this.#deps;
     const { host, macs, ports, name } = this.record;
     const parts = {
       power: requireCapability(connection.power, "power_on"),
@@ -411,8 +430,8 @@ export class Reach {
       hint: this.platform.sleepHint,
       saidOnAt: () => this.#saidOnAt,
       call: () => {
-        const destinations = destinationsFor(host, surroundings.broadcasts());
-        surroundings.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        const destinations = destinationsFor(host, platformHost.broadcasts());
+        platformHost.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
         return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
       },
     };
@@ -435,12 +454,12 @@ export class Reach {
     try {
       if (task.needs) this.require(task.needs);
       const work = task.work(this.connection, controller.signal, this);
-      const result = await heldTo(controller.signal, work);
+      const result = await orLeftBehind(controller.signal, work);
       if (!task.apart) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
-      log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
+      log.debug(`${record.name}: ${task.doing}: ${messageOf(error)}`);
       // A caller who hung up says nothing of the device; what is named already is another reach's failure.
       if (error instanceof ZapdError && !error.named && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
@@ -535,7 +554,7 @@ function isSameTarget(one: Entry, other: Entry): boolean {
   return of(one) === of(other);
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error);
 }
 
@@ -544,7 +563,7 @@ function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
 }
 
 /** What work comes to, or the reason of the signal when it does not let go of it by itself. */
-function heldTo<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function orLeftBehind<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ended = () => {

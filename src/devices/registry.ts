@@ -63,6 +63,13 @@ export interface RegistryOptions {
   damaged(problem: string): void;
 }
 
+/** What a user changes of a device. */
+export interface EntryChange {
+  readonly name?: string | undefined;
+  readonly ports?: Ports | undefined;
+  readonly labels?: readonly string[] | undefined;
+}
+
 export class Registry {
   readonly #store: Store<Content>;
   /** Which platforms go together, and which comes first. */
@@ -189,12 +196,12 @@ export class Registry {
   }
 
   /** Renames the device of an entry, or sets the entry's ports. */
-  async change(id: string, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+  async change(id: string, change: EntryChange): Promise<Entry> {
     const changed = await this.#update((content) => {
       const entry = known(content, id);
       const ports = { ...entry.ports, ...change.ports };
       const used: Entry = { ...entry, used: true, ports };
-      const next = replace(content, entry, used);
+      const next = labelled(replace(content, entry, used), used, change.labels);
       if (change.name === undefined) return { next, result: used };
       const device = known(next, entry.part_of ?? id);
       const named: Entry = { ...device, name: checkName(change.name, othersThan(device.id, next)), named_by: "user" };
@@ -205,7 +212,7 @@ export class Registry {
 
   /**
    * The user says that two devices are one: it keeps the older one's id, and the name that the user gave the first, or else the
-   * second. Fails with `invalid_payload` where both are reached over one platform already.
+   * second, or else the name of the first. Fails with `invalid_payload` where both are reached over one platform already.
    */
   async join(id: string, withId: string): Promise<Entry> {
     const older = await this.#update((content) => {
@@ -220,13 +227,12 @@ export class Registry {
         const why = `and ${firstOf(other).name} are both ${both.platform} devices, and a device is reached over a platform once`;
         throw cannotJoin(first, why);
       }
-      const named = [...one, ...other].find((entry) => entry.named_by === "user");
+      const { name, named_by } = [...one, ...other].find((entry) => entry.named_by === "user") ?? first;
       const all = content.devices.filter((entry) => one.includes(entry) || other.includes(entry));
       const next = content.devices.map((entry) => {
         if (!all.includes(entry)) return entry;
         const company = (one.includes(entry) ? other : one).map((each) => each.id);
-        const name = named && { name: named.name, named_by: "user" as const };
-        return { ...entry, ...name, used: true, ...decided(entry, "joined", company) };
+        return { ...entry, name, named_by, used: true, ...decided(entry, "joined", company) };
       });
       return { next: { ...content, devices: next }, result: firstOf(all) };
     });
@@ -445,6 +451,7 @@ function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[])
  * name, which is that of the oldest, or one that the user gave another; what was a part before gets a name of its own.
  */
 function composed(content: Content, composition: Composition): Content {
+  if (judged.has(content.devices)) return content;
   const changed = new Map<Entry, Entry>();
   const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
   const groups = groupsOf(content.devices, composition);
@@ -468,9 +475,13 @@ function composed(content: Content, composition: Composition): Content {
         changed.set(entry, { ...rest, name, named_by, ...(part_of !== undefined && { part_of }) });
     }
   }
-  if (changed.size === 0) return content;
-  return { ...content, devices: content.devices.map((entry) => changed.get(entry) ?? entry) };
+  const devices = changed.size === 0 ? content.devices : content.devices.map((entry) => changed.get(entry) ?? entry);
+  judged.add(devices);
+  return changed.size === 0 ? content : { ...content, devices };
 }
+
+/** Entries of which it has been judged just now which are one device. */
+const judged = new WeakSet<readonly Entry[]>();
 
 /** The name of what was a part of a device and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
@@ -648,6 +659,18 @@ function mergeInto(
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
   const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
   return { next: renamed, result: { entry, added: false, gone: [] } };
+}
+
+/** A device with other labels, which its oldest entry keeps for all of it. */
+function labelled(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
+  if (labels === undefined) return content;
+  const parts = partsIn(content, of);
+  const kept = labels.length === 0 ? undefined : [...new Set(labels)].toSorted();
+  const first = firstOf(parts);
+  const devices = content.devices.map((entry) =>
+    parts.includes(entry) ? { ...entry, labels: entry === first ? kept : undefined } : entry,
+  );
+  return { ...content, devices };
 }
 
 function isSamePlace(one: Entry, other: Entry): boolean {

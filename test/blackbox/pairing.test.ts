@@ -164,6 +164,37 @@ test("a daemon that stops leaves nothing on a screen", async () => {
   }
 });
 
+test("who follows what happens is told how far it has come, and nothing of what was typed", async () => {
+  await pair();
+  await pair({ pin: "314159" });
+  await cancel();
+  await pair();
+  await pair({ pin: "271828" });
+  const over = new AbortController();
+  const { body } = await fetch(
+    `${house.url}/events?types=pairing.changed&since=oldest&devices=${path.split("/").at(-1)}`,
+    {
+      headers: { accept: "application/x-ndjson" },
+      signal: over.signal,
+    },
+  );
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  let told = "";
+  while (told.split("\n").length <= 4) told += (await reader?.read())?.value ?? expect.unreachable();
+  over.abort();
+  const lines = told
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ status, step, reason = "-" }) => `${status} ${step} ${reason}`)).toEqual([
+    "waiting code -",
+    "failed code cancelled",
+    "waiting code -",
+    "paired code -",
+  ]);
+  for (const word of ["314159", "271828"]) expect(told).not.toContain(word);
+});
+
 test("pages of others neither begin nor end a pairing", async () => {
   const answers = await Promise.all(["POST", "DELETE"].map((method) => house.foreign(method, `${path}/pair`)));
   expect(answers).toEqual([403, 403]);

@@ -106,6 +106,8 @@ export function device(name: string, facts: Partial<Device> = {}): Device {
     status: "online",
     access: "full",
     capabilities: ["state", "keys"],
+    withheld: [],
+    keys: ["home"],
     is_default: false,
     power: "on",
     used: true,

@@ -15,7 +15,7 @@ import { Trust } from "../../src/devices/trust.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 
 const never = new AbortController().signal;
 const now = { signal: never };
@@ -78,7 +78,7 @@ beforeEach(async () => {
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
   const common = { registry, credentials, platforms: [alpha.platform(), beta.platform()], log };
   const trust = new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now });
-  const rest = { catalog, trust, surroundings: surroundingsOf(), config: () => configOf(), lost: () => {} };
+  const rest = { catalog, trust, platformHost: platformHostOf(), config: () => configOf(), lost: () => {} };
   devices = new Devices({ ...common, ...rest, seek: async () => false });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
@@ -232,12 +232,12 @@ test("what is joined or split keeps its connections, and removed it leaves nothi
   await pressKey(den(), "mute", now);
   await registry.split(entryOf("beta").id, "beta");
   expect(devices.describeAll().map(({ platforms }) => platforms)).toEqual([["beta"], ["alpha"]]);
-  await registry.join(entryOf("alpha").id, entryOf("beta").id);
-  await pressKey(den(), "mute", now);
+  const joined = devices.of(await registry.join(entryOf("alpha").id, entryOf("beta").id));
+  await pressKey(joined, "mute", now);
   expect([alpha.set.closed, beta.set.closed]).toEqual([[], []]);
   await credentials.keeper(entryOf("alpha").id).keep({ key: "0123456789" });
   const { id } = entryOf("alpha");
-  await devices.remove(den());
+  await devices.remove(joined);
   expect([alpha.set.closed.length, beta.set.closed.length, registry.entries.length]).toEqual([1, 1, 0]);
   expect(credentials.has(id)).toBe(false);
 });

@@ -44,14 +44,10 @@ describe("capabilities", () => {
     ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const entry = await limited.add("1");
-    expect(limited.devices.of(entry).describe().capabilities).toEqual([
-      "state",
-      "launch",
-      "stop",
-      "keys",
-      "hold",
-      "text",
-    ]);
+    const view = limited.devices.of(entry).describe();
+    expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text"]);
+    expect(view.withheld.map(({ capability }) => capability)).toEqual(["apps", "power_on"]);
+    expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
     await limited.actions.refresh(entry, false, never);
     expect(limited.set.done).toEqual(["apps"]);
     limited.remove();

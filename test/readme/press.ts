@@ -123,8 +123,9 @@ async function openProfiler(port: number) {
     /** The files of which a function was entered since it was asked last. */
     async take(): Promise<ReadonlySet<string>> {
       const { result = [] } = await ask("Profiler.takePreciseCoverage");
+      // A function without a name of its own is told by the way to it: `operations.pressKey.body…`.
       const isEntered = ({ functionName, ranges }: Covered["functions"][number]) =>
-        functionName !== "" && ranges.some(({ count }) => count > 0);
+        functionName !== "" && !functionName.includes(".") && ranges.some(({ count }) => count > 0);
       const files = result.filter(({ url, functions }) => url.startsWith(sourceUrl) && functions.some(isEntered));
       return new Set(files.map(({ url }) => `src/${url.slice(sourceUrl.length)}`));
     },

@@ -10,6 +10,8 @@ import type { Answered } from "./daemon.ts";
 
 export interface House {
   readonly socket: string;
+  /** Where its API is. */
+  readonly url: string;
   readonly folder: string;
   /** What was logged, down to the finest. */
   log(): string;
@@ -57,6 +59,7 @@ export async function openHouseWith(options: Pick<ZapdOptions, "platforms" | "co
   };
   return {
     socket,
+    url,
     folder,
     log: () => log,
     stop,

@@ -11,12 +11,12 @@ import type {
   Facts,
   Key,
   Platform,
+  PlatformHost,
   PlatformState,
-  Surroundings,
 } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
-import { Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
+import { accessHint, Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
 import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
@@ -59,13 +59,13 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
   if (keys.has("power-on")) has.add("power_on");
   if (memory.developer !== false) has.add("dev");
-  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []) };
+  return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
 }
 
-function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>): Connection {
-  const ecp = new Ecp(target, surroundings, emit, () => keysOf(target.facts, target.memory).has("power-on"));
+function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>): Connection {
+  const ecp = new Ecp(target, platformHost, emit, () => keysOf(target.facts, target.memory).has("power-on"));
   const apps = new RokuApps(ecp, () => target.memory.developer === true);
-  const developer = connectDeveloper(target, ecp, apps, surroundings, emit);
+  const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
     state: { read: (signal) => readState(ecp, target, signal) },
     apps: {
@@ -75,7 +75,7 @@ function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<
     },
     keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
-      longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),
+      longestMs: (text) => [...text].length * (characterEvery + platformHost.requestTimeoutMs()),
       type: (text, signal) => type(ecp, text, signal),
     },
     power: {

@@ -2,7 +2,17 @@
 import { inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Platform,
+  PlatformHost,
+  StatePart,
+} from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
@@ -10,7 +20,7 @@ import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
-import { pairWebos } from "./pairing.ts";
+import { pairHint, pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
 
@@ -29,17 +39,19 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
   connect: connectWebos,
 };
 
+const noParts: ReadonlySet<StatePart> = new Set();
+
 /** What works once the set lets us in; waking it needs nobody's leave. */
 const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
 function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
   const canWake = macs.length > 0;
   const has = new Set<Capability>([...pairedOnly, "pair", ...(canWake ? ["power_on" as const] : [])]);
-  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly) };
+  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly), hint: pairHint };
 }
 
-function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emit<WebosMemory>): Connection {
-  const reconnecting = sessionWith(target, surroundings, emit);
+function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emit<WebosMemory>): Connection {
+  const reconnecting = sessionWith(target, platformHost, emit);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
   return {
@@ -50,6 +62,9 @@ function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emi
         const { app } = registered.state;
         if (app !== null) await registered.learnTitle(app, signal);
         return registered.state.describe((id) => registered.title(id));
+      },
+      get pushes() {
+        return reconnecting.current?.state.pushes ?? noParts;
       },
     },
     apps: {

@@ -3,7 +3,7 @@ import { DeviceError, failedBy, ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson } from "../../transport/json.ts";
 import { ReconnectingSession, type Session } from "../../transport/session.ts";
-import type { Emit, Surroundings } from "../platform.ts";
+import type { Emit, PlatformHost } from "../platform.ts";
 import { hungUp } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -118,7 +118,7 @@ export async function readyForCommand(
 /** The session with one set; opening it never makes the set show anything. */
 export function sessionWith(
   target: WebosTarget,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   emit: Emit<WebosMemory>,
 ): ReconnectingSession<RegisteredSession> {
   const prompted = new Prompted(target);
@@ -127,13 +127,13 @@ export function sessionWith(
     return error;
   };
   const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
-    debug: (message) => surroundings.debug(`${target.host}: ${message}`),
+    debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     async open(signal, _unasked, ended) {
       const { secret } = target;
       if (!secret.read()?.key) throw unpaired(notPaired());
       if (prompted.holds) throw unpaired(askedAgain());
-      const greeted = await openProven(target, surroundings, signal).catch((error: unknown) => {
+      const greeted = await openProven(target, platformHost, signal).catch((error: unknown) => {
         throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
       const { session, hello } = greeted;
@@ -145,7 +145,7 @@ export function sessionWith(
       }
       let registered: RegisteredSession | undefined;
       session.onEnd(({ again, why }) => {
-        surroundings.debug(
+        platformHost.debug(
           `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
         );
         registered?.pointer.close();
@@ -170,7 +170,7 @@ export function sessionWith(
         },
         signal,
       );
-      const pointer = new Pointer(session, target, surroundings);
+      const pointer = new Pointer(session, target, platformHost);
       registered = new RegisteredSession(session, state, pointer, () => target.facts.macs.length > 0);
       const made = registered;
       stillThere();

@@ -5,13 +5,21 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import type { PlatformState, Playback, Power } from "../platform.ts";
+import type { PlatformState, Playback, Power, StatePart } from "../platform.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { appOf, inputOf, type Payload, readApp, readMedia, readPower, readVolume, uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
 const topics = ["power", "volume", "app", "media"] as const;
 export type Topic = (typeof topics)[number];
+
+/** What of the state each topic tells. */
+const partsOf: Readonly<Record<Topic, readonly StatePart[]>> = {
+  power: ["power", "screensaver"],
+  volume: ["volume"],
+  app: ["app", "input"],
+  media: ["playback"],
+};
 
 /** What was said is taken for true this long: of what the set pushes, and of what it was never seen to push. */
 const fresh = { pushed: 5_000, asked: 100 } as const;
@@ -70,6 +78,11 @@ export class WebosState {
     };
     await Promise.all(topics.map(follow));
     return state;
+  }
+
+  /** What it was seen to tell by itself. */
+  get pushes(): ReadonlySet<StatePart> {
+    return new Set([...this.#pushed].flatMap((topic) => partsOf[topic]));
   }
 
   /** From now on what was said before is old. */

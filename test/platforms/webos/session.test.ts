@@ -5,7 +5,7 @@ import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
-import { keptSecret, surroundingsOf, targetOf } from "../../support/surroundings.ts";
+import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
 
 tidy();
@@ -35,8 +35,8 @@ describe("endpoints", () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
     const plain = set.ports.plain ?? 0;
-    const surroundings = surroundingsOf();
-    const sighting = await webos.identify({ host: set.host, port: plain }, surroundings, never);
+    const platformHost = platformHostOf();
+    const sighting = await webos.identify({ host: set.host, port: plain }, platformHost, never);
     // It is remembered by an endpoint that is not there any more, on a port that refuses.
     const known = { ...sighting, memory: { endpoint: { port: 1, tls: true } } };
     const secret = keptSecret<WebosSecret>({ key });
@@ -45,7 +45,7 @@ describe("endpoints", () => {
       { host: set.host, port: 1 },
       { ports: { plain }, secret },
     );
-    const connection = webos.connect(target, surroundings, told.emit);
+    const connection = webos.connect(target, platformHost, told.emit);
     cleanups.push(() => connection.close());
     expect((await connection.state?.read(never))?.power).toBe("on");
   });
@@ -139,6 +139,9 @@ describe("state", () => {
     async (firmware) => {
       const one = await line({ firmware });
       await state(one);
+      expect([...(one.connection.state?.pushes ?? [])]).toEqual([]);
+      // A second word so soon may belong to the first.
+      await Bun.sleep(120);
       const asked = one.set.received.requests.length;
       one.set.setVolume(42);
       one.set.setMuted(true);
@@ -149,6 +152,7 @@ describe("state", () => {
         async () => (await state(one)).volume?.muted === true && (await state(one)).app !== null,
       );
       const now = await state(one);
+      expect([...(one.connection.state?.pushes ?? [])]).toEqual(expect.arrayContaining(["volume", "app", "input"]));
       expect(now).toMatchObject({ power: "on", volume: { level: 42, muted: true }, input: null });
       expect(now.app).toMatchObject({ platformId: "netflix", id: "netflix", name: "Netflix", type: "app" });
       if (firmware === "2023") expect(now.playback?.status).toBe("playing");
