@@ -32,11 +32,7 @@ export class Devices {
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
-<<<<<<< HEAD
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "hinted" | "feed">) {
-=======
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "pairing" | "feed">) {
->>>>>>> main
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "hinted" | "pairing" | "feed">) {
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
@@ -47,14 +43,11 @@ export class Devices {
       feed: this.#feed,
       reachOf: (entry) => this.reachOf(entry),
       changed: (id) => this.#changed(id),
-<<<<<<< HEAD
       hinted: (id) => this.#hinted(id),
-=======
       pairing: (entryId, news) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
         this.journal.publish({ type: "pairing.changed", device_id, ...news });
       },
->>>>>>> main
     };
     this.#told = this.#tellable();
     this.#feed.known(this.describeAll());

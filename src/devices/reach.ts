@@ -46,13 +46,10 @@ export interface ReachDependencies {
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
-<<<<<<< HEAD
   /** Told when a device hints that it does something else than before. */
   hinted(id: string): void;
-=======
   /** Told how far a pairing has come. */
   pairing: PairingDependencies["pairing"];
->>>>>>> main
   /**
    * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
    * `read` looks less often than a command does.

@@ -10,11 +10,7 @@ import type {
   Platform,
   PlatformHost,
   PowerControl,
-<<<<<<< HEAD
   StatePart,
-  Surroundings,
-=======
->>>>>>> main
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
@@ -43,13 +39,9 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
   connect: connectKodi,
 };
 
-<<<<<<< HEAD
 const always: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
 const beyondKeys: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
-=======
 const pairHint = "Give zapd its name and its password: zapd pair {device}";
-const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
->>>>>>> main
 
 function describeKodi({ macs, access }: Facts, { tuner = false }: KodiMemory): Description {
   const canWake = macs.length > 0;
@@ -60,17 +52,12 @@ function describeKodi({ macs, access }: Facts, { tuner = false }: KodiMemory): D
   return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []), hint: pairHint };
 }
 
-<<<<<<< HEAD
 /** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
 const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
 const nothing: ReadonlySet<StatePart> = new Set();
 
-function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {
-  const device = new KodiDevice(target, surroundings, emit);
-=======
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, platformHost, emit);
->>>>>>> main
   return {
     state: {
       read: (signal) => readState(device, signal),
