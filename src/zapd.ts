@@ -13,7 +13,7 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
-import type { Composition, Platform, Surroundings } from "./platforms/platform.ts";
+import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
 import { SleepWatch } from "./system/clock.ts";
@@ -141,8 +141,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   const { listeners = { socket: "", ...pick(config.running.daemon) } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
-  const surroundings: Surroundings = {
-    requestTimeout: () => running.devices.request_timeout_ms,
+  const platformHost: PlatformHost = {
+    requestTimeoutMs: () => running.devices.request_timeout_ms,
     isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
@@ -156,18 +156,18 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     credentials,
     trust,
     platforms,
-    surroundings,
+    platformHost,
     log,
     sleep,
     config: () => running,
     lost: () => discovery.lookAgain(),
-    seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
+    look: () => discovery.look(),
   });
   const arrivals = new Arrivals({
     registry,
     trust,
     platforms,
-    surroundings,
+    platformHost,
     config,
     log,
     discovery: () => discovery,
@@ -175,10 +175,18 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   });
   const discovery = new Discovery<Entry>({
     platforms,
-    surroundings,
+    platformHost,
     config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
     alsoAsked: () => arrivals.alsoAsked(),
+    scanning() {
+      const before = new Set(registry.devices.map(({ id }) => id));
+      return (found) => {
+        const ids = [...new Set(found.map(({ id }) => registry.deviceOf(id)?.id ?? id))];
+        const added = ids.filter((id) => !before.has(id)).length;
+        devices.journal.publish({ type: "discovery.finished", found: ids.length, added });
+      };
+    },
     debug: (message) => log.debug(message),
     warn: (message) => log.warn(message),
   });

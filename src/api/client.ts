@@ -138,6 +138,7 @@ export async function* createStream(
 interface AnyArguments {
   readonly id?: string;
   readonly app?: string;
+  readonly group?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly archive?: Archive;
@@ -146,7 +147,7 @@ interface AnyArguments {
 }
 
 function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Request {
-  const { id = "", app = "", query = {}, body, archive, signal } = given;
+  const { id = "", app = "", group = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
   const set = Object.entries(query).flatMap(([name, value = []]) =>
@@ -157,7 +158,8 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   if (archive) Object.assign(init, formOf(archive, given.progress));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  const path = endpoint.path.replace(":id", encodeURIComponent(id)).replace(":app", encodeURIComponent(app));
+  const places: Readonly<Record<string, string>> = { id, app, group };
+  const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
 }
 

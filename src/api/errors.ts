@@ -203,6 +203,12 @@ export const codes = {
     when: "The device cannot play what was given",
     message: "Cinema cannot play http://192.168.1.5/film.xyz: it knows no such kind of file",
   },
+  group_not_found: {
+    ...missing,
+    when: "No device has that label",
+    message: 'No device has the label "bar"',
+    hint: "Give a device one: zapd label NAME add LABEL",
+  },
   picture_not_found: {
     ...missing,
     when: "The device has no such picture, or what it gave is none",
@@ -314,12 +320,15 @@ export class ZapdError extends Error {
   readonly hint: string | undefined;
   /** Whether the message says already which device it is of. */
   readonly named: boolean;
+  /** What came of each device of a group of which none took a command. */
+  readonly details: object | undefined;
 
-  constructor(code: ErrorCode, message: string, { hint, cause, named = false }: ErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, { hint, cause, named = false, details }: ErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.hint = hint;
     this.named = named;
+    this.details = details;
   }
 
   /** The same failure in other words; what it carries as data stays. */
@@ -339,6 +348,7 @@ export interface ErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly named?: boolean;
+  readonly details?: object | undefined;
 }
 
 /** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
@@ -416,14 +426,21 @@ export interface ErrorBody {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
+  readonly details?: object;
 }
 
 /** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */
 export function errorBody(error: ZapdError): ErrorBody {
-  const { code, message, hint } = error;
+  const { code, message, hint, details } = error;
   const reason = code === "pairing_failed" && error instanceof DeviceError ? error.reason : undefined;
   const told = pairingReasons.find((one) => one === reason);
-  return { code, message, ...(hint !== undefined && { hint }), ...(told && { reason: told }) };
+  return {
+    code,
+    message,
+    ...(hint !== undefined && { hint }),
+    ...(told && { reason: told }),
+    ...(details && { details }),
+  };
 }
 
 /** The text of anything thrown, for a log line or a `cause`. */

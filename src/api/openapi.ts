@@ -65,6 +65,14 @@ const appId = {
   schema: { type: "string", minLength: 1 },
 } as const;
 
+const groupName = {
+  name: "group",
+  in: "path",
+  required: true,
+  description: "The devices that are meant: `all`, or those with a label",
+  schema: { type: "string", minLength: 1 },
+} as const;
+
 /** Components that others refer to: those of answers, and those of requests. */
 const sharedAnswers = {
   Device,
@@ -153,7 +161,8 @@ function operationObject(name: EndpointName, operation: Operation): Json {
   const { path, tag, summary, description, reaches, takes, body, query } = operation;
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
   const byApp = path.includes(":app") ? [appId] : [];
-  const parameters = [...byId, ...byApp, ...(query ? queryParameters(query) : [])];
+  const byGroup = path.includes(":group") ? [groupName] : [];
+  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : [])];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,

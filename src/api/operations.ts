@@ -9,7 +9,7 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine } from "./events.ts";
-import { type Endpoint, type EndpointName, endpoints, sequenceLimits } from "./routes.ts";
+import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable, sequenceLimits } from "./routes.ts";
 import {
   App,
   Channel,
@@ -75,6 +75,10 @@ export const Failure = z.strictObject({
     code: z.enum(Object.keys(codes) as [ErrorCode]),
     message: z.string(),
     hint: z.string().optional(),
+    details: z
+      .object({ results: z.array(z.record(z.string(), z.unknown())).describe("As in the answer of a group") })
+      .optional()
+      .describe("With a command to a group that no device took: what came of it at each"),
     reason: z
       .enum(pairingReasons)
       .optional()
@@ -145,7 +149,7 @@ const asking: readonly ErrorCode[] = [
   "pairing_required",
 ];
 
-export const operations = {
+const own = {
   listDevices: {
     ...endpoints.listDevices,
     tag: "devices",
@@ -221,7 +225,7 @@ export const operations = {
   changeDevice: {
     ...endpoints.changeDevice,
     tag: "devices",
-    summary: "Rename a device, or set its ports",
+    summary: "Rename a device, label it, or set its ports",
     description:
       "A name that is given here is never overwritten by discovery. The default device stays the default under its new name.",
     codes: [...byName, "device_name_taken", "storage_error", "config_invalid"],
@@ -231,9 +235,16 @@ export const operations = {
           .string()
           .optional()
           .describe(
-            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not a UUID, unique without case; blanks around it are dropped",
+            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique without case; blanks around it are dropped",
           ),
         ports,
+        labels: z
+          .array(z.string().regex(/^[a-z0-9._=-]{1,64}$/))
+          .max(32)
+          .optional()
+          .describe(
+            "All its labels, by which groups are meant: of `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`, at most 64 characters each",
+          ),
       })
       .meta({ examples: [{ name: "Den" }] }),
     data: Device,
@@ -794,4 +805,49 @@ export const operations = {
       warnings: z.array(z.string()).describe("In words"),
     }),
   },
-} as const satisfies Record<EndpointName, Operation>;
+} as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Operation>;
+
+/** What came of a command at each device of a group. */
+export interface GroupResults<Data> {
+  readonly results: {
+    readonly device: { readonly id: string; readonly name: string };
+    readonly ok: boolean;
+    readonly data?: Data | undefined;
+    readonly error?: z.output<typeof Failure>["error"] | undefined;
+  }[];
+}
+
+type OfGroups = {
+  readonly [Name in Groupable as `${Name}OfGroup`]: Omit<
+    (typeof own)[Name],
+    "path" | "summary" | "description" | "codes" | "data"
+  > &
+    Pick<(typeof endpoints)[`${Name}OfGroup`], "path"> &
+    Pick<Operation, "summary" | "description" | "codes"> & {
+      readonly data: z.ZodType<GroupResults<z.output<(typeof own)[Name]["data"]>>, GroupResults<unknown>>;
+    };
+};
+
+/** The operations of a group, made of those of a device. */
+const ofGroups = Object.fromEntries(
+  groupable.map((name) => {
+    const of: Operation = own[name];
+    const results = z.object({
+      device: z.object({ id: z.uuid().describe("Its id"), name: z.string().describe("Its name") }),
+      ok: z.boolean().describe("Whether it took the command"),
+      data: of.data.optional().describe("What it answered"),
+      error: Failure.shape.error.optional().describe("Why it did not"),
+    });
+    const made = {
+      ...of,
+      ...endpoints[`${name}OfGroup`],
+      summary: `${of.summary}, at every device of a group`,
+      description: `The group is \`all\`, or a label. All devices get it at the same moment, and each has its own time, so that one that hangs holds up no other. Answered with what came of it at each; when none took it, the failure of the first is the answer, with the others in \`details\`. ${of.description}`,
+      codes: [...of.codes, "group_not_found"],
+      data: z.object({ results: z.array(results).describe("In the order of adding") }),
+    };
+    return [`${name}OfGroup`, made];
+  }),
+) as unknown as OfGroups;
+
+export const operations = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;

@@ -25,7 +25,7 @@ export interface Endpoint {
   readonly answers?: "stream" | "picture";
 }
 
-export const endpoints = {
+const own = {
   listDevices: { method: "get", path: "/devices", reaches: "memory" },
   addDevice: { method: "post", path: "/devices", reaches: "device", takes: "json" },
   removeUnusedDevices: { method: "delete", path: "/devices", reaches: "memory", takes: "query" },
@@ -73,5 +73,34 @@ export const endpoints = {
   reloadConfig: { method: "post", path: "/config/reload", reaches: "memory" },
   health: { method: "get", path: "/health", reaches: "memory" },
 } as const satisfies Record<string, Endpoint>;
+
+/** What a group of devices takes as one device does. */
+export const groupable = [
+  "pressKey",
+  "pressKeys",
+  "launchApp",
+  "stopApp",
+  "setVolume",
+  "controlPlayback",
+  "notify",
+] as const satisfies (keyof typeof own)[];
+export type Groupable = (typeof groupable)[number];
+
+type GroupPath<Path> = Path extends `/devices/:id${infer Rest}` ? `/groups/:group${Rest}` : never;
+type OfGroups = {
+  readonly [Name in Groupable as `${Name}OfGroup`]: Omit<(typeof own)[Name], "path"> & {
+    readonly path: GroupPath<(typeof own)[Name]["path"]>;
+  };
+};
+
+/** Each of them as an operation of a group. Its names and paths are made of theirs, which types cannot follow through entries. */
+const ofGroups = Object.fromEntries(
+  groupable.map((name) => [
+    `${name}OfGroup`,
+    { ...own[name], path: own[name].path.replace("/devices/:id", "/groups/:group") },
+  ]),
+) as OfGroups;
+
+export const endpoints = { ...own, ...ofGroups } satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof endpoints;

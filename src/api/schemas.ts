@@ -47,6 +47,10 @@ export const Device = z.object({
       "What its settings allow: `limited` withholds some capabilities, `disabled` nearly all, `unpaired` all until it is paired; `null`, where it did not say",
     ),
   capabilities: z.array(z.enum(capabilities)).describe("What works on this very device, with its settings as they are"),
+  labels: z
+    .array(z.string())
+    .optional()
+    .describe("Words that its user gave it, by which groups are meant; left out where there are none"),
   withheld: z
     .array(
       z.object({

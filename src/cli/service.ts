@@ -13,7 +13,7 @@ import type { Manager, Owner, Program, Run } from "./service-managers.ts";
 import * as managers from "./service-managers.ts";
 
 /** What the command works with beside its words; tests bring their own. */
-export interface Surroundings {
+export interface PlatformHost {
   readonly platform: string;
   readonly owner: Owner;
   readonly program: Program;
@@ -24,7 +24,7 @@ export interface Surroundings {
   readonly answerTimeoutMs: number;
 }
 
-type Action = (manager: Manager, context: Context, surroundings: Surroundings) => Promise<number>;
+type Action = (manager: Manager, context: Context, platformHost: PlatformHost) => Promise<number>;
 
 const actions: Readonly<Record<string, Action>> = { install, uninstall, status };
 
@@ -40,17 +40,17 @@ export async function service(context: Context): Promise<number> {
   });
 }
 
-/** The same, with its surroundings given. */
-export async function serve(context: Context, surroundings: Surroundings): Promise<number> {
+/** The same, with its platformHost given. */
+export async function serve(context: Context, platformHost: PlatformHost): Promise<number> {
   const [word = ""] = context.words;
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
   if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `there is no service ${word}`);
-  const manager = managerOf(surroundings);
+  const manager = managerOf(platformHost);
   if (context.flag("print")) {
     context.print(manager.text.trimEnd());
     return exits.ok;
   }
-  const status = await action(manager, context, surroundings);
+  const status = await action(manager, context, platformHost);
   if (context.json) {
     const { name, file } = manager;
     context.print(JSON.stringify({ name, file, ...(await manager.state()) }));
@@ -58,7 +58,7 @@ export async function serve(context: Context, surroundings: Surroundings): Promi
   return status;
 }
 
-function managerOf({ platform, owner, program, run }: Surroundings): Manager {
+function managerOf({ platform, owner, program, run }: PlatformHost): Manager {
   if (platform === "linux") return managers.systemd(program, owner, run);
   if (platform === "darwin") return managers.launchd(program, owner, run);
   const words = program.words.map((word) => (/\s/.test(word) ? `\\"${word}\\"` : word)).join(" ");
@@ -69,11 +69,11 @@ function managerOf({ platform, owner, program, run }: Surroundings): Manager {
   throw new CommandError(`zapd installs no service on ${system} yet`, exits.unsupported, hint);
 }
 
-async function install(manager: Manager, context: Context, surroundings: Surroundings): Promise<number> {
+async function install(manager: Manager, context: Context, platformHost: PlatformHost): Promise<number> {
   const { name, file, text } = manager;
   await manager.ready();
   const before = await ownFile(file);
-  if (!(await manager.state()).running && (await surroundings.answers()))
+  if (!(await manager.state()).running && (await platformHost.answers()))
     throw new CommandError(
       "a daemon is running already, started by hand, and two would fight over the port",
       exits.failed,
@@ -84,12 +84,12 @@ async function install(manager: Manager, context: Context, surroundings: Surroun
     await writeWhole(file, text);
   }
   await manager.start(before !== text && before !== null);
-  const answered = await until(surroundings.answers, { timeoutMs: surroundings.answerTimeoutMs });
+  const answered = await until(platformHost.answers, { timeoutMs: platformHost.answerTimeoutMs });
   if (!context.json) {
     const did = `${name} ${before === text ? "was installed already" : "is installed"}`;
     context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
     context.say(placesOf(manager));
-    if (isPassing(surroundings.program)) context.say(passing);
+    if (isPassing(platformHost.program)) context.say(passing);
     for (const line of await manager.advice()) context.say(line);
   }
   return answered ? exits.ok : exits.failed;
@@ -118,7 +118,7 @@ async function ownFile(path: string): Promise<string | null> {
   throw new CommandError(`${path} is there already, and zapd did not write it`, exits.failed, hint);
 }
 
-async function uninstall(manager: Manager, context: Context, { owner: { env } }: Surroundings): Promise<number> {
+async function uninstall(manager: Manager, context: Context, { owner: { env } }: PlatformHost): Promise<number> {
   const before = await ownFile(manager.file);
   if (before !== null) {
     await manager.ready();

@@ -5,14 +5,13 @@ import type { ConfigFile } from "../config/config.ts";
 import type { Asked, Discovery } from "../discovery/discover.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { Finding, Seats } from "../discovery/probe-queue.ts";
-import type { Address, Platform, Ports, Sighting, Surroundings } from "../platforms/platform.ts";
+import type { Address, Platform, PlatformHost, Ports, Sighting } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Devices } from "./devices.ts";
 import type { Entry } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
-import type { Merged, Registry } from "./registry.ts";
-import { Seeking } from "./seeking.ts";
+import type { EntryChange, Merged, Registry } from "./registry.ts";
 import { isSameAddress, type Place } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
@@ -20,7 +19,7 @@ export interface ArrivalsDependencies {
   readonly registry: Registry;
   readonly trust: Trust;
   readonly platforms: readonly Platform[];
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
@@ -53,14 +52,9 @@ export class Arrivals {
   readonly #deps: ArrivalsDependencies;
   /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
   readonly #deciding = new Map<string, Promise<unknown>>();
-  readonly #seeking: Seeking;
 
   constructor(deps: ArrivalsDependencies) {
     this.#deps = deps;
-    this.#seeking = new Seeking({
-      get: (id) => deps.registry.get(id),
-      look: () => deps.discovery().look(),
-    });
   }
 
   /** Looks for devices now; answers with those found. */
@@ -178,7 +172,7 @@ export class Arrivals {
   }
 
   /** Renames a device or sets its ports; the default device stays the default under its new name. */
-  async change(entry: Entry, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+  async change(entry: Entry, change: EntryChange): Promise<Entry> {
     const words = Object.keys(change.ports ?? {});
     const parts = [entry, ...this.#deps.registry.partsOf(entry.id)];
     const part = parts.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? entry;
@@ -186,16 +180,6 @@ export class Arrivals {
     const changed = await this.#deps.registry.change(part.id, change);
     await this.#followDefault(entry, changed);
     return changed;
-  }
-
-  /** Looks for a device that did not answer where it was; whether it is elsewhere now. */
-  seek(entry: Entry, what: "read" | "command", withinMs: number, signal: AbortSignal): Promise<boolean> {
-    return this.#seeking.seek(
-      entry,
-      what,
-      Math.min(withinMs, this.#deps.config.running.discovery.timeout_ms + 1_000),
-      signal,
-    );
   }
 
   /** One decision about one device at a time. */
@@ -250,7 +234,7 @@ export class Arrivals {
     if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
-    this.#seeking.met(entry.id);
+    this.#deps.devices.reachOf(entry).met();
     return merged;
   }
 
@@ -374,7 +358,7 @@ export class Arrivals {
   async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Sighting | null> {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
     const sighting = await platform
-      ?.identify({ host: at.host, port: at.port }, this.#deps.surroundings, AbortSignal.timeout(withinMs))
+      ?.identify({ host: at.host, port: at.port }, this.#deps.platformHost, AbortSignal.timeout(withinMs))
       .catch(() => null);
     if (!sighting) return null;
     if (provesToBe(sighting, entry)) return sighting;

@@ -4,6 +4,7 @@
  * by name.
  */
 import { textOf, ZapdError } from "../api/errors.ts";
+import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -236,12 +237,18 @@ export class Device {
     }
   }
 
+  /** The words that its user gave it. */
+  get labels(): string[] {
+    return [...new Set(this.reaches.flatMap(({ record }) => record.labels ?? []))].toSorted();
+  }
+
   /** As the API shows it. */
   describe(): View {
     const { record, reaches } = this;
     const records = reaches.map((reach) => reach.record);
     const contacts = reaches.map((reach) => reach.contact);
     const { name, platform, host, port, ports } = record;
+    const { labels } = this;
     const known = <K extends keyof Entry>(key: K): Entry[K] | null =>
       records.find((one) => one[key] !== null)?.[key] ?? null;
     const status = (["online", "offline"] as const).find((word) => contacts.some((one) => one.status === word));
@@ -263,6 +270,7 @@ export class Device {
       status: status ?? "unknown",
       access: known("access"),
       capabilities: [...this.capabilities],
+      ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
       keys:
         reaches.length < 2 ? [...this.reach.keys] : keys.filter((key) => reaches.some((one) => one.keys.includes(key))),
@@ -527,6 +535,16 @@ export class Device {
     const isNew = this.#deps.feed.state(this.id, state, cause, action);
     this.#watch?.seen(isNew);
     for (const observer of this.#observers) observer(state);
+  }
+
+  /** It lists other apps than before. */
+  tellApps(added: readonly string[], removed: readonly string[]): void {
+    if (added.length + removed.length > 0) this.#deps.feed.apps(this.id, [...added], [...removed]);
+  }
+
+  /** How far a package is on its way to it. */
+  tellInstall(phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
+    this.#deps.feed.install(this.id, phase, bytes, total);
   }
 
   /** Its state as it was last seen, without asking it; `null` where it never was. */

@@ -5,7 +5,7 @@ import { Device, type DeviceDependencies } from "./device.ts";
 import type { Entry } from "./entry.ts";
 import { Feed } from "./feed.ts";
 import { Journal } from "./journal.ts";
-import { noneKnown } from "./names.ts";
+import { everyWord, labelWord, noneKnown } from "./names.ts";
 import { Reach } from "./reach.ts";
 
 /** So many words for devices are remembered. */
@@ -131,6 +131,20 @@ export class Devices {
     if (this.#found.size >= mostFound) this.#found.clear();
     this.#found.set(segment, device);
     return device;
+  }
+
+  /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
+  group(word: string): Device[] {
+    const all = this.#deps.registry.devices.map((entry) => this.of(entry));
+    const label = word.startsWith(labelWord) ? word.slice(labelWord.length) : word;
+    const meant = word === everyWord ? all : all.filter(({ labels }) => labels.includes(label));
+    if (meant.length > 0) return meant;
+    const labels = [...new Set(all.flatMap((device) => device.labels))].toSorted();
+    const known =
+      labels.length === 0 ? "Give a device one: zapd label NAME add LABEL" : `The labels are: ${labels.join(", ")}`;
+    throw new ZapdError("group_not_found", `No device has the label ${JSON.stringify(label.slice(0, 64))}`, {
+      hint: all.length === 0 ? noneKnown : known,
+    });
   }
 
   /** The same, where it is known. */

@@ -69,10 +69,16 @@ export interface Entry {
   readonly standing?: Standing | undefined;
   /** The device that it is a part of, by the id of that device's oldest entry; without it, it is the oldest itself. */
   readonly part_of?: string | undefined;
+  /** Words that its user gave it, by which groups of devices are meant. */
+  readonly labels?: readonly string[] | undefined;
   /** Entries with which its user has joined it, and those from which it was split, for good. */
   readonly joined?: readonly string[] | undefined;
   readonly apart?: readonly string[] | undefined;
 }
+
+/** What a label looks like, and how many a device has at most. */
+export const labelForm = /^[a-z0-9._=-]{1,64}$/;
+export const maxLabels = 32;
 
 const fact = z.string().max(maxText).nullable();
 const some = z.string().min(1).max(maxText);
@@ -107,6 +113,7 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   hardware_ids: z.array(some).max(maxIds).optional().catch(undefined),
   // What is damaged in these costs no device: they are judged anew.
   part_of: uuid.optional().catch(undefined),
+  labels: z.array(z.string().regex(labelForm)).max(maxLabels).optional().catch(undefined),
   joined: z.array(uuid).max(maxIds).optional().catch(undefined),
   apart: z.array(uuid).max(maxIds).optional().catch(undefined),
 });

@@ -6,6 +6,9 @@ const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** The word that stands for the default device. */
 export const defaultWord = "default";
+/** The word that stands for every device, and what stands before a label. */
+export const everyWord = "all";
+export const labelWord = "label:";
 
 export interface Named {
   readonly id: string;
@@ -24,6 +27,8 @@ export function checkName(given: string, others: readonly Named[]): string {
   if (/\p{Cc}|\p{Cs}/u.test(name)) throw refuse("a name holds no control characters");
   if (uuid.test(name)) throw refuse("a name cannot have the form of an id");
   if (fold(name) === defaultWord) throw refuse(`"${defaultWord}" stands for the default device`);
+  if (fold(name) === everyWord) throw refuse(`"${everyWord}" stands for all devices`);
+  if (fold(name).startsWith(labelWord)) throw refuse(`"${labelWord}" stands before a label`);
   const taken = others.find((other) => fold(other.name) === fold(name));
   if (taken)
     throw new ZapdError("device_name_taken", `There is a device called "${taken.name}" already`, {
@@ -44,8 +49,9 @@ export function inventName(wanted: string, others: readonly Pick<Named, "name">[
     .slice(0, maxName - 6)
     .join("")
     .trim();
-  const base = clean === "" || isDots(clean) || uuid.test(clean) ? `Device ${clean.slice(0, 8)}`.trim() : clean;
-  const taken = new Set([defaultWord, ...others.map((other) => fold(other.name))]);
+  const isOther = isDots(clean) || uuid.test(clean) || fold(clean).startsWith(labelWord);
+  const base = clean === "" || isOther ? `Device ${clean.slice(0, 8)}`.trim() : clean;
+  const taken = new Set([defaultWord, everyWord, ...others.map((other) => fold(other.name))]);
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base} ${number}`;
     if (!taken.has(fold(name))) return name;

@@ -6,7 +6,7 @@
 import { DeviceError, failedBy, pairingFailed, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
-import type { CodeForm, KeptSecret, Paired, Pairing, Platform, Surroundings } from "../platforms/platform.ts";
+import type { CodeForm, KeptSecret, Paired, Pairing, Platform, PlatformHost } from "../platforms/platform.ts";
 import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -40,7 +40,7 @@ export interface PairingDependencies {
   readonly registry: Registry;
   readonly credentials: Credentials;
   readonly trust: Trust;
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly log: Log;
   /** Told how far a pairing has come, once the device waits for it. */
   pairing(entryId: string, news: PairingNews): void;
@@ -174,7 +174,7 @@ export class DevicePairing {
       const pairing = await requireCapability(pair, "pair").call(
         platform,
         target,
-        this.#deps.surroundings,
+        this.#deps.platformHost,
         { fresh: anew },
         within,
       );

@@ -17,10 +17,10 @@ import {
   type Key,
   keys,
   type Platform,
+  type PlatformHost,
   type PlatformState,
   type Power,
   type StatePart,
-  type Surroundings,
   type Target,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
@@ -31,6 +31,8 @@ import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
+import { Seeking } from "./seeking.ts";
+import { isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
 
@@ -39,7 +41,7 @@ export interface ReachDependencies {
   readonly credentials: Credentials;
   readonly trust: Trust;
   readonly platforms: readonly Platform[];
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   readonly log: Log;
   config(): Config;
   /** Told when a device did not answer, so that it may be looked for. */
@@ -48,11 +50,8 @@ export interface ReachDependencies {
   changed(id: string): void;
   /** Told how far a pairing has come. */
   pairing: PairingDependencies["pairing"];
-  /**
-   * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
-   * `read` looks less often than a command does.
-   */
-  seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Looks for devices; ends when the search is over. */
+  look(): Promise<unknown>;
   /** Turns a device on, in a test that has none. */
   readonly wake?: typeof wake;
 }
@@ -149,6 +148,7 @@ export class Reach {
   #contact: Contact | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
+  readonly #seeking = new Seeking();
   /** When it last said by itself that it is on. */
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
@@ -308,7 +308,7 @@ export class Reach {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(this.#target(), this.#deps.surroundings, (event) => this.emit(event));
+    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) => this.emit(event));
     this.#opened = { of: record, connection };
     return connection;
   }
@@ -358,7 +358,15 @@ export class Reach {
 
   /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
   seek(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    return this.#deps.seek(was, what, timeoutMs, signal);
+    const { look, config } = this.#deps;
+    const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, was);
+    const longestMs = config().discovery.timeout_ms + 1_000;
+    return this.#seeking.seek({ isElsewhere, look, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+  }
+
+  /** It was met, by whatever search: who looks for it goes on. */
+  met(): void {
+    this.#seeking.met();
   }
 
   /**
@@ -417,7 +425,7 @@ export class Reach {
     signal: AbortSignal,
     waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
   ): Promise<void> {
-    const { surroundings } = this.#deps;
+    const { platformHost } = this.#deps;
     const { host, macs, ports, name } = this.record;
     const parts = {
       power: requireCapability(connection.power, "power_on"),
@@ -425,8 +433,8 @@ export class Reach {
       hint: this.platform.sleepHint,
       saidOnAt: () => this.#saidOnAt,
       call: () => {
-        const destinations = destinationsFor(host, surroundings.broadcasts());
-        surroundings.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
+        const destinations = destinationsFor(host, platformHost.broadcasts());
+        platformHost.debug(`${name}: magic packets for ${macs.join(", ")} to ${destinations.join(", ")}`);
         return sendMagicPackets(macs, destinations, ports["wake"] ?? 9);
       },
     };
@@ -449,12 +457,12 @@ export class Reach {
     try {
       if (task.needs) this.require(task.needs);
       const work = task.work(this.connection, controller.signal, this);
-      const result = await heldTo(controller.signal, work);
+      const result = await orLeftBehind(controller.signal, work);
       if (!task.apart) this.answered();
       return result;
     } catch (error) {
       const { record } = this;
-      log.debug(`${record.name}: ${task.doing}: ${wordsOf(error)}`);
+      log.debug(`${record.name}: ${task.doing}: ${messageOf(error)}`);
       // A caller who hung up says nothing of the device; what is named already is another reach's failure.
       if (error instanceof ZapdError && !error.named && !signal.aborted && !task.apart) this.#noteFailure(error);
       // What a device says may hold a secret; what the caller said is the caller's.
@@ -547,7 +555,7 @@ function isSameTarget(one: Entry, other: Entry): boolean {
   return of(one) === of(other);
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? `${error.message} ${String(error.cause ?? "")}` : String(error);
 }
 
@@ -556,7 +564,7 @@ function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
 }
 
 /** What work comes to, or the reason of the signal when it does not let go of it by itself. */
-function heldTo<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function orLeftBehind<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ended = () => {

@@ -63,6 +63,13 @@ export interface RegistryOptions {
   damaged(problem: string): void;
 }
 
+/** What a user changes of a device. */
+export interface EntryChange {
+  readonly name?: string | undefined;
+  readonly ports?: Ports | undefined;
+  readonly labels?: readonly string[] | undefined;
+}
+
 export class Registry {
   readonly #store: Store<Content>;
   /** Which platforms go together, and which comes first. */
@@ -189,12 +196,12 @@ export class Registry {
   }
 
   /** Renames the device of an entry, or sets the entry's ports. */
-  async change(id: string, change: { name?: string | undefined; ports?: Ports | undefined }): Promise<Entry> {
+  async change(id: string, change: EntryChange): Promise<Entry> {
     const changed = await this.#update((content) => {
       const entry = known(content, id);
       const ports = { ...entry.ports, ...change.ports };
       const used: Entry = { ...entry, used: true, ports };
-      const next = replace(content, entry, used);
+      const next = labelled(replace(content, entry, used), used, change.labels);
       if (change.name === undefined) return { next, result: used };
       const device = known(next, entry.part_of ?? id);
       const named: Entry = { ...device, name: checkName(change.name, othersThan(device.id, next)), named_by: "user" };
@@ -652,6 +659,18 @@ function mergeInto(
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
   const renamed = device && given !== null ? replace(next, device, { ...device, name: given, named_by: "user" }) : next;
   return { next: renamed, result: { entry, added: false, gone: [] } };
+}
+
+/** A device with other labels, which its oldest entry keeps for all of it. */
+function labelled(content: Content, of: Entry, labels: readonly string[] | undefined): Content {
+  if (labels === undefined) return content;
+  const parts = partsIn(content, of);
+  const kept = labels.length === 0 ? undefined : [...new Set(labels)].toSorted();
+  const first = firstOf(parts);
+  const devices = content.devices.map((entry) =>
+    parts.includes(entry) ? { ...entry, labels: entry === first ? kept : undefined } : entry,
+  );
+  return { ...content, devices };
 }
 
 function isSamePlace(one: Entry, other: Entry): boolean {

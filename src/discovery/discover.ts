@@ -5,7 +5,7 @@
 
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Address, DiscoveryQuery, Lead, Platform, Sighting, Surroundings } from "../platforms/platform.ts";
+import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
@@ -34,12 +34,14 @@ export interface Asked extends Address {
 
 export interface DiscoveryDependencies<D> {
   readonly platforms: readonly Platform[];
-  readonly surroundings: Surroundings;
+  readonly platformHost: PlatformHost;
   config(): Config["discovery"];
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
+  /** A scan begins; gives what is told of those that it found. */
+  scanning?(): (found: readonly D[]) => void;
   debug(message: string): void;
   warn(message: string): void;
 }
@@ -75,9 +77,11 @@ export class Discovery<D> {
     // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
     if (this.#scanning?.window.join()) return this.#scanning.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
+    const finished = this.#deps.scanning?.();
     const result = this.#scan(window).finally(() => {
       if (this.#scanning?.window === window) this.#scanning = undefined;
     });
+    result.then(finished, () => {});
     this.#scanning = { window, result };
     return result;
   }
@@ -125,8 +129,8 @@ export class Discovery<D> {
   }
 
   async #recognize(platform: Platform, at: Lead, signal: AbortSignal): Promise<Finding> {
-    if (this.#deps.surroundings.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
-    const sighting = await platform.identify(at, this.#deps.surroundings, signal);
+    if (this.#deps.platformHost.isOwnListener(at)) throw invalidHost(at.host, "it is zapd itself");
+    const sighting = await platform.identify(at, this.#deps.platformHost, signal);
     return { platform: platform.name, address: addressOf(at, sighting), sighting };
   }
 
@@ -208,7 +212,7 @@ export class Discovery<D> {
   }
 
   #identify(platform: Platform, lead: Lead): Promise<Sighting> {
-    return platform.identify(lead, this.#deps.surroundings, this.#stopped.signal);
+    return platform.identify(lead, this.#deps.platformHost, this.#stopped.signal);
   }
 }
 

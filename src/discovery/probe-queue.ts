@@ -1,6 +1,6 @@
 /** What a scan does with the answers it gets: asks each address once who lives there, and takes the device in, within bounds. */
 import { textOf } from "../api/errors.ts";
-import type { Address, Lead, Platform, Sighting, Surroundings } from "../platforms/platform.ts";
+import type { Address, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { until } from "../system/sleep.ts";
 
 const limits = { candidates: 1_024, identifiedAtOnce: 16 } as const;
@@ -29,7 +29,7 @@ interface Host {
 }
 
 export interface IntakeDependencies<D> {
-  readonly surroundings: Pick<Surroundings, "isOwnListener">;
+  readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   identify(platform: Platform, lead: Lead): Promise<Sighting>;
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
@@ -57,7 +57,7 @@ export class Intake<D> {
    */
   offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
-    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.surroundings.isOwnListener(lead)) return no;
+    if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.platformHost.isOwnListener(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port} ${only ?? ""}`;
     const host = this.#host(lead.host);
     const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;

@@ -358,9 +358,9 @@ export interface Connection {
 }
 
 /** What the daemon gives to a platform. */
-export interface Surroundings {
+export interface PlatformHost {
   /** Milliseconds a device has for one answer (`devices.request_timeout_ms`). */
-  requestTimeout(): number;
+  requestTimeoutMs(): number;
   /** Whether an address is the daemon's own door, which no device call may ever reach. */
   isOwnListener(address: Address): boolean;
   /** Local IPv4 addresses with their broadcast addresses, for magic packets. */
@@ -431,7 +431,7 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   /** Whether a text has the form of this platform's own app ids, so that it may be launched though the catalog lacks it. */
   isAppId(text: string): boolean;
   /** Who lives at an address. Fails with `device_unreachable`, or `device_error` when it is no device of this platform. */
-  identify(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Sighting<Memory>>;
+  identify(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Sighting<Memory>>;
   /** What a device can do, told from what is known of it: a list of devices makes no connection. */
   describe(facts: Facts, memory: Memory, paired: boolean): Description;
   /**
@@ -441,11 +441,11 @@ export interface Platform<Memory = unknown, Secret = unknown> {
    */
   pair?(
     target: Target<Memory, Secret>,
-    surroundings: Surroundings,
+    platformHost: PlatformHost,
     options: { readonly fresh: boolean },
     signal: AbortSignal,
   ): Promise<Pairing<Memory, Secret>>;
-  connect(target: Target<Memory, Secret>, surroundings: Surroundings, emit: Emit<Memory>): Connection;
+  connect(target: Target<Memory, Secret>, platformHost: PlatformHost, emit: Emit<Memory>): Connection;
 }
 
 /** How several platforms that reach one device go together: kept in index.ts, where alone platforms are named. */

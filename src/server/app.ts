@@ -13,6 +13,7 @@ import { daemonRoutes } from "./daemon.ts";
 import { devRoutes } from "./dev.ts";
 import { deviceRoutes } from "./devices.ts";
 import { eventRoutes } from "./events.ts";
+import { groupRoutes } from "./groups.ts";
 import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
@@ -64,6 +65,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   controlRoutes(app, deps);
+  groupRoutes(app, deps);
   devRoutes(app, deps);
   eventRoutes(app, deps);
   daemonRoutes(app, deps);

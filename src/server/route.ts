@@ -45,8 +45,10 @@ export interface Ended {
 
 /** What a handler is given, already checked. */
 export interface Given<O extends Operation> {
-  /** The `{id}` of the path, decoded once; empty where the path has none. */
+  /** The `{id}` or `{group}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
+  /** How the request came in. */
+  readonly call: Call;
   readonly body: BodyOf<O>;
   readonly query: QueryOf<O>;
   /** Ends when the caller hangs up. */
@@ -93,10 +95,11 @@ export function route<Name extends ValueName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     if (sleep?.times !== slept) throw tooOld();
-    const id = c.req.param("id") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? "";
     const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
       id,
+      call: c.env,
       body,
       query,
       request,
@@ -183,9 +186,18 @@ export function stream<Name extends StreamName | PictureName>(
     const request = c.req.raw;
     checkUrl(request.url);
     const query = operation.query && checked(operation.query, queryOf(c));
-    const id = c.req.param("id") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? "";
     const { signal } = request;
-    const given = { id, body: undefined, query, request, signal, turn: { signal, action: "" }, context: c };
+    const given = {
+      id,
+      call: c.env,
+      body: undefined,
+      query,
+      request,
+      signal,
+      turn: { signal, action: "" },
+      context: c,
+    };
     return handler(given as unknown as Parameters<typeof handler>[0]);
   });
 }

@@ -3,7 +3,7 @@
  * a connection (or to an address, in the same breath) on which the device has just proven to be the one that is meant.
  */
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
-import type { Address, Surroundings } from "../platforms/platform.ts";
+import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { sleep, until } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts";
@@ -46,7 +46,7 @@ export interface ReadOptions extends Sent {
 
 export interface DeviceHttpOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnListener">;
+  readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
   /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
   prove?(read: Read): Promise<void>;
   /**
@@ -235,8 +235,8 @@ export class DeviceHttp {
   }
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
-    const { address, surroundings } = this.#options;
-    refuseOwn(address, surroundings);
+    const { address, platformHost } = this.#options;
+    refuseOwn(address, platformHost);
     return HttpConnection.open(address, signal).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
@@ -246,7 +246,7 @@ export class DeviceHttp {
 
   /** Runs something with the deadline of one answer, and leaves nothing of it behind: thousands of keys would pile up theirs. */
   async #inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
-    const ms = this.#options.surroundings.requestTimeout();
+    const ms = this.#options.platformHost.requestTimeoutMs();
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
     const timer = setTimeout(() => controller.abort(silent(ms, this.#options.silentHint)), ms);
@@ -262,7 +262,7 @@ export class DeviceHttp {
 
   /** The deadline of one answer. */
   within(signal: AbortSignal): AbortSignal {
-    return deadline(this.#options.surroundings.requestTimeout(), signal);
+    return deadline(this.#options.platformHost.requestTimeoutMs(), signal);
   }
 }
 

@@ -4,15 +4,15 @@
  * their sockets open.
  */
 import { DeviceError } from "../api/errors.ts";
-import type { Surroundings } from "../platforms/platform.ts";
+import type { PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
 import { isJson, type Json, readJson } from "./json.ts";
 import type { Ending, Session } from "./session.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
 
-export interface RpcOptions extends Omit<WebSocketOptions, "onText" | "onEnd" | "surroundings"> {
-  readonly surroundings: Pick<Surroundings, "isOwnListener" | "requestTimeout">;
+export interface RpcOptions extends Omit<WebSocketOptions, "onText" | "onEnd" | "platformHost"> {
+  readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
   /** Milliseconds between two signs of life that are asked for, and after which one that gives none is hung up on. */
   readonly beatMs: number;
   readonly silentMs: number;
@@ -66,7 +66,7 @@ export abstract class RpcSession<T> implements Session {
 
   /** Milliseconds that the device has for one answer. */
   get timeoutMs(): number {
-    return this.#options.surroundings.requestTimeout();
+    return this.#options.platformHost.requestTimeoutMs();
   }
 
   onEnd(told: (ending: Ending & { readonly why: LineEnd }) => void): void {

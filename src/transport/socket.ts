@@ -2,7 +2,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
-import type { Address, Surroundings } from "../platforms/platform.ts";
+import type { Address, PlatformHost } from "../platforms/platform.ts";
 
 /** On every call to a device. The guard refuses requests that carry it: a device must not talk us into calling ourselves. */
 export const marker = "zapd-call";
@@ -88,7 +88,7 @@ export function hostLine({ host, port }: Address): string {
 }
 
 /** zapd itself is never called, whatever a device says of where it is. */
-export function refuseOwn(address: Address, { isOwnListener }: Pick<Surroundings, "isOwnListener">): void {
+export function refuseOwn(address: Address, { isOwnListener }: Pick<PlatformHost, "isOwnListener">): void {
   if (!isOwnListener(address)) return;
   throw new ZapdError("device_error", "has the address of zapd itself, which is never called", {
     hint: "Remove it with zapd forget {device}, and add it with its own address",

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
-import type { Address, Surroundings } from "../platforms/platform.ts";
+import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { connectSocket, hostLine, marker, refuseOwn } from "./socket.ts";
 import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
@@ -29,7 +29,7 @@ export interface WebSocketOptions {
   readonly address: Address;
   readonly path: string;
   readonly tls: boolean;
-  readonly surroundings: Pick<Surroundings, "isOwnListener">;
+  readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
   readonly maxFragments?: number;
   onText(text: string): void;
@@ -56,8 +56,8 @@ export interface WebSocketLine {
 
 /** Opens one. Fails with `device_unreachable` when nobody answers or the line breaks first, with `device_error` for an answer that is none. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketLine> {
-  const { address, surroundings } = options;
-  refuseOwn(address, surroundings);
+  const { address, platformHost } = options;
+  refuseOwn(address, platformHost);
   const late = AbortSignal.timeout(handshakeWithin);
   const within = AbortSignal.any([signal, late]);
   const socket = await connectSocket(address, options.tls, within);

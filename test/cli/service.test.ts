@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
-import { isPassing, type Surroundings, serve } from "../../src/cli/service.ts";
+import { isPassing, type PlatformHost, serve } from "../../src/cli/service.ts";
 import { plistText, programOf, type Ran, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
@@ -26,7 +26,7 @@ describe("the command", () => {
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-  const surroundings = (platform: string): Surroundings => ({
+  const platformHost = (platform: string): PlatformHost => ({
     platform,
     owner: { home, uid: 501, env: {} },
     program: { words: ["/usr/bin/zapd", "serve"], env: {} },
@@ -46,7 +46,7 @@ describe("the command", () => {
       told += `${line}\n`;
     };
     const context = await createContext(words, { print: { type: "boolean" } });
-    return serve(Object.assign(context, { print: take, say: take }), surroundings(platform));
+    return serve(Object.assign(context, { print: take, say: take }), platformHost(platform));
   }
 
   const unit = () => join(home, ".config/systemd/user/zapd.service");

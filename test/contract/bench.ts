@@ -2,8 +2,8 @@
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { Archive, Connection, Key, Platform, Ports, Sighting, Target } from "../../src/platforms/platform.ts";
+import { keptSecret, nobody, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
-import { keptSecret, nobody, surroundingsOf, type Told, targetOf } from "../support/surroundings.ts";
 
 /** A simulated device, as this suite sees it: in words that every platform has. */
 /** Standby still answers; in deep sleep nothing does. */
@@ -96,13 +96,13 @@ export function createBench(contract: Contract): Bench {
   }
 
   async function connect(set: SimulatedSet, port: number, timeout: number) {
-    const surroundings = surroundingsOf({ timeout });
+    const platformHost = platformHostOf({ timeout });
     const said = contract.said?.(set);
     const lead = { host: set.host, port: set.port, ...(said && { said }) };
-    const sighting = await platform.identify(lead, surroundings, never);
+    const sighting = await platform.identify(lead, platformHost, never);
     const known = contract.learnsMore ? await onceConnected(sighting, set) : sighting;
     const { target, told } = targetOf(known, { host: set.host, port }, given(set));
-    const connection = platform.connect(target, surroundings, told.emit);
+    const connection = platform.connect(target, platformHost, told.emit);
     after(() => connection.close());
     return { sighting: known, target, connection, told };
   }
@@ -112,7 +112,7 @@ export function createBench(contract: Contract): Bench {
   /** What is known of a set that tells the most to those it knows. */
   async function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {
     const { target, told } = targetOf(sighting, set, given(set));
-    const connection = platform.connect(target, surroundingsOf(), told.emit);
+    const connection = platform.connect(target, platformHostOf(), told.emit);
     await has(connection.state).read(never);
     connection.close();
     return { ...sighting, facts: target.facts, memory: target.memory };
@@ -131,7 +131,7 @@ export function createBench(contract: Contract): Bench {
       const set = await start();
       const { connection, target } = await connect(set, set.port, 1_500);
       const again = () => {
-        const another = platform.connect(target, surroundingsOf(), nobody);
+        const another = platform.connect(target, platformHostOf(), nobody);
         after(() => another.close());
         return another;
       };

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { kinds } from "../../src/platforms/platform.ts";
 import { answer, startHttpDevice, until } from "../support/http-device.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 import { type Bench, type Contract, createBench, failure, never } from "./bench.ts";
 import { developmentContract } from "./development.ts";
 import { drivingContract } from "./driving.ts";
@@ -62,7 +62,7 @@ function identityContract(bench: Bench): void {
     test("nobody, where nothing answers, where something else does, and where it never ends", async () => {
       const set = await start();
       await set.stop();
-      const gone = platform.identify({ host: set.host, port: set.port }, surroundingsOf(), never);
+      const gone = platform.identify({ host: set.host, port: set.port }, platformHostOf(), never);
       expect((await failure(gone)).code).toBe("device_unreachable");
       for (const saying of [
         answer(404),
@@ -74,7 +74,7 @@ function identityContract(bench: Bench): void {
       ] as const) {
         const other = await startHttpDevice(() => saying);
         after(() => other.stop());
-        const error = await failure(platform.identify(other.address, surroundingsOf({ timeout: 400 }), never));
+        const error = await failure(platform.identify(other.address, platformHostOf({ timeout: 400 }), never));
         expect(["device_error", "device_timeout", "device_unreachable"]).toContain(error.code);
         await until(`nothing is left open after ${JSON.stringify(saying)}`, () => other.open === 0);
       }

@@ -36,23 +36,23 @@ export function stubPlatform(service: string): Platform<object, Secret> {
     secret,
     isAppId: () => false,
     describe: (_facts, _memory, paired) => ({ has, withheld: paired ? none : wantsKey, keys: new Set(words.keys()) }),
-    async identify(lead, surroundings, signal) {
-      const http = new DeviceHttp({ address: lead, surroundings });
+    async identify(lead, platformHost, signal) {
+      const http = new DeviceHttp({ address: lead, platformHost });
       return who((path) => http.read(path, signal)).finally(() => http.close());
     },
-    async pair(device, surroundings, _options, signal): Promise<Pairing<object, Secret>> {
-      const http = new DeviceHttp({ address: device, surroundings });
+    async pair(device, platformHost, _options, signal): Promise<Pairing<object, Secret>> {
+      const http = new DeviceHttp({ address: device, platformHost });
       await http.command("/pair", signal);
       const enter = async (code: string) => {
-        const answer = await http.command(`/pair?code=${code}`, AbortSignal.timeout(surroundings.requestTimeout()));
+        const answer = await http.command(`/pair?code=${code}`, AbortSignal.timeout(platformHost.requestTimeoutMs()));
         if (answer.status !== 200) throw pairingFailed("wrong", "does not show this code");
         return { secret: { key: bodyText(answer) }, facts: { access: "full" as const } };
       };
       return { step: "code", form: "digits", length: 4, expiresMs: 60_000, enter, cancel: () => http.close() };
     },
-    connect(device, surroundings) {
+    connect(device, platformHost) {
       const prove = async (read: Read) => isIt(device, await who(read));
-      const http = new DeviceHttp({ address: device, surroundings, prove });
+      const http = new DeviceHttp({ address: device, platformHost, prove });
       const path = (what: string) => `/${what}?key=${device.secret.read()?.key ?? ""}`;
       return {
         state: {

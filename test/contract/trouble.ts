@@ -1,7 +1,7 @@
 /** Sets that sleep, hang up, fall silent, or are not the one that is meant. */
 import { describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
-import { turnOn } from "../support/surroundings.ts";
+import { turnOn } from "../support/platform-host.ts";
 import { type Bench, failure, has, never } from "./bench.ts";
 
 export function troubleContract(bench: Bench): void {

@@ -15,7 +15,7 @@ import { Discovery } from "../../src/discovery/discover.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 
 let folder: string;
 let registry: Registry;
@@ -39,9 +39,9 @@ beforeEach(async () => {
       return sightingOf(identity, { name: `Set ${identity}`, manufacturer: "Acme" });
     },
   });
-  const surroundings = { ...surroundingsOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
+  const platformHost = { ...platformHostOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
   const discovery = new Discovery<Entry>({
-    ...{ platforms: [platform], surroundings, config: () => config.running.discovery },
+    ...{ platforms: [platform], platformHost, config: () => config.running.discovery },
     found: (finding) => arrivals.found(finding),
     debug: () => {},
     warn: () => {},
@@ -60,13 +60,13 @@ beforeEach(async () => {
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
   const devices = new Devices({
-    ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings, log },
+    ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost, log },
     config: () => config.running,
     lost: () => {},
-    seek: async () => false,
+    look: async () => {},
   });
   arrivals = new Arrivals({
-    ...{ registry, trust, platforms: [platform], surroundings, config, log },
+    ...{ registry, trust, platforms: [platform], platformHost, config, log },
     discovery: () => discovery,
     devices,
   });

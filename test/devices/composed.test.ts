@@ -15,7 +15,7 @@ import { Trust } from "../../src/devices/trust.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 
 const never = new AbortController().signal;
 const now = { signal: never };
@@ -78,8 +78,8 @@ beforeEach(async () => {
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
   const common = { registry, credentials, platforms: [alpha.platform(), beta.platform()], log };
   const trust = new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now });
-  const rest = { catalog, trust, surroundings: surroundingsOf(), config: () => configOf(), lost: () => {} };
-  devices = new Devices({ ...common, ...rest, seek: async () => false });
+  const rest = { catalog, trust, platformHost: platformHostOf(), config: () => configOf(), lost: () => {} };
+  devices = new Devices({ ...common, ...rest, look: async () => {} });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });

@@ -17,12 +17,12 @@ import type {
   Emit,
   Facts,
   Platform,
-  Surroundings,
+  PlatformHost,
   Target,
 } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 
 export const never = new AbortController().signal;
 
@@ -40,7 +40,7 @@ export interface House {
   /** Devices that did not answer, by name. */
   readonly lost: string[];
   /** Connections made so far. */
-  readonly connected: { readonly target: Target; readonly surroundings: Surroundings; readonly emit: Emit }[];
+  readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
   remove(): void;
@@ -93,8 +93,8 @@ export async function openHouse(
       return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
     },
     ...(pair && { pair }),
-    connect: (target, surroundings, emit) => {
-      connected.push({ target, surroundings, emit });
+    connect: (target, platformHost, emit) => {
+      connected.push({ target, platformHost, emit });
       return connect(set);
     },
   });
@@ -109,10 +109,10 @@ export async function openHouse(
     now: Date.now,
   });
   const devices = new Devices({
-    ...{ registry, catalog, credentials, trust, platforms: [platform], surroundings: surroundingsOf(), log },
+    ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost: platformHostOf(), log },
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
-    seek: async () => false,
+    look: async () => {},
     ...(wake && { wake }),
   });
   let config = defaultConfig();

@@ -9,8 +9,8 @@ import { sleep } from "../../src/system/sleep.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { announce } from "../support/mdns-service.ts";
+import { platformHostOf } from "../support/platform-host.ts";
 import { found, type Responder, startResponder, whyNoSearches } from "../support/ssdp-responder.ts";
-import { surroundingsOf } from "../support/surroundings.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterAll(async () => {
@@ -48,7 +48,7 @@ function look(
   const start = performance.now();
   const discovery = new Discovery<string>({
     platforms,
-    surroundings: { ...surroundingsOf(), isOwnListener },
+    platformHost: { ...platformHostOf(), isOwnListener },
     config: () => ({
       on_start: false,
       interval_s: 0,

@@ -13,7 +13,7 @@ function intakeOf(
   found?: (sighting: Sighting) => Promise<string>,
 ): Intake<string> {
   return new Intake<string>({
-    surroundings: { isOwnListener: ({ port }) => port === 7_272 },
+    platformHost: { isOwnListener: ({ port }) => port === 7_272 },
     identify: (_platform, address) => identify(address),
     found: async ({ sighting }) => (found ? found(sighting) : sighting.identity),
     debug: () => {},

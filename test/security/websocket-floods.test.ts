@@ -26,11 +26,11 @@ async function drive(port: number): Promise<{ reason: string; ms: number; texts:
   const start = performance.now();
   let texts = 0;
   const ended = Promise.withResolvers<string>();
-  const surroundings = { isOwnListener: () => false };
+  const platformHost = { isOwnListener: () => false };
   const address = { host: "127.0.0.1", port };
   const line = await openWebSocket(
     {
-      ...{ address, path: "/", tls: false, surroundings },
+      ...{ address, path: "/", tls: false, platformHost },
       onText: () => texts++,
       onEnd: ({ reason }) => ended.resolve(reason),
     },

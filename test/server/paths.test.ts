@@ -186,7 +186,7 @@ describe("routes", () => {
 
   const byPath = Object.groupBy(Object.values(operations), ({ path }) => path);
   test.each(Object.keys(byPath))("%s takes its methods and no other", async (path) => {
-    const target = `/v1${path.replace(":id", "set").replace(":app", "netflix")}`;
+    const target = `/v1${path.replace(":id", "set").replace(":app", "netflix").replace(":group", "all")}`;
     // A path of its own may also be read as the device of that name.
     const patterns = Object.keys(byPath).filter((other) =>
       new RegExp(`^${other.replaceAll(/:\w+/g, "[^/]+")}$`).test(path),

@@ -12,9 +12,9 @@ import type {
   Facts,
   Key,
   Platform,
+  PlatformHost,
   PlatformState,
   Sighting,
-  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 import { capabilities } from "../../src/platforms/platform.ts";
@@ -40,7 +40,7 @@ export interface FakeOptions {
   readonly queries?: readonly DiscoveryQuery[];
   readonly port?: number;
   identify?(address: Address, signal: AbortSignal): Promise<Sighting>;
-  connect?(target: Target, surroundings: Surroundings, emit: Emit): Connection;
+  connect?(target: Target, platformHost: PlatformHost, emit: Emit): Connection;
   describe?(facts: Facts): Description;
   pair?: Platform["pair"];
 }
@@ -72,7 +72,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
       throw new ZapdError("device_error", "is nobody");
     },
     describe: (facts) => options.describe?.(facts) ?? descriptionOf(new FakeSet().connection()),
-    connect: (target, surroundings, emit) => options.connect?.(target, surroundings, emit) ?? { close: () => {} },
+    connect: (target, platformHost, emit) => options.connect?.(target, platformHost, emit) ?? { close: () => {} },
     ...(options.pair && { pair: options.pair }),
   };
 }

@@ -26,8 +26,8 @@ function client(
   timeout = 1_000,
   isOwnListener = false,
 ): DeviceHttp {
-  const surroundings = { requestTimeout: () => timeout, isOwnListener: () => isOwnListener };
-  const made = new DeviceHttp({ address: of.address, surroundings, ...(prove && { prove }) });
+  const platformHost = { requestTimeoutMs: () => timeout, isOwnListener: () => isOwnListener };
+  const made = new DeviceHttp({ address: of.address, platformHost, ...(prove && { prove }) });
   clients.push(made);
   return made;
 }

@@ -8,8 +8,8 @@ import type {
   Facts,
   Key,
   Platform,
+  PlatformHost,
   PowerControl,
-  Surroundings,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
@@ -48,8 +48,8 @@ function describeKodi({ macs, access }: Facts): Description {
   return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []), hint: pairHint };
 }
 
-function connectKodi(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>): Connection {
-  const device = new KodiDevice(target, surroundings, emit);
+function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
+  const device = new KodiDevice(target, platformHost, emit);
   return {
     state: { read: (signal) => readState(device, signal) },
     apps: {

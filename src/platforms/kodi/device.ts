@@ -6,7 +6,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { Emit, MdnsService, Surroundings } from "../platform.ts";
+import type { Emit, MdnsService, PlatformHost } from "../platform.ts";
 import { type Ask, httpType, isUuid, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
@@ -40,7 +40,7 @@ const mostMacs = 4;
 export class KodiDevice {
   readonly target: KodiTarget;
   readonly pushed = new PushedState();
-  readonly #surroundings: Surroundings;
+  readonly #platformHost: PlatformHost;
   readonly #emit: Emit<KodiMemory>;
   /** What stands in the keyboard that is open. */
   readonly field = new Field();
@@ -61,9 +61,9 @@ export class KodiDevice {
   #askedMac = false;
   readonly #closed = new AbortController();
 
-  constructor(target: KodiTarget, surroundings: Surroundings, emit: Emit<KodiMemory>) {
+  constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
     this.target = target;
-    this.#surroundings = surroundings;
+    this.#platformHost = platformHost;
     this.#emit = emit;
     const { host, port, ports } = target;
     // What was found at another port says nothing of this one.
@@ -71,10 +71,10 @@ export class KodiDevice {
     const prove = (ask: Ask) => this.#prove(ask);
     const login = () => this.#login();
     const vouch = (signal: AbortSignal) => this.vouch(signal);
-    this.#http = overHttp ? new HttpRpc({ address: { host, port }, surroundings, login, vouch, prove }) : null;
+    this.#http = overHttp ? new HttpRpc({ address: { host, port }, platformHost, login, vouch, prove }) : null;
     this.#ownSocket = overHttp ? (ports["websocket"] ?? null) : port;
     this.#link = new ReconnectingSession<KodiSession>({
-      debug: (message) => surroundings.debug(`${host}: ${message}`),
+      debug: (message) => platformHost.debug(`${host}: ${message}`),
       onEnd: () => {
         this.pushed.forget();
         this.field.forget();
@@ -83,7 +83,7 @@ export class KodiDevice {
       },
       open: async (signal, _unasked, ended) => {
         const address = { host, port: this.#socket ?? usualSocket };
-        const session = await new KodiSession(address, surroundings).open(signal);
+        const session = await new KodiSession(address, platformHost).open(signal);
         try {
           const ask: Ask = async (method, params) => asJson(await session.call(method, params, signal));
           if (overHttp) await this.#refuseNeighbour(ask, signal);
@@ -143,7 +143,7 @@ export class KodiDevice {
     this.#noPushUntil = performance.now() + 1_000;
     this.#link.use(AbortSignal.timeout(10_000)).catch((error: unknown) => {
       this.#noPushUntil = performance.now() + pushAgainAfter;
-      this.#surroundings.debug(
+      this.#platformHost.debug(
         `${this.target.host}: nothing is pushed: ${error instanceof Error ? error.message : ""}`,
       );
     });
@@ -177,7 +177,7 @@ export class KodiDevice {
   }
 
   async #session(signal: AbortSignal, eager: boolean): Promise<KodiSession> {
-    const within = deadline(Math.max(this.#surroundings.requestTimeout(), provenIn), signal);
+    const within = deadline(Math.max(this.#platformHost.requestTimeoutMs(), provenIn), signal);
     try {
       const opening = this.#link.use(within, { eager });
       return await (eager ? unlessSlept(opening) : opening);
@@ -345,7 +345,7 @@ export class KodiDevice {
     if (web !== undefined) throw neighbour();
     if (this.#socket !== null) return;
     const isUsual = (service: MdnsService) => service.port === usualSocket;
-    const service = await this.#surroundings.announced(socketType, host, isUsual, signal);
+    const service = await this.#platformHost.announced(socketType, host, isUsual, signal);
     const uuid = service && uuidOf(service.txt);
     if (uuid && uuid !== identity && isUuid(identity)) throw neighbour();
   }
@@ -421,7 +421,7 @@ export class KodiDevice {
     const { host, port, identity } = this.target;
     const [type, here] = this.#http ? [httpType, port] : [socketType, port];
     const isHere = (service: MdnsService) => service.port === here && uuidOf(service.txt) !== null;
-    const service = await this.#surroundings.announced(type, host, isHere, signal);
+    const service = await this.#platformHost.announced(type, host, isHere, signal);
     if (service === null) return null;
     if (uuidOf(service.txt) !== identity) return false;
     this.#silentAt = Number.NEGATIVE_INFINITY;

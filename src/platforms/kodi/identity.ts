@@ -4,7 +4,7 @@ import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { Access, Address, Lead, MdnsService, Sighting, Surroundings } from "../platform.ts";
+import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
@@ -44,18 +44,18 @@ interface Announced {
  * A Kodi with a web server is driven over that, wherever it was found: its socket leads to it, by what it announces, or by
  * what it tells of its own settings. Several may run on one machine, each with its own ports.
  */
-export async function identifyKodi(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Seen> {
+export async function identifyKodi(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Seen> {
   const type = lead.said?.["type"];
-  if (type === socketType) return bySocket(lead, surroundings, signal);
+  if (type === socketType) return bySocket(lead, platformHost, signal);
   // Asked beside the rest: it takes as long as nobody answers.
-  const asking = announcedAt(lead, httpType, surroundings, signal);
+  const asking = announcedAt(lead, httpType, platformHost, signal);
   try {
-    return await byWeb(lead, surroundings, signal, asking);
+    return await byWeb(lead, platformHost, signal, asking);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // A port that somebody gave may be that of the socket.
     if (type === httpType || (error instanceof ZapdError && error.code === "device_unreachable")) throw error;
-    return bySocket(lead, surroundings, signal).catch(() => {
+    return bySocket(lead, platformHost, signal).catch(() => {
       throw error;
     });
   }
@@ -63,11 +63,11 @@ export async function identifyKodi(lead: Lead, surroundings: Surroundings, signa
 
 async function byWeb(
   lead: Lead,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
   asking: Promise<Announced>,
 ): Promise<Seen> {
-  const rpc = new HttpRpc({ address: lead, surroundings });
+  const rpc = new HttpRpc({ address: lead, platformHost });
   try {
     const facts = await factsBy(async (method, params) => asJson(await rpc.read(method, params, signal)));
     return { ...identified(lead, await asking, facts, "full"), power: "on" };
@@ -82,10 +82,10 @@ async function byWeb(
   }
 }
 
-async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSignal): Promise<Seen> {
-  const asking = announcedAt(lead, socketType, surroundings, signal);
-  const within = deadline(surroundings.requestTimeout(), signal);
-  const session = await new KodiSession(lead, surroundings).open(within);
+async function bySocket(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Seen> {
+  const asking = announcedAt(lead, socketType, platformHost, signal);
+  const within = deadline(platformHost.requestTimeoutMs(), signal);
+  const session = await new KodiSession(lead, platformHost).open(within);
   try {
     const ask: Ask = async (method, params) => asJson(await session.call(method, params, within));
     const facts = await factsBy(ask);
@@ -95,7 +95,7 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
     if (web !== null) {
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
-      const found = await startedWeb(at, surroundings, signal, known);
+      const found = await startedWeb(at, platformHost, signal, known);
       // What it does not tell over the web without a login, it tells here.
       if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
         return { ...identified(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
@@ -115,13 +115,13 @@ async function bySocket(lead: Lead, surroundings: Surroundings, signal: AbortSig
 /** By its web server, which comes up after its socket (players.md 7.3): one that has just started is waited for. */
 async function startedWeb(
   at: Address,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
   known: Announced,
 ): Promise<Seen | null> {
   for (let round = 0; ; round++) {
     try {
-      return await byWeb(at, surroundings, signal, Promise.resolve(known));
+      return await byWeb(at, platformHost, signal, Promise.resolve(known));
     } catch (error) {
       if (!failedBy(error, "refused") || round === startRounds || signal.aborted) return null;
       await sleep(startEvery, signal).catch(() => {});
@@ -133,11 +133,11 @@ async function startedWeb(
 async function announcedAt(
   { host, port, said = {} }: Lead,
   type: typeof httpType | typeof socketType,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Announced> {
   const ask = (asked: string, isIt: (service: MdnsService) => boolean) =>
-    surroundings.announced(asked, host, isIt, signal).catch(() => null);
+    platformHost.announced(asked, host, isIt, signal).catch(() => null);
   const other = type === httpType ? socketType : httpType;
   const here =
     said["type"] === type && said["uuid"] !== undefined ? null : await ask(type, (service) => service.port === port);

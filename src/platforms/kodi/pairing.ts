@@ -1,6 +1,6 @@
 /** Being let in by a Kodi that asks for a name and a password (players.md 7.1), which its user has set on it. */
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
-import type { Facts, Pairing, Surroundings } from "../platform.ts";
+import type { Facts, Pairing, PlatformHost } from "../platform.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
 import { HttpRpc, isLoginWanted, type Login, passwordHint } from "./rpc.ts";
@@ -15,13 +15,13 @@ const usualUser = "kodi";
  */
 export async function pairKodi(
   target: KodiTarget,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   _options: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<KodiMemory, KodiSecret>> {
   if (target.memory.socketOnly === target.port) throw nothingToPair();
   let learned: Partial<Facts> = {};
-  const device = new KodiDevice(target, surroundings, (event) => {
+  const device = new KodiDevice(target, platformHost, (event) => {
     if (event.type === "facts") learned = { ...learned, ...event.facts };
   });
   const over = new AbortController();
@@ -32,7 +32,7 @@ export async function pairKodi(
       isAsked = true;
       return device.vouch(until);
     };
-    const rpc = new HttpRpc({ address: target, surroundings, vouch, ...(login && { login }) });
+    const rpc = new HttpRpc({ address: target, platformHost, vouch, ...(login && { login }) });
     try {
       await rpc.read("JSONRPC.Ping", {}, within);
       return !isAsked;

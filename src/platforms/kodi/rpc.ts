@@ -3,7 +3,7 @@ import { DeviceError, failedBy, notUnderstood, ZapdError } from "../../api/error
 import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
-import type { Address, Surroundings } from "../platform.ts";
+import type { Address, PlatformHost } from "../platform.ts";
 
 const answerBytes = 4 * 1024 * 1024;
 
@@ -26,7 +26,7 @@ function notKodi(problem: string): DeviceError {
 
 export interface HttpRpcOptions {
   readonly address: Address;
-  readonly surroundings: Pick<Surroundings, "requestTimeout" | "isOwnListener">;
+  readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
   /**
    * The login for a Kodi that asks for one; throws where nothing secret may be sent to it. It goes out only on a connection
    * that is opened right after Kodi's own 401 came from the address, and never twice to one that has just refused it.
@@ -61,14 +61,14 @@ export class HttpRpc {
   #last = 0;
 
   constructor(options: HttpRpcOptions) {
-    const { address, surroundings, prove } = options;
+    const { address, platformHost, prove } = options;
     this.#options = options;
     const proof = prove && {
       prove: (read: Read) =>
         prove(async (method, params) => asJson(resultOf(await read("/jsonrpc", this.#sent(method, params))))),
     };
-    this.#open = new DeviceHttp({ address, surroundings, ...proof });
-    this.#lockedDoor = new DeviceHttp({ address, surroundings, ...proof, login: (refusal) => this.#answerTo(refusal) });
+    this.#open = new DeviceHttp({ address, platformHost, ...proof });
+    this.#lockedDoor = new DeviceHttp({ address, platformHost, ...proof, login: (refusal) => this.#answerTo(refusal) });
   }
 
   /** A question: asked twice when the first try failed without a word. */

@@ -5,15 +5,15 @@
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { Address, Surroundings } from "../platform.ts";
+import type { Address, PlatformHost } from "../platform.ts";
 import { resultIn } from "./rpc.ts";
 
 export class KodiSession extends RpcSession<unknown> {
   #last = 0;
   #told: (method: string, data: Json) => void = () => {};
 
-  constructor(address: Address, surroundings: Pick<Surroundings, "isOwnListener" | "requestTimeout">) {
-    super({ address, path: "/jsonrpc", tls: false, surroundings, beatMs: 8_000, silentMs: 20_000 });
+  constructor(address: Address, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
+    super({ address, path: "/jsonrpc", tls: false, platformHost, beatMs: 8_000, silentMs: 20_000 });
   }
 
   /** Has what Kodi says by itself told. */

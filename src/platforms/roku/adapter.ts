@@ -3,7 +3,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { Capability, Connection, Description, Emit, Facts, Key, Platform, Surroundings } from "../platform.ts";
+import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectControls, controlsOf, restrictedControls } from "./controls.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
@@ -54,11 +54,11 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
   return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
 }
 
-function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>): Connection {
-  const ecp = new Ecp(target, surroundings, emit, () => keysOf(target.facts, target.memory).has("power-on"));
+function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>): Connection {
+  const ecp = new Ecp(target, platformHost, emit, () => keysOf(target.facts, target.memory).has("power-on"));
   const apps = new RokuApps(ecp, () => target.memory.developer === true);
   const state = new RokuState(ecp, target);
-  const developer = connectDeveloper(target, ecp, apps, surroundings, emit);
+  const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
     state: { read: (signal) => state.read(signal), readParts: (parts, signal) => state.readParts(parts, signal) },
     apps: {
@@ -68,7 +68,7 @@ function connectRoku(target: RokuTarget, surroundings: Surroundings, emit: Emit<
     },
     keys: { press: (key, signal) => press(ecp, key, signal) },
     text: {
-      longestMs: (text) => [...text].length * (characterEvery + surroundings.requestTimeout()),
+      longestMs: (text) => [...text].length * (characterEvery + platformHost.requestTimeoutMs()),
       type: (text, signal) => type(ecp, text, signal),
     },
     power: {

@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Archive, Developer, Emit, InstallResult, Surroundings } from "../platform.ts";
+import type { Archive, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
@@ -26,11 +26,11 @@ export function connectDeveloper(
   target: RokuTarget,
   ecp: Ecp,
   apps: RokuApps,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   emit: Emit<RokuMemory>,
 ): { dev: Developer; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
-  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, surroundings });
+  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, platformHost });
   const accepted = (by: string) => {
     if (by !== target.memory.dev_realm) emit({ type: "facts", memory: { dev_realm: by } });
   };

@@ -5,7 +5,7 @@
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { Address, Emit, Facts, Power, Sighting, Surroundings } from "../platform.ts";
+import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
 import { type RokuMemory, type RokuTarget, readDescription, readDeviceInfo, type Said } from "./identity.ts";
 
 /** The paths of ECP that zapd uses (1.2 to 1.8). */
@@ -63,12 +63,12 @@ export class Ecp {
   readonly #emit: Emit<RokuMemory>;
   #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
 
-  constructor(target: RokuTarget, surroundings: Surroundings, emit: Emit<RokuMemory>, canTurnOn = () => true) {
+  constructor(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>, canTurnOn = () => true) {
     this.#target = target;
     this.#emit = emit;
     this.http = new DeviceHttp({
       address: target,
-      surroundings,
+      platformHost,
       prove: async (read) => void (await this.#identity(read)),
       holdsFor: wordHolds,
       get silentHint() {
@@ -199,10 +199,10 @@ function refused(problem: string, access: "limited" | "disabled"): DeviceError {
 /** Who lives at an address: `device_unreachable`, or `device_error` when it is no Roku. */
 export async function identifyRoku(
   address: Address,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<RokuMemory>> {
-  const http = new DeviceHttp({ address, surroundings });
+  const http = new DeviceHttp({ address, platformHost });
   const { ids, facts, memory, power, passing } = await whoAnswers((path) => http.read(path, signal)).finally(() =>
     http.close(),
   );

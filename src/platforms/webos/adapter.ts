@@ -10,8 +10,8 @@ import type {
   Facts,
   Key,
   Platform,
+  PlatformHost,
   StatePart,
-  Surroundings,
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
@@ -50,8 +50,8 @@ function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): D
   return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly), hint: pairHint };
 }
 
-function connectWebos(target: WebosTarget, surroundings: Surroundings, emit: Emit<WebosMemory>): Connection {
-  const reconnecting = sessionWith(target, surroundings, emit);
+function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emit<WebosMemory>): Connection {
+  const reconnecting = sessionWith(target, platformHost, emit);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
   return {

@@ -6,7 +6,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
 import { saidNothing } from "../../transport/websocket.ts";
-import type { Address, Lead, Ports, Surroundings } from "../platform.ts";
+import type { Address, Lead, PlatformHost, Ports } from "../platform.ts";
 import { hungUp, isStranger } from "./failures.ts";
 import type { WebosMemory } from "./memory.ts";
 import { type Payload, uris } from "./protocol.ts";
@@ -61,7 +61,7 @@ export interface GreetOptions {
   prove?(greeted: Greeted): void;
 }
 
-type GreetSurroundings = Pick<Surroundings, "isOwnListener" | "requestTimeout" | "debug">;
+type GreetHost = Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs" | "debug">;
 
 /**
  * Opens a session at the first endpoint that opens, and has the set say who it is; nothing secret is said. Fails with
@@ -69,7 +69,7 @@ type GreetSurroundings = Pick<Surroundings, "isOwnListener" | "requestTimeout" |
  */
 export async function openFirst(
   endpoints: readonly Endpoint[],
-  surroundings: GreetSurroundings,
+  platformHost: GreetHost,
   signal: AbortSignal,
   options: GreetOptions = {},
 ): Promise<Greeted> {
@@ -80,13 +80,13 @@ export async function openFirst(
   const tries = endpoints.map(async (endpoint, at) => {
     const failed = before;
     const turn = at === 0 ? Promise.resolve() : Promise.race([failed, sleep(headStart * at, within).catch(() => {})]);
-    const mine = turn.then(() => greet(endpoint, surroundings, within, options));
+    const mine = turn.then(() => greet(endpoint, platformHost, within, options));
     before = mine.catch(() => {});
     try {
       return await mine;
     } catch (error) {
       failures.push(error);
-      surroundings.debug(
+      platformHost.debug(
         `${nameOf(endpoint)} at ${endpoint.host}: ${error instanceof Error ? error.message : String(error)}`,
       );
       throw error;
@@ -110,16 +110,16 @@ export async function openFirst(
 
 async function greet(
   endpoint: Endpoint,
-  surroundings: GreetSurroundings,
+  platformHost: GreetHost,
   signal: AbortSignal,
   { known = false, prove }: GreetOptions,
 ): Promise<Greeted> {
-  const late = AbortSignal.timeout(surroundings.requestTimeout());
+  const late = AbortSignal.timeout(platformHost.requestTimeoutMs());
   const within = AbortSignal.any([signal, late]);
   let session: WebosSession | undefined;
   try {
-    session = await new WebosSession(endpoint, surroundings).open(within);
-    const timeoutMs = known ? Math.max(helloWithin, surroundings.requestTimeout() / 2) : helloWithin;
+    session = await new WebosSession(endpoint, platformHost).open(within);
+    const timeoutMs = known ? Math.max(helloWithin, platformHost.requestTimeoutMs() / 2) : helloWithin;
     const greeted = { session, hello: await helloOf(session, timeoutMs, within) };
     prove?.(greeted);
     return greeted;

@@ -2,7 +2,7 @@
 import { bodyText, DeviceHttp } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { child, childText, readXml } from "../../transport/xml.ts";
-import type { Facts, Lead, Sighting, Surroundings } from "../platform.ts";
+import type { Facts, Lead, PlatformHost, Sighting } from "../platform.ts";
 import { endpointsOf, type Hello, openFirst, standIn } from "./endpoints.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { readInputs, readMacs, uris } from "./protocol.ts";
@@ -10,16 +10,16 @@ import type { Endpoint, WebosSession } from "./session.ts";
 
 export async function identifyWebos(
   lead: Lead,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<WebosMemory>> {
   const endpoints = endpointsOf(lead, {});
-  const { session, hello } = await openFirst(endpoints, surroundings, signal);
+  const { session, hello } = await openFirst(endpoints, platformHost, signal);
   try {
     const [told, described, certificate] = await Promise.all([
       modelOf(session, signal),
-      description(lead, surroundings, signal),
-      session.fingerprint ?? certificateAt(endpoints, hello, surroundings, signal),
+      description(lead, platformHost, signal),
+      session.fingerprint ?? certificateAt(endpoints, hello, platformHost, signal),
     ]);
     return {
       identity: hello.uuid ?? standIn(lead),
@@ -39,11 +39,11 @@ export async function identifyWebos(
 async function certificateAt(
   endpoints: readonly Endpoint[],
   { uuid }: Hello,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<string | null> {
   const secure = endpoints.filter(({ tls }) => tls);
-  const entered = await openFirst(secure, surroundings, signal, { known: uuid !== null }).catch(() => null);
+  const entered = await openFirst(secure, platformHost, signal, { known: uuid !== null }).catch(() => null);
   entered?.session.destroy();
   return entered && entered.hello.uuid === uuid ? entered.session.fingerprint : null;
 }
@@ -84,14 +84,14 @@ async function modelOf(session: WebosSession, signal: AbortSignal): Promise<stri
 /** The name that its user gave it stands in the description alone, at a port that changes (2.1). */
 async function description(
   { host, said }: Lead,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Pick<Facts, "name" | "model">> {
   const none = { name: null, model: null };
   const port = Number(said?.["port"]);
   const path = said?.["path"];
   if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return none;
-  const http = new DeviceHttp({ address: { host, port }, surroundings });
+  const http = new DeviceHttp({ address: { host, port }, platformHost });
   try {
     const answer = await http.read(path, signal);
     if (answer.status !== 200) return none;

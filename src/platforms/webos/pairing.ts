@@ -1,7 +1,7 @@
 /** Being let in by a set (smart-tvs.md 2.3): with the key that it gave, or by its user, who accepts a prompt. */
 import { DeviceError, failedBy, pairingFailed, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { KeptSecret, Paired, Pairing, Surroundings } from "../platform.ts";
+import type { KeptSecret, Paired, Pairing, PlatformHost } from "../platform.ts";
 import type { Greeted } from "./endpoints.ts";
 import { hungUp, SetFailure } from "./failures.ts";
 import { toldWhenIn } from "./identity.ts";
@@ -79,12 +79,12 @@ export async function admit(
  */
 export async function pairWebos(
   target: WebosTarget,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<WebosMemory, WebosSecret>> {
   const known = fresh ? null : (target.secret.read()?.key ?? null);
-  const greeted = await openToPair(target, surroundings, signal);
+  const greeted = await openToPair(target, platformHost, signal);
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();
   const key = isProven(greeted, target, pinOf(target)) ? known : null;

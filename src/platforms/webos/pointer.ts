@@ -2,7 +2,7 @@
 import { DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketLine } from "../../transport/websocket.ts";
-import type { Address, Surroundings } from "../platform.ts";
+import type { Address, PlatformHost } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -11,16 +11,16 @@ const readWithin = 700;
 export class Pointer {
   readonly #session: WebosSession;
   readonly #target: Pick<Address, "host">;
-  readonly #surroundings: Surroundings;
+  readonly #platformHost: PlatformHost;
   #line: WebSocketLine | undefined;
   #opening: Promise<WebSocketLine> | undefined;
   #closed = false;
   #answersPings = true;
 
-  constructor(session: WebosSession, target: Pick<Address, "host">, surroundings: Surroundings) {
+  constructor(session: WebosSession, target: Pick<Address, "host">, platformHost: PlatformHost) {
     this.#session = session;
     this.#target = target;
-    this.#surroundings = surroundings;
+    this.#platformHost = platformHost;
   }
 
   /** Presses a button. The set says nothing to it, not even whether it has one of that name; that it read it is known by a ping. */
@@ -70,7 +70,7 @@ export class Pointer {
         address: { host: this.#target.host, port },
         path: url.pathname + url.search,
         tls,
-        surroundings: this.#surroundings,
+        platformHost: this.#platformHost,
         onText() {},
         onEnd() {},
       },

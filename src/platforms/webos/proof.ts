@@ -4,7 +4,7 @@
  */
 import { failedBy, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import type { Surroundings } from "../platform.ts";
+import type { PlatformHost } from "../platform.ts";
 import { endpointsOf, type Greeted, isStandIn, openFirst } from "./endpoints.ts";
 import { isStranger, unproven } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -42,7 +42,7 @@ function mayBeNameless({ identity, memory }: WebosTarget): boolean {
  */
 export async function openProven(
   target: WebosTarget,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const pin = pinOf(target);
@@ -55,14 +55,14 @@ export async function openProven(
     if (hello.uuid === null && !mayBeNameless(target)) throw unproven("nameless");
   };
   const known = !mayBeNameless(target);
-  if (pin === null) return openFirst(endpoints, surroundings, signal, { known, prove });
+  if (pin === null) return openFirst(endpoints, platformHost, signal, { known, prove });
   const [secure, plain] = [endpoints.filter(({ tls }) => tls), endpoints.filter(({ tls }) => !tls)];
-  const until = performance.now() + Math.min(startsWithin, surroundings.requestTimeout() / 2);
+  const until = performance.now() + Math.min(startsWithin, platformHost.requestTimeoutMs() / 2);
   for (;;) {
     const over = new AbortController();
     const look = lookAt(plain, AbortSignal.any([signal, over.signal]));
     try {
-      return await openFirst(secure, surroundings, signal, { known, prove });
+      return await openFirst(secure, platformHost, signal, { known, prove });
     } catch (error) {
       if (signal.aborted || isStranger(error)) throw error;
       look.now();
@@ -83,7 +83,7 @@ export async function openProven(
     const look = async () => {
       await Promise.race([promise, later]);
       try {
-        const { session } = await openFirst(at, surroundings, within, { known, prove });
+        const { session } = await openFirst(at, platformHost, within, { known, prove });
         session.destroy();
         return null;
       } catch (error) {
@@ -97,19 +97,19 @@ export async function openProven(
 /** Enters a set that is to be paired: over the secure port where there was one, and else by whichever opens. */
 export async function openToPair(
   target: WebosTarget,
-  surroundings: Surroundings,
+  platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Greeted> {
   const endpoints = endpointsOf(target, target.ports, target.memory.endpoint);
   const options = { known: !isStandIn(target.identity), prove: (greeted: Greeted) => notAnother(greeted, target) };
-  if (pinOf(target) === null) return openFirst(endpoints, surroundings, signal, options);
+  if (pinOf(target) === null) return openFirst(endpoints, platformHost, signal, options);
   const secure = endpoints.filter(({ tls }) => tls);
   try {
-    return await openFirst(secure, surroundings, signal, options);
+    return await openFirst(secure, platformHost, signal, options);
   } catch (error) {
     if (signal.aborted || isAnother(error)) throw error;
     const plain = endpoints.filter(({ tls }) => !tls);
-    return openFirst(plain, surroundings, signal, options).catch((other: unknown) => {
+    return openFirst(plain, platformHost, signal, options).catch((other: unknown) => {
       throw isAnother(other) ? other : error;
     });
   }

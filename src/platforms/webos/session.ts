@@ -7,7 +7,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { RpcSession } from "../../transport/rpc.ts";
 import type { WebSocketLine } from "../../transport/websocket.ts";
-import type { Address, Surroundings } from "../platform.ts";
+import type { Address, PlatformHost } from "../platform.ts";
 import { failureOf } from "./failures.ts";
 import type { Payload } from "./protocol.ts";
 
@@ -30,9 +30,9 @@ export class WebosSession extends RpcSession<Payload> {
   #spokeAt = performance.now();
   #onPrompt: () => void = () => {};
 
-  constructor(endpoint: Endpoint, surroundings: Pick<Surroundings, "isOwnListener" | "requestTimeout">) {
+  constructor(endpoint: Endpoint, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
     const { tls } = endpoint;
-    super({ address: endpoint, path: "/", tls, surroundings, maxBytes, beatMs: 5_000, silentMs: 10_000 });
+    super({ address: endpoint, path: "/", tls, platformHost, maxBytes, beatMs: 5_000, silentMs: 10_000 });
     this.endpoint = endpoint;
   }
 

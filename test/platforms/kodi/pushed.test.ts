@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { until } from "../../support/http-device.ts";
-import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { startKodi } from "./harness.ts";
 
 const never = new AbortController().signal;
@@ -14,14 +14,14 @@ afterEach(async () => {
 test("what happens on the machine itself is told as it happens, each part for itself", async () => {
   const player = await startKodi();
   cleanups.push(() => player.stop());
-  const surroundings = surroundingsOf();
+  const platformHost = platformHostOf();
   const lead = { host: player.host, port: player.port };
   const said = { type: "_xbmc-jsonrpc-h._tcp", uuid: player.uuid };
-  const sighting = await kodi.identify({ ...lead, said }, surroundings, never);
+  const sighting = await kodi.identify({ ...lead, said }, platformHost, never);
   const { target, told } = targetOf<KodiMemory, KodiSecret>(sighting, lead, {
     ports: { websocket: player.ports.tcp ?? 0 },
   });
-  const connection = kodi.connect(target, surroundings, told.emit);
+  const connection = kodi.connect(target, platformHost, told.emit);
   cleanups.push(() => connection.close());
   let level = 0;
   // It is followed from the first reading on, as soon as its socket is open.

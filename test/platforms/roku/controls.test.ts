@@ -6,8 +6,8 @@ import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { readActiveChannel, readChannels } from "../../../src/platforms/roku/controls.ts";
 import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import type { RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { plugInRoku } from "../../support/sets.ts";
-import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const open: Connection[] = [];
@@ -17,10 +17,10 @@ afterEach(() => {
 
 async function drive(options: Partial<RokuSimulatorOptions> = {}) {
   const set = await plugInRoku(options);
-  const surroundings = surroundingsOf({ timeout: 1_500 });
-  const sighting = await roku.identify(set, surroundings, never);
+  const platformHost = platformHostOf({ timeout: 1_500 });
+  const sighting = await roku.identify(set, platformHost, never);
   const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
-  const connection = roku.connect(target, surroundings, told.emit);
+  const connection = roku.connect(target, platformHost, told.emit);
   open.push(connection);
   const { has, withheld } = roku.describe(target.facts, target.memory, false);
   const asked = async (work: () => Promise<unknown> | undefined) => {

@@ -4,8 +4,8 @@ import type { Capability, Connection, Facts, Key } from "../../../src/platforms/
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import type { RokuSimulator, RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { plugInRoku as plugIn } from "../../support/sets.ts";
-import { surroundingsOf, targetOf } from "../../support/surroundings.ts";
 
 const never = new AbortController().signal;
 const open: Connection[] = [];
@@ -25,10 +25,10 @@ interface Driven {
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const set = await plugIn(options);
-  const surroundings = surroundingsOf({ timeout: 1_500 });
-  const sighting = await roku.identify(set, surroundings, never);
+  const platformHost = platformHostOf({ timeout: 1_500 });
+  const sighting = await roku.identify(set, platformHost, never);
   const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
-  const connection = roku.connect(target, surroundings, told.emit);
+  const connection = roku.connect(target, platformHost, told.emit);
   open.push(connection);
   const { has, withheld, keys } = roku.describe(target.facts, target.memory, false);
   return { set, facts: sighting.facts, learned: told.learned, connection, has, withheld, keys };

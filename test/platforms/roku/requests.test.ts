@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ZapdError } from "../../../src/api/errors.ts";
-import type { Surroundings } from "../../../src/platforms/platform.ts";
+import type { PlatformHost } from "../../../src/platforms/platform.ts";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
 import type { RokuMemory, RokuTarget } from "../../../src/platforms/roku/identity.ts";
 import { marker } from "../../../src/transport/socket.ts";
 import { answer, type HttpDevice, startHttpDevice } from "../../support/http-device.ts";
-import { nobody, surroundingsOf, targetOf } from "../../support/surroundings.ts";
+import { nobody, platformHostOf, targetOf } from "../../support/platform-host.ts";
 
 const never = new AbortController().signal;
 const serial = "X1";
 const info = `<device-info><serial-number>${serial}</serial-number><is-tv>true</is-tv></device-info>`;
 let set: HttpDevice;
 let target: RokuTarget;
-let surroundings: Surroundings;
+let platformHost: PlatformHost;
 
 beforeAll(async () => {
   set = await startHttpDevice(({ target }) => {
@@ -22,8 +22,8 @@ beforeAll(async () => {
     if (target === "/query/active-app") return answer(200, '<active-app><app id="12">N</app></active-app>');
     return answer(200);
   });
-  surroundings = surroundingsOf();
-  const sighting = await roku.identify(set.address, surroundings, never);
+  platformHost = platformHostOf();
+  const sighting = await roku.identify(set.address, platformHost, never);
   ({ target } = targetOf<RokuMemory, unknown>(sighting, set.address));
 });
 afterAll(() => set.stop());
@@ -54,7 +54,7 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
     "a",
   );
   const text = fc.array(nasty, { maxLength: 5 }).map((parts) => parts.join(""));
-  const ecp = new Ecp(target, surroundings, nobody);
+  const ecp = new Ecp(target, platformHost, nobody);
   await fc.assert(
     fc.asyncProperty(text, text, text, async (id, name, value) => {
       const before = set.heard.length;
@@ -74,7 +74,7 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
 });
 
 test("half a character, which no path can hold, is refused before anything is sent", async () => {
-  const ecp = new Ecp(target, surroundings, nobody);
+  const ecp = new Ecp(target, platformHost, nobody);
   const before = set.heard.length;
   expect(() => paths.character("\ud83d")).toThrow();
   expect(set.heard.length).toBe(before);
@@ -95,7 +95,7 @@ test("a redirect of a set is an error of the set, wherever it leads", async () =
           ? answer(200, info)
           : answer(status, "", [`Location: ${location}`]),
       );
-      const ecp = new Ecp({ ...target, ...turning.address }, surroundings, nobody);
+      const ecp = new Ecp({ ...target, ...turning.address }, platformHost, nobody);
       for (const work of [ecp.document(paths.apps, "list", never), ecp.command(paths.key("Home"), "press", never)]) {
         const error = await work.catch((thrown: ZapdError) => thrown);
         expect(error).toMatchObject({ code: "device_error" });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Key } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
-import { turnOn } from "../../support/surroundings.ts";
+import { turnOn } from "../../support/platform-host.ts";
 import { failure, line, never, press, state, tidy } from "./harness.ts";
 
 tidy();

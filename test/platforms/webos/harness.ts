@@ -11,7 +11,7 @@ import {
   type WebosSimulator,
   type WebosSimulatorOptions,
 } from "../../../src/simulators/webos.ts";
-import { keptSecret, surroundingsOf, type Told, targetOf, turnOn } from "../../support/surroundings.ts";
+import { keptSecret, platformHostOf, type Told, targetOf, turnOn } from "../../support/platform-host.ts";
 
 /** A key that every set of these tests gave us before, and all that it was granted. */
 export const key = "0123456789abcdef0123456789abcdef";
@@ -64,16 +64,16 @@ export async function line(
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const surroundings = surroundingsOf({ timeout: 1_500 });
+  const platformHost = platformHostOf({ timeout: 1_500 });
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };
-  const sighting = await webos.identify(lead, surroundings, never);
+  const sighting = await webos.identify(lead, platformHost, never);
   const ports = { wake, ...(plain !== null && secure !== null && { plain }) };
   const secret = keptSecret<WebosSecret>(given);
   const { target, told } = targetOf(sighting, lead, { ports, secret });
   const connect = () => {
-    const connection = webos.connect(target, surroundings, told.emit);
+    const connection = webos.connect(target, platformHost, told.emit);
     cleanups.push(() => connection.close());
     return connection;
   };
@@ -82,7 +82,7 @@ export async function line(
     ...{ set, sighting, target, learned, states, ended, connection: connect() },
     kept: () => secret.read(),
     async pair(signal = never) {
-      const pairing = await webos.pair?.(target, surroundings, { fresh: false }, signal);
+      const pairing = await webos.pair?.(target, platformHost, { fresh: false }, signal);
       if (pairing?.step !== "confirm") throw new Error("it must be accepted on the screen");
       signal.addEventListener("abort", () => pairing.cancel());
       const { secret: given, ...paired } = await pairing.done;

@@ -5,7 +5,7 @@ import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { until } from "../../support/http-device.ts";
-import { keptSecret, surroundingsOf, targetOf } from "../../support/surroundings.ts";
+import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, failure, key, line, never, press, startWebos, state, tidy } from "./harness.ts";
 
 tidy();
@@ -35,8 +35,8 @@ describe("endpoints", () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
     const plain = set.ports.plain ?? 0;
-    const surroundings = surroundingsOf();
-    const sighting = await webos.identify({ host: set.host, port: plain }, surroundings, never);
+    const platformHost = platformHostOf();
+    const sighting = await webos.identify({ host: set.host, port: plain }, platformHost, never);
     // It is remembered by an endpoint that is not there any more, on a port that refuses.
     const known = { ...sighting, memory: { endpoint: { port: 1, tls: true } } };
     const secret = keptSecret<WebosSecret>({ key });
@@ -45,7 +45,7 @@ describe("endpoints", () => {
       { host: set.host, port: 1 },
       { ports: { plain }, secret },
     );
-    const connection = webos.connect(target, surroundings, told.emit);
+    const connection = webos.connect(target, platformHost, told.emit);
     cleanups.push(() => connection.close());
     expect((await connection.state?.read(never))?.power).toBe("on");
   });

@@ -8,23 +8,23 @@ import type {
   Facts,
   KeptSecret,
   MdnsService,
+  PlatformHost,
   PlatformState,
   Ports,
   Sighting,
-  Surroundings,
   Target,
 } from "../../src/platforms/platform.ts";
 import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
-export interface SurroundingsOptions {
+export interface PlatformHostOptions {
   readonly timeout?: number;
   readonly broadcasts?: readonly string[];
   announced?(type: string, host: string): MdnsService | null;
 }
 
-export function surroundingsOf(options: SurroundingsOptions = {}): Surroundings {
+export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost {
   return {
-    requestTimeout: () => options.timeout ?? 2_000,
+    requestTimeoutMs: () => options.timeout ?? 2_000,
     isOwnListener: () => false,
     broadcasts: () => options.broadcasts ?? [],
     announced: async (type, host) => options.announced?.(type, host) ?? null,

@@ -1,0 +1,106 @@
+/** Labels, and commands to all that have one. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createClient } from "../../src/api/client.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+let daemon: TestDaemon;
+const pressed: string[] = [];
+const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
+  createRokuSimulator({
+    ...{ name, serial: `X0GROUP0000${at}`, ssdp: false, launchMs: 0 },
+    onEvent: ({ type }) => type === "key" && pressed.push(name),
+  }),
+);
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 2_000 } } });
+  for (const set of sets) {
+    await set.start();
+    await daemon.api("POST", "/devices", { host: set.host, port: set.port });
+  }
+  for (const name of ["One", "Two"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["bar", "a=1"] });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const set of sets) await set.stop();
+});
+
+const press = (group: string, body: object = { key: "info" }) =>
+  daemon.api("POST", `/groups/${group}/remote/key`, body);
+
+test("labels are told, kept, and taken away again; without any there is no field", async () => {
+  expect((await daemon.api("GET", "/devices/One")).body.data.labels).toEqual(["a=1", "bar"]);
+  expect((await daemon.api("GET", "/devices/Three")).body.data).not.toHaveProperty("labels");
+  for (const labels of [["Bar"], ["a b"], [""], ["x".repeat(65)], Array(33).fill("a"), "bar"])
+    expect([labels, (await daemon.api("PATCH", "/devices/Three", { labels })).body.error?.code]).toEqual([
+      labels,
+      "invalid_payload",
+    ]);
+  expect((await daemon.api("PATCH", "/devices/Three", { labels: ["bar"] })).body.data.labels).toEqual(["bar"]);
+  expect((await daemon.api("PATCH", "/devices/Three", { labels: [] })).body.data).not.toHaveProperty("labels");
+});
+
+test("what stands for a group is no name of a device", async () => {
+  for (const name of ["all", "ALL", "label:bar", "Label:x"])
+    expect((await daemon.api("PATCH", "/devices/Three", { name })).body.error.code).toBe("invalid_device_name");
+});
+
+test("a key reaches all, or those with the label, and nobody else", async () => {
+  pressed.length = 0;
+  const { status, body } = await press("bar");
+  expect([
+    status,
+    body.data.results.map((one: { device: { name: string }; ok: boolean }) => [one.device.name, one.ok]),
+  ]).toEqual([
+    200,
+    [
+      ["One", true],
+      ["Two", true],
+    ],
+  ]);
+  expect(body.data.results[0].data).toMatchObject({ action: "key", key: "info", device: { name: "One" } });
+  expect(pressed.toSorted()).toEqual(["One", "Two"]);
+  await press("label:bar");
+  await press("all");
+  expect(pressed.toSorted()).toEqual(["One", "One", "One", "Three", "Two", "Two", "Two"]);
+  const client = createClient({ url: daemon.url });
+  expect((await client.pressKeysOfGroup({ group: "bar", body: { keys: ["info"] } })).results).toHaveLength(2);
+});
+
+test("a label that nobody has", async () => {
+  const { status, body } = await press("cellar");
+  expect([status, body.error.code]).toEqual([404, "group_not_found"]);
+});
+
+test("none took it: the failure of the first, with what came of each", async () => {
+  const { status, body } = await press("bar", { key: "stop" });
+  expect([status, body.error.code]).toEqual([400, "unsupported_key"]);
+  expect(body.error.details.results).toMatchObject([
+    { device: { name: "One" }, ok: false, error: { code: "unsupported_key" } },
+    { device: { name: "Two" }, ok: false },
+  ]);
+});
+
+test("one that hangs holds up no other: they take it before its time is over", async () => {
+  pressed.length = 0;
+  sets[0]?.fault("hang");
+  const since = performance.now();
+  const asked = press("all");
+  while (pressed.length < 2 && performance.now() - since < 1_000) await Bun.sleep(10);
+  expect(pressed.toSorted()).toEqual(["Three", "Two"]);
+  const { status, body } = await asked;
+  expect([status, body.data.results.map(({ ok }: { ok: boolean }) => ok)]).toEqual([200, [false, true, true]]);
+  sets[0]?.fault(null);
+});
+
+test("a page of another origin reaches none", async () => {
+  pressed.length = 0;
+  const { status } = await daemon.api(
+    "POST",
+    "/groups/all/remote/key",
+    { key: "info" },
+    { origin: "http://evil.example" },
+  );
+  expect([status, pressed]).toEqual([403, []]);
+});
