@@ -161,7 +161,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     sleep,
     config: () => running,
     lost: () => discovery.lookAgain(),
-    seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
+    look: () => discovery.look(),
   });
   const arrivals = new Arrivals({
     registry,
