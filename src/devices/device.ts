@@ -4,6 +4,7 @@
  * by name.
  */
 import { textOf, ZapdError } from "../api/errors.ts";
+import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -14,6 +15,7 @@ import {
   keys,
   type Platform,
   type PlatformState,
+  type StatePart,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -106,7 +108,7 @@ export class Device {
       get pushes() {
         return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
-      look: () => this.#look(),
+      look: (parts) => this.#look(parts),
     });
     return this.#watch;
   }
@@ -310,12 +312,14 @@ export class Device {
   }
 
   /** What its protocols say, put together; those that fail are left out, unless all do. */
-  async #readState(): Promise<State> {
+  async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
     const all = this.reaches.filter((reach) => reach.has("state"));
-    if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach });
+    if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
-    const reading = order.map((reach) => this.#stateOf({ reach, asIs: true }).then((state) => read.set(reach, state)));
+    const reading = order.map((reach) =>
+      this.#stateOf({ reach, asIs: true }, parts).then((state) => read.set(reach, state)),
+    );
     const over = new AbortController();
     const one = Promise.any(reading).then(
       () => sleep(othersWithinMs, over.signal).catch(() => {}),
@@ -332,16 +336,18 @@ export class Device {
     return first ? mergedState(first, ...others) : this.#stateOf({ reach: order[0] ?? this.reach });
   }
 
-  async #stateOf(at: At): Promise<State> {
+  async #stateOf(at: At, parts: readonly StatePart[] | null = null): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
       needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await requireCapability(connection.state, "state").read(within);
+        const control = requireCapability(connection.state, "state");
+        const seen = parts && control.readParts ? control.readParts(parts, within) : control.read(within);
+        const state = await seen;
         this.observe(state, "poll", reach);
-        return this.#shown(state, reach);
+        return this.#shown({ ...unknownState, ...reach.seen.state, ...state }, reach);
       },
     };
     try {
@@ -531,6 +537,21 @@ export class Device {
     for (const observer of this.#observers) observer(state);
   }
 
+  /** It does something else than before, and did not say what. */
+  hinted(): void {
+    this.#watch?.hinted();
+  }
+
+  /** It lists other apps than before. */
+  tellApps(added: readonly string[], removed: readonly string[]): void {
+    if (added.length + removed.length > 0) this.#deps.feed.apps(this.id, [...added], [...removed]);
+  }
+
+  /** How far a package is on its way to it. */
+  tellInstall(phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
+    this.#deps.feed.install(this.id, phase, bytes, total);
+  }
+
   /** Its state as it was last seen, without asking it; `null` where it never was. */
   get shownState(): State | null {
     const { lastState } = this;
@@ -571,9 +592,10 @@ export class Device {
   }
 
   /** One look at what it does, for those who follow; whether it was other than before. */
-  async #look(): Promise<boolean> {
+  async #look(parts: readonly StatePart[] | null): Promise<boolean> {
     const before = this.shownState;
-    await this.#shared("state", () => this.#readState(), new AbortController().signal, false);
+    const what = parts ? `state ${parts.join(" ")}` : "state";
+    await this.#shared(what, () => this.#readState(parts), new AbortController().signal, false);
     const after = this.shownState;
     return after !== null && changesBetween(before, after).length > 0;
   }

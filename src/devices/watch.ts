@@ -21,11 +21,16 @@ const rows = {
   standby: { everyMs: 15_000, parts: ["power"] },
 } as const satisfies Record<string, Row>;
 
+/** What one with limited access tells while it is on; it is asked half as often as others. */
+const limitedParts: readonly StatePart[] = ["power", "app"];
+
 /** One that is silent is asked after this, doubled each time. */
 const silent = { firstMs: 30_000, mostMs: 120_000 } as const;
 /** After a command, until its effect shows: milliseconds since the command. */
 const burst = [150, 400, 900, 2_000] as const;
 const jitter = 0.1;
+/** Several hints come for one change. */
+const hintMs = 100;
 
 /** What a watch asks of its device. */
 export interface Watched {
@@ -46,6 +51,7 @@ export class Watch {
   #looking = false;
   #looks = 0;
   #failures = 0;
+  #isHinted = false;
   /** How far the burst after the last command has come, and since when it runs. */
   #burst: { at: number; since: number } | undefined;
 
@@ -76,7 +82,14 @@ export class Watch {
   seen(isNew: boolean): void {
     this.#failures = 0;
     if (isNew) this.#burst = undefined;
-    if (this.#interested > 0 && !this.#looking && !this.#burst) this.#schedule(this.#pause());
+    if (this.#interested > 0 && !this.#looking && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
+  }
+
+  /** It does something else than before, and did not say what: it is asked soon, once for all that comes at the same time. */
+  hinted(): void {
+    if (this.#interested === 0 || this.#isHinted || this.#burst) return;
+    this.#isHinted = true;
+    this.#schedule(hintMs);
   }
 
   /** It may be there again: it is asked at once. */
@@ -88,6 +101,7 @@ export class Watch {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#burst = undefined;
+    this.#isHinted = false;
   }
 
   #schedule(ms: number): void {
@@ -98,6 +112,7 @@ export class Watch {
   async #look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
+    this.#isHinted = false;
     const after = this.#burst;
     try {
       const isNew = await this.#device.look(this.#parts(), after ? "command" : "poll");
@@ -110,14 +125,15 @@ export class Watch {
     } finally {
       this.#looking = false;
     }
-    if (this.#interested > 0) this.#schedule(this.#pause());
+    if (this.#interested > 0) this.#schedule(this.#isHinted ? hintMs : this.#pause());
   }
 
   /** What the next look asks for; `null` for all, at first and once it answers again. */
   #parts(): readonly StatePart[] | null {
-    const { state, pushes } = this.#device;
+    const { state, access, pushes } = this.#device;
     const row = state && rowOf(state);
     if (!row || this.#failures > 0 || this.#burst) return null;
+    if (access === "limited" && row !== rows.standby) return limitedParts;
     const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];
     return [...row.parts, ...third].filter((part) => !pushes.has(part));
   }

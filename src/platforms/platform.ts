@@ -308,6 +308,11 @@ export interface Connection {
      * before the last command of this connection.
      */
     read(signal: AbortSignal): Promise<PlatformState>;
+    /**
+     * Parts of it asked for by themselves, for whoever looks often; more than was asked for may come with them. Without it, a
+     * device is read whole.
+     */
+    readParts?(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>>;
     /** What it tells by itself while it is connected, so that it need not be asked for it. */
     readonly pushes?: ReadonlySet<StatePart>;
   };
@@ -395,6 +400,8 @@ export type DeviceEvent<Memory = unknown> =
   | { readonly type: "state"; readonly patch: Partial<PlatformState> }
   /** What was learned about it on the way (a new access mode, a new name); what is not said stays. */
   | { readonly type: "facts"; readonly facts?: Partial<Facts>; readonly memory?: Partial<Memory> }
+  /** Something of its state is other than before, which whoever wants to know has to read. */
+  | { readonly type: "hint" }
   /** It hung up, or fell silent; `going_off`: it said that it goes off, or nothing of it runs there any more. */
   | { readonly type: "disconnected"; readonly why: "hung_up" | "going_off" };
 

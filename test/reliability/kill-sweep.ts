@@ -128,11 +128,10 @@ export class KillSweep {
       known = attempted;
       sweep.acknowledged++;
     }
-    // The death of a process follows the last answer by a moment.
+    // The death of a process follows the last answer by a moment, which the trace tells of.
     for (let tries = 0; tries < 4 && alive(this.#daemon); tries++) await Bun.sleep(5);
-    const killed = !alive(this.#daemon);
     const lines = await trace.end();
-    if (!killed) return false;
+    if (alive(this.#daemon) && !lines.some((line) => line.includes("killed by SIGKILL"))) return false;
     sweep.kills++;
     const point = pointOf(lines, call, [stateFolder, folder]);
     sweep.points.set(point, (sweep.points.get(point) ?? 0) + 1);
