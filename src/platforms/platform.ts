@@ -331,6 +331,8 @@ export interface Connection {
   volume?: VolumeControl;
   playback?: {
     readonly does: ReadonlySet<PlaybackCommand>;
+    /** `false`: this very device does not show what it plays, as far as is known, so that no effect can be read back. */
+    readonly isShown?: boolean;
     do(what: PlaybackCommand, signal: AbortSignal): Promise<void>;
     /** To a position in milliseconds. */
     seek?(positionMs: number, signal: AbortSignal): Promise<void>;

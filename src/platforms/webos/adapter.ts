@@ -15,6 +15,7 @@ import type {
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
+import { controlsOf } from "./controls.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
@@ -42,7 +43,10 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
 const noParts: ReadonlySet<StatePart> = new Set();
 
 /** What works once the set lets us in; waking it needs nobody's leave. */
-const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
+const pairedOnly = [
+  ...(["state", "apps", "launch", "stop", "keys", "text"] as const),
+  ...(["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"] as const),
+];
 
 function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
   const canWake = macs.length > 0;
@@ -83,6 +87,11 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
+    ...controlsOf(
+      { command, read: (signal) => reconnecting.use(signal), current: () => reconnecting.current },
+      target,
+      platformHost,
+    ),
     close: () => reconnecting.close(),
   };
 }

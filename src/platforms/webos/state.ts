@@ -180,6 +180,11 @@ export class WebosState {
     return payload && readMedia(payload);
   }
 
+  /** What was last said of the volume, as the set words it. */
+  get volumeSaid(): Payload | null {
+    return this.#payload("volume");
+  }
+
   get muted(): boolean | null {
     const payload = this.#payload("volume");
     return payload && readVolume(payload).muted;
