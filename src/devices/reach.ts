@@ -548,6 +548,8 @@ export class Reach {
       this.#observe({ power: "off" }, "push", this);
     } else {
       this.silent();
+      // What it told by itself is told no more.
+      this.#deps.hinted(this.id);
     }
   }
 }

@@ -24,6 +24,7 @@ import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webo
 import { pairHint, pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
+import { type Topic, topicsOf } from "./state.ts";
 
 export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
@@ -58,15 +59,17 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
   const reconnecting = sessionWith(target, platformHost, emit);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
+  const readState = async (signal: AbortSignal, topics?: readonly Topic[]) => {
+    const registered = await reconnecting.use(signal);
+    await registered.state.refresh(signal, topics);
+    const { app } = registered.state;
+    if (app !== null) await registered.learnTitle(app, signal);
+    return registered.state.describe((id) => registered.title(id));
+  };
   return {
     state: {
-      async read(signal) {
-        const registered = await reconnecting.use(signal);
-        await registered.state.refresh(signal);
-        const { app } = registered.state;
-        if (app !== null) await registered.learnTitle(app, signal);
-        return registered.state.describe((id) => registered.title(id));
-      },
+      read: (signal) => readState(signal),
+      readParts: (parts, signal) => readState(signal, topicsOf(parts)),
       get pushes() {
         return reconnecting.current?.state.pushes ?? noParts;
       },

@@ -21,6 +21,11 @@ const partsOf: Readonly<Record<Topic, readonly StatePart[]>> = {
   media: ["playback"],
 };
 
+/** The topics that tell parts of the state. */
+export function topicsOf(parts: readonly StatePart[]): readonly Topic[] {
+  return topics.filter((topic) => partsOf[topic].some((part) => parts.includes(part)));
+}
+
 /** What was said is taken for true this long: of what the set pushes, and of what it was never seen to push. */
 const fresh = { pushed: 5_000, asked: 100 } as const;
 /** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
