@@ -121,6 +121,11 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       also: ["volume-mute"],
       options: timeout,
     }),
+    play: command("[URL]", "play what is at an address; without one, press play", from(controls, "play"), {
+      most: 1,
+      options: timeout,
+      examples: ["zapd play http://192.168.1.5/film.mp4"],
+    }),
     seek: command("TIME", "go to a place in what plays", from(controls, "seek"), {
       most: 1,
       options: timeout,

@@ -37,6 +37,16 @@ async function tellVolume(
   context.tell(called, confirmed === false && `${device.name} took it, but is ${is}`);
 }
 
+export async function play(context: Context): Promise<void> {
+  const [url] = context.words;
+  if (url === undefined) return pressKey(context, "play");
+  if (!/^https?:\/\//.test(url))
+    throw new UsageError("what? An address, such as http://192.168.1.5/film.mp4; without one the key is pressed");
+  const called = await call(context, "playMedia", { id: context.device, body: { url } });
+  const { device, confirmed } = called.data;
+  context.tell(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
+}
+
 export async function seek(context: Context): Promise<void> {
   const [, hours = "0", minutes = "0", seconds] =
     /^(?:(?:(\d{1,2}):)?(\d{1,3}):)?(\d{1,5})$/.exec(context.words[0] ?? "") ?? [];
