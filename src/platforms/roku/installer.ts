@@ -178,7 +178,7 @@ function checkRealm({ realm, qop }: Challenge, known: string | undefined): void 
   if (!qop) throw notGiven("in the old way, without qop", oldWayHint);
 }
 
-const emulatorHint = `${strangerHint}. An emulator asks for a realm of its own: zapd cannot be given a password for one set alone yet, so give the emulator the realm "${usualRealm}", or install with its own tools`;
+const emulatorHint = `${strangerHint}. An emulator asks for a realm of its own: give it the realm "${usualRealm}", or install with its own tools`;
 const oldWayHint = `${strangerHint}. On the Roku: Settings > System > Software update > Check now, since current software asks with qop`;
 
 /** The password was asked for by someone, or in a way, that does not get it. */
