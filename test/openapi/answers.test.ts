@@ -109,12 +109,14 @@ const otherwise: ReadonlySet<string> = new Set([
   "pairDevice",
   "joinDevice",
   "splitDevice",
+  // This set has no app that plays addresses.
+  "playMedia",
 ]);
 
 /** The capability without which an operation is `unsupported_operation`. */
 const needs: Readonly<Partial<Record<Name, string>>> = {
   setVolume: "volume",
-  controlPlayback: "playback",
+  controlPlayback: "seek",
   playMedia: "media",
   selectInput: "inputs",
   selectChannel: "channels",
