@@ -17,6 +17,13 @@ import { WebosState } from "./state.ts";
 /** A set that spoke this lately is taken to live, and its power to be the same: a key is answered by nobody. */
 const heardLately = 2_000;
 const provenWithin = 1_500;
+/**
+ * A set that shows its prompt for a key that it had given is not made to show it again and again (smart-tvs.md 2.5): the
+ * key is not tried for this long after the first prompt, twice as long after each next one, and no more after so many,
+ * until somebody pairs.
+ */
+const leftAloneMs = 60_000;
+const mostPrompts = 5;
 
 /** A session, registered for commands. */
 export class RegisteredSession implements Session {
@@ -121,7 +128,15 @@ export function sessionWith(
   platformHost: PlatformHost,
   emit: Emit<WebosMemory>,
 ): ReconnectingSession<RegisteredSession> {
-  const prompted = new Prompted(target);
+  /** Of the last prompt; or, in a connection that was made after it, of its making. */
+  let promptedAt = performance.now();
+  const times = () => target.memory.prompted ?? 0;
+  const isLeftAlone = () =>
+    times() >= mostPrompts || (times() > 0 && performance.now() - promptedAt < leftAloneMs * 2 ** (times() - 1));
+  const onPrompt = () => {
+    promptedAt = performance.now();
+    emit({ type: "facts", memory: { prompted: times() + 1 } });
+  };
   const unpaired = (error: ZapdError): ZapdError => {
     emit({ type: "facts", facts: { access: "unpaired" } });
     return error;
@@ -132,13 +147,13 @@ export function sessionWith(
     async open(signal, _unasked, ended) {
       const { secret } = target;
       if (!secret.read()?.key) throw unpaired(notPaired());
-      if (prompted.holds) throw unpaired(askedAgain());
+      if (isLeftAlone()) throw unpaired(askedAgain());
       const greeted = await openProven(target, platformHost, signal).catch((error: unknown) => {
         throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
       const { session, hello } = greeted;
       try {
-        await admit(session, secret, () => emit({ type: "facts", memory: prompted.again() }), signal);
+        await admit(session, secret, onPrompt, signal);
       } catch (error) {
         session.destroy();
         throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
@@ -195,38 +210,4 @@ function withoutWaking(error: unknown): unknown {
 function followFocus(registered: RegisteredSession, said: Payload): void {
   const { focus } = asJson(said["currentWidget"]);
   if (typeof focus === "boolean") registered.focus = focus;
-}
-
-/** Milliseconds in which the key is not tried after the first prompt; each next one doubles it. */
-const leftAloneMs = 60_000;
-const mostPrompts = 5;
-
-/**
- * A set that shows its prompt for a key that it had given is not made to show it again and again (smart-tvs.md 2.5): the
- * key is tried anew ever more seldom, and at last no more, until somebody pairs. How often it did is remembered.
- */
-class Prompted {
-  readonly #target: Pick<WebosTarget, "memory">;
-  /** Of the last prompt; or, in a connection that was made after it, of its making. On the monotonic clock. */
-  #at = performance.now();
-
-  constructor(target: Pick<WebosTarget, "memory">) {
-    this.#target = target;
-  }
-
-  get #times(): number {
-    return this.#target.memory.prompted ?? 0;
-  }
-
-  /** Whether the set should be left alone now. */
-  get holds(): boolean {
-    if (this.#times === 0) return false;
-    return this.#times >= mostPrompts || performance.now() - this.#at < leftAloneMs * 2 ** (this.#times - 1);
-  }
-
-  /** It showed its prompt now. Gives what to remember it by. */
-  again(): WebosMemory {
-    this.#at = performance.now();
-    return { prompted: this.#times + 1 };
-  }
 }
