@@ -161,7 +161,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     sleep,
     config: () => running,
     lost: () => discovery.lookAgain(),
-    seek: (entry, what, timeoutMs, signal) => arrivals.seek(entry, what, timeoutMs, signal),
+    look: () => discovery.look(),
   });
   const arrivals = new Arrivals({
     registry,
@@ -179,6 +179,14 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
     alsoAsked: () => arrivals.alsoAsked(),
+    scanning() {
+      const before = new Set(registry.devices.map(({ id }) => id));
+      return (found) => {
+        const ids = [...new Set(found.map(({ id }) => registry.deviceOf(id)?.id ?? id))];
+        const added = ids.filter((id) => !before.has(id)).length;
+        devices.journal.publish({ type: "discovery.finished", found: ids.length, added });
+      };
+    },
     debug: (message) => log.debug(message),
     warn: (message) => log.warn(message),
   });

@@ -12,7 +12,6 @@ import type { Entry } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { EntryChange, Merged, Registry } from "./registry.ts";
-import { Seeking } from "./seeking.ts";
 import { isSameAddress, type Place } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 
@@ -53,14 +52,9 @@ export class Arrivals {
   readonly #deps: ArrivalsDependencies;
   /** What is being decided of each device, by its identity: two findings of one are judged one after the other. */
   readonly #deciding = new Map<string, Promise<unknown>>();
-  readonly #seeking: Seeking;
 
   constructor(deps: ArrivalsDependencies) {
     this.#deps = deps;
-    this.#seeking = new Seeking({
-      get: (id) => deps.registry.get(id),
-      look: () => deps.discovery().look(),
-    });
   }
 
   /** Looks for devices now; answers with those found. */
@@ -188,16 +182,6 @@ export class Arrivals {
     return changed;
   }
 
-  /** Looks for a device that did not answer where it was; whether it is elsewhere now. */
-  seek(entry: Entry, what: "read" | "command", withinMs: number, signal: AbortSignal): Promise<boolean> {
-    return this.#seeking.seek(
-      entry,
-      what,
-      Math.min(withinMs, this.#deps.config.running.discovery.timeout_ms + 1_000),
-      signal,
-    );
-  }
-
   /** One decision about one device at a time. */
   #inTurn<T>({ platform, sighting }: Finding, decide: () => Promise<T>): Promise<T> {
     const key = `${platform} ${sighting.identity}`;
@@ -250,7 +234,7 @@ export class Arrivals {
     if (!isSameAddress(before, entry)) log.info(`moved  ${entry.name}  from ${shown(before)} to ${shown(entry)}`);
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
-    this.#seeking.met(entry.id);
+    this.#deps.devices.reachOf(entry).met();
     return merged;
   }
 

@@ -49,7 +49,10 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     at,
     work: async (connection, within, { id, record }) => {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
-      return device.catalog.refresh(id, record.platform, listed, clear);
+      const isKnown = device.catalog.apps(id) !== null;
+      const refreshed = await device.catalog.refresh(id, record.platform, listed, clear);
+      if (isKnown) device.tellApps(refreshed.added, refreshed.removed);
+      return refreshed;
     },
   };
 }

@@ -4,6 +4,7 @@
  * by name.
  */
 import { textOf, ZapdError } from "../api/errors.ts";
+import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
 import {
@@ -529,6 +530,16 @@ export class Device {
     const isNew = this.#deps.feed.state(this.id, state, cause, action);
     this.#watch?.seen(isNew);
     for (const observer of this.#observers) observer(state);
+  }
+
+  /** It lists other apps than before. */
+  tellApps(added: readonly string[], removed: readonly string[]): void {
+    if (added.length + removed.length > 0) this.#deps.feed.apps(this.id, [...added], [...removed]);
+  }
+
+  /** How far a package is on its way to it. */
+  tellInstall(phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
+    this.#deps.feed.install(this.id, phase, bytes, total);
   }
 
   /** Its state as it was last seen, without asking it; `null` where it never was. */

@@ -7,6 +7,8 @@ export type Cause = EventOf<"state.changed">["cause"];
 
 /** Of one device at most so many changes of state are told in a second; the last of a burst always is. */
 const bucket = { size: 10, refillMs: 100 } as const;
+/** Milliseconds between two words on how far a package is. */
+const installEveryMs = 250;
 /** A position that is this far from where it would have run to, in milliseconds, is a jump. */
 const jumpMs = 2_000;
 
@@ -33,6 +35,7 @@ export class Feed {
   readonly #views = new Map<string, View>();
   readonly #states = new Map<string, Followed>();
   readonly #buckets = new Map<string, Bucket>();
+  readonly #installs = new Map<string, { readonly phase: string; readonly at: number }>();
 
   constructor(journal: Journal, now: () => number = () => performance.now()) {
     this.#journal = journal;
@@ -69,6 +72,20 @@ export class Feed {
   /** How many devices, states and buckets are kept. */
   get size(): number {
     return this.#views.size + this.#states.size + this.#buckets.size;
+  }
+
+  /** A device lists other apps than before. */
+  apps(id: string, added: string[], removed: string[]): void {
+    this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
+  }
+
+  /** A package is on its way to a device: each phase is told, and how far it is at most four times a second. */
+  install(id: string, phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
+    const last = this.#installs.get(id);
+    if (last?.phase === phase && this.#now() - last.at < installEveryMs) return;
+    if (phase === "done") this.#installs.delete(id);
+    else this.#installs.set(id, { phase, at: this.#now() });
+    this.#journal.publish({ type: "install.progress", device_id: id, phase, bytes, total });
   }
 
   /** What was last seen of a device's state; `null` where nothing was. */

@@ -31,6 +31,8 @@ import { both, descriptionOf, type Entry, factsOf, memoryOf, type Told, withTold
 import { lacks, named, requireCapability, subjectOf } from "./failures.ts";
 import { DevicePairing, type PairingDependencies } from "./pairing.ts";
 import type { Registry } from "./registry.ts";
+import { Seeking } from "./seeking.ts";
+import { isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
 import { type Waking, wake } from "./wake.ts";
 
@@ -48,11 +50,8 @@ export interface ReachDependencies {
   changed(id: string): void;
   /** Told how far a pairing has come. */
   pairing: PairingDependencies["pairing"];
-  /**
-   * Looks for a device that did not answer where it was, for so many milliseconds at most; whether it is elsewhere now. A
-   * `read` looks less often than a command does.
-   */
-  seek(entry: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+  /** Looks for devices; ends when the search is over. */
+  look(): Promise<unknown>;
   /** Turns a device on, in a test that has none. */
   readonly wake?: typeof wake;
 }
@@ -149,6 +148,7 @@ export class Reach {
   #contact: Contact | undefined;
   #pairing: DevicePairing | undefined;
   #lastState: Partial<PlatformState> = {};
+  readonly #seeking = new Seeking();
   /** When it last said by itself that it is on. */
   #saidOnAt = Number.NEGATIVE_INFINITY;
   #over: ZapdError | undefined;
@@ -358,7 +358,15 @@ export class Reach {
 
   /** Looks for it after it did not answer where it was (`was`); whether it is elsewhere now. */
   seek(was: Entry, what: "read" | "command", timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    return this.#deps.seek(was, what, timeoutMs, signal);
+    const { look, config } = this.#deps;
+    const isElsewhere = () => this.#isKnown && !isSameAddress(this.#record, was);
+    const longestMs = config().discovery.timeout_ms + 1_000;
+    return this.#seeking.seek({ isElsewhere, look, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+  }
+
+  /** It was met, by whatever search: who looks for it goes on. */
+  met(): void {
+    this.#seeking.met();
   }
 
   /**

@@ -40,6 +40,8 @@ export interface DiscoveryDependencies<D> {
   found(finding: Finding, seats: Seats): Promise<D>;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
+  /** A scan begins; gives what is told of those that it found. */
+  scanning?(): (found: readonly D[]) => void;
   debug(message: string): void;
   warn(message: string): void;
 }
@@ -75,9 +77,11 @@ export class Discovery<D> {
     // One that only waits for its last answers asks nobody any more: who comes then has a scan of his own.
     if (this.#scanning?.window.join()) return this.#scanning.result;
     const window = new ScanWindow(this.#deps.config().timeout_ms, this.#stopped.signal);
+    const finished = this.#deps.scanning?.();
     const result = this.#scan(window).finally(() => {
       if (this.#scanning?.window === window) this.#scanning = undefined;
     });
+    result.then(finished, () => {});
     this.#scanning = { window, result };
     return result;
   }

@@ -1,19 +1,28 @@
 import type { Hono } from "hono";
 import type { ReloadResult } from "../config/config.ts";
-import { redactConfig } from "../config/schema.ts";
+import { type Config, redactConfig, settingOf, settings } from "../config/schema.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
 
 /** The config: read from disk, patched, reloaded. The password is redacted in every answer. */
-export function configRoutes(app: Hono<Env>, { config, registry }: AppDependencies): void {
+export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppDependencies): void {
+  let known = config.running;
+  const tell = (result: ReloadResult): ReloadResult => {
+    const before = known;
+    known = result.config;
+    const value = (of: Config, key: string) => JSON.stringify(settingOf(of, key));
+    const keys = [...settings.keys()].filter((key) => value(before, key) !== value(known, key));
+    if (keys.length > 0) devices.journal.publish({ type: "config.changed", keys });
+    return redact(result);
+  };
   route(app, "readConfig", async () => redactConfig(await config.onDisk()));
   route(app, "patchConfig", async ({ body }) => {
     const patched = await config.patch(body);
     // Named again, the same name may mean another device by now.
     if (Object.hasOwn(body, "daemon.default_device")) await registry.chooseDefault();
-    return redact(patched);
+    return tell(patched);
   });
-  route(app, "reloadConfig", async () => redact(await config.reload()));
+  route(app, "reloadConfig", async () => tell(await config.reload()));
 }
 
 function redact(result: ReloadResult): ReloadResult {

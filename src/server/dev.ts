@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
 import { checkDeveloper, installPackage, readLogs, reloadPackage, removePackage } from "../devices/commands.ts";
 import type { Device } from "../devices/device.ts";
+import type { Archive } from "../platforms/platform.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
 
@@ -25,9 +26,16 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     try {
       // Streams take as long to load as the rest of the daemon, and most daemons are never sent a package.
       const { withArchive } = await import("./upload.ts");
-      const installed = await withArchive(request, deps.uploads, (archive) =>
-        installPackage(device, archive, password, turn),
-      );
+      const length = Number(request.headers.get("content-length") ?? Number.NaN);
+      const total = Number.isInteger(length) ? length : null;
+      const install = async (archive: Archive) => {
+        device.tellInstall("sending", 0, archive.bytes);
+        const done = await installPackage(device, archive, password, turn);
+        device.tellInstall("done", archive.bytes, archive.bytes);
+        return done;
+      };
+      const received = (bytes: number) => device.tellInstall("receiving", bytes, total);
+      const installed = await withArchive(request, deps.uploads, install, received);
       return device.acted("install", { package: installed.package, messages: [...installed.messages] });
     } finally {
       installing.delete(device.id);

@@ -21,6 +21,7 @@ export async function withArchive<T>(
   request: Request,
   folder: string,
   use: (archive: Archive) => Promise<T>,
+  progress: (bytes: number) => void = () => {},
 ): Promise<T> {
   checkLength(request, archiveBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
@@ -31,14 +32,19 @@ export async function withArchive<T>(
   }
   const path = newUpload(folder);
   try {
-    const bytes = await receive(request, type, path);
+    const bytes = await receive(request, type, path, progress);
     return await use({ path, bytes });
   } finally {
     await rm(path, { force: true });
   }
 }
 
-async function receive(request: Request, type: string, path: string): Promise<number> {
+async function receive(
+  request: Request,
+  type: string,
+  path: string,
+  progress: (bytes: number) => void,
+): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
   /** Ended by the first thing that is wrong. */
@@ -68,7 +74,7 @@ async function receive(request: Request, type: string, path: string): Promise<nu
   form.on("error", () => {});
   try {
     const chunks = chunksOf(request, archiveBytes + formBytes, archiveMs, pace);
-    await pipeline(chunks, form, { signal: given.signal });
+    await pipeline(told(chunks, progress), form, { signal: given.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
     return await saving;
   } catch (error) {
@@ -76,6 +82,16 @@ async function receive(request: Request, type: string, path: string): Promise<nu
     // Its file is closed, whole or not, before it is removed.
     await saving?.catch(() => {});
     throw given.signal.reason;
+  }
+}
+
+/** The same chunks, with how many bytes have come by then. */
+async function* told(chunks: AsyncIterable<Uint8Array>, progress: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    progress(bytes);
+    yield chunk;
   }
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { soundPackage } from "../support/room.ts";
 
 let daemon: TestDaemon;
 let set: RokuSimulator;
@@ -121,6 +122,30 @@ describe("the stream", () => {
     await daemon.api("POST", `/devices/${id}/remote/key`, { key: "stop" });
     const failed = await stream.until(({ type, ok }) => type === "action.finished" && !ok);
     expect(failed).toMatchObject({ action: "key", key: "stop", error: { code: "unsupported_key" } });
+    stream.close();
+  });
+
+  test("a search, other settings, other apps, and a package on its way are told", async () => {
+    const stream = await read();
+    await stream.until(({ type }) => type === "snapshot");
+    await daemon.api("POST", "/devices/discover");
+    expect(await stream.until(({ type }) => type === "discovery.finished")).toMatchObject({ added: 0 });
+    await daemon.api("PATCH", "/config", { "devices.request_timeout_ms": 4_000, "dev.vendor_password": "geheim" });
+    const settings = await stream.until(({ type }) => type === "config.changed");
+    expect(settings["keys"]).toEqual(["devices.request_timeout_ms", "dev.vendor_password"]);
+    const bench = createRokuSimulator({ name: "Bench", ssdp: false, developer: { password: "geheim" } });
+    await bench.start();
+    const ports = { installer: bench.ports.installer };
+    await daemon.api("POST", "/devices", { host: bench.host, port: bench.port, name: "Bench", ports });
+    await daemon.api("POST", "/devices/Bench/apps/refresh");
+    const form = new FormData();
+    form.set("archive", new Blob([soundPackage]), "package.zip");
+    expect((await fetch(`${daemon.url}/devices/Bench/dev/install`, { method: "POST", body: form })).status).toBe(200);
+    expect(await stream.until(({ type }) => type === "apps.changed")).toMatchObject({ added: ["dev"], removed: [] });
+    const phases = stream.all.filter(({ type }) => type === "install.progress").map((line) => line["phase"]);
+    expect(phases).toEqual(["receiving", "sending", "done"]);
+    await daemon.api("DELETE", "/devices/Bench");
+    await bench.stop();
     stream.close();
   });
 

@@ -37,6 +37,11 @@ describe("bash", () => {
     [["state", "liv"], ["Living\\ Room"]],
     [["rename", "Liv"], ["Living\\ Room"]],
     [["rename", "Bedroom", ""], []],
+    [["join", "Bedroom", "liv"], ["Living\\ Room"]],
+    [["join", "Bedroom", "Living\\ Room", ""], []],
+    [["split", "Bed"], ["Bedroom"]],
+    [["split", "Bedroom", ""], ["roku"]],
+    [["split", "Bedroom", "roku", ""], []],
     [["key", "home", "-d", "Bed"], ["Bedroom"]],
     [["key", "home", "--device", "=", "Bed"], ["Bedroom"]],
     [

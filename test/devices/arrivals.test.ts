@@ -63,7 +63,7 @@ beforeEach(async () => {
     ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost, log },
     config: () => config.running,
     lost: () => {},
-    seek: async () => false,
+    look: async () => {},
   });
   arrivals = new Arrivals({
     ...{ registry, trust, platforms: [platform], platformHost, config, log },

@@ -79,7 +79,7 @@ beforeEach(async () => {
   const common = { registry, credentials, platforms: [alpha.platform(), beta.platform()], log };
   const trust = new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now });
   const rest = { catalog, trust, platformHost: platformHostOf(), config: () => configOf(), lost: () => {} };
-  devices = new Devices({ ...common, ...rest, seek: async () => false });
+  devices = new Devices({ ...common, ...rest, look: async () => {} });
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });

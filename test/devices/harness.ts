@@ -112,7 +112,7 @@ export async function openHouse(
     ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost: platformHostOf(), log },
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
-    seek: async () => false,
+    look: async () => {},
     ...(wake && { wake }),
   });
   let config = defaultConfig();
