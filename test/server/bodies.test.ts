@@ -154,7 +154,12 @@ const declined: ReadonlySet<string> = new Set([
 ]);
 
 /** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */
-const atOnce: Readonly<Record<string, number>> = { changeDevice: 100, refreshApps: 100, launchApp: 30, launchAppOfGroup: 30 };
+const atOnce: Readonly<Record<string, number>> = {
+  changeDevice: 100,
+  refreshApps: 100,
+  launchApp: 30,
+  launchAppOfGroup: 30,
+};
 
 const all = { bodies: 0, ours: 0 };
 
