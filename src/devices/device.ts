@@ -15,6 +15,7 @@ import {
   keys,
   type Platform,
   type PlatformState,
+  type StatePart,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -107,7 +108,7 @@ export class Device {
       get pushes() {
         return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
-      look: () => this.#look(),
+      look: (parts) => this.#look(parts),
     });
     return this.#watch;
   }
@@ -311,12 +312,14 @@ export class Device {
   }
 
   /** What its protocols say, put together; those that fail are left out, unless all do. */
-  async #readState(): Promise<State> {
+  async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
     const all = this.reaches.filter((reach) => reach.has("state"));
-    if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach });
+    if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
-    const reading = order.map((reach) => this.#stateOf({ reach, asIs: true }).then((state) => read.set(reach, state)));
+    const reading = order.map((reach) =>
+      this.#stateOf({ reach, asIs: true }, parts).then((state) => read.set(reach, state)),
+    );
     const over = new AbortController();
     const one = Promise.any(reading).then(
       () => sleep(othersWithinMs, over.signal).catch(() => {}),
@@ -333,16 +336,18 @@ export class Device {
     return first ? mergedState(first, ...others) : this.#stateOf({ reach: order[0] ?? this.reach });
   }
 
-  async #stateOf(at: At): Promise<State> {
+  async #stateOf(at: At, parts: readonly StatePart[] | null = null): Promise<State> {
     const task: Task<State> = {
       doing: "reading its state",
       needs: "state",
       timeoutMs: this.timeoutMs + 1_000,
       at,
       work: async (connection, within, reach) => {
-        const state = await requireCapability(connection.state, "state").read(within);
+        const control = requireCapability(connection.state, "state");
+        const seen = parts && control.readParts ? control.readParts(parts, within) : control.read(within);
+        const state = await seen;
         this.observe(state, "poll", reach);
-        return this.#shown(state, reach);
+        return this.#shown({ ...unknownState, ...reach.seen.state, ...state }, reach);
       },
     };
     try {
@@ -582,9 +587,10 @@ export class Device {
   }
 
   /** One look at what it does, for those who follow; whether it was other than before. */
-  async #look(): Promise<boolean> {
+  async #look(parts: readonly StatePart[] | null): Promise<boolean> {
     const before = this.shownState;
-    await this.#shared("state", () => this.#readState(), new AbortController().signal, false);
+    const what = parts ? `state ${parts.join(" ")}` : "state";
+    await this.#shared(what, () => this.#readState(parts), new AbortController().signal, false);
     const after = this.shownState;
     return after !== null && changesBetween(before, after).length > 0;
   }

@@ -21,6 +21,9 @@ const rows = {
   standby: { everyMs: 15_000, parts: ["power"] },
 } as const satisfies Record<string, Row>;
 
+/** What one with limited access tells while it is on; it is asked half as often as others. */
+const limitedParts: readonly StatePart[] = ["power", "app"];
+
 /** One that is silent is asked after this, doubled each time. */
 const silent = { firstMs: 30_000, mostMs: 120_000 } as const;
 /** After a command, until its effect shows: milliseconds since the command. */
@@ -115,9 +118,10 @@ export class Watch {
 
   /** What the next look asks for; `null` for all, at first and once it answers again. */
   #parts(): readonly StatePart[] | null {
-    const { state, pushes } = this.#device;
+    const { state, access, pushes } = this.#device;
     const row = state && rowOf(state);
     if (!row || this.#failures > 0 || this.#burst) return null;
+    if (access === "limited" && row !== rows.standby) return limitedParts;
     const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];
     return [...row.parts, ...third].filter((part) => !pushes.has(part));
   }

@@ -308,6 +308,11 @@ export interface Connection {
      * before the last command of this connection.
      */
     read(signal: AbortSignal): Promise<PlatformState>;
+    /**
+     * Parts of it asked for by themselves, for whoever looks often; more than was asked for may come with them. Without it, a
+     * device is read whole.
+     */
+    readParts?(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>>;
     /** What it tells by itself while it is connected, so that it need not be asked for it. */
     readonly pushes?: ReadonlySet<StatePart>;
   };

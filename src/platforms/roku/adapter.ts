@@ -3,24 +3,16 @@
 import { ZapdError } from "../../api/errors.ts";
 import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
-import type {
-  Capability,
-  Connection,
-  Description,
-  Emit,
-  Facts,
-  Key,
-  Platform,
-  PlatformHost,
-  PlatformState,
-} from "../platform.ts";
+import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
+import { connectControls, controlsOf, restrictedControls } from "./controls.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { accessHint, Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
 import { rokuKeys } from "./keys.ts";
-import { inputOf, isRokuAppId, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
+import { isRokuAppId, readPlayback } from "./protocol.ts";
 import { rokuServices } from "./services.ts";
+import { ifReadable, RokuState } from "./state.ts";
 
 /** Characters faster than this get lost on some sets (RoMote#33; Roku Dev Studio waits 100 ms). */
 const characterEvery = 100;
@@ -41,8 +33,8 @@ export const roku: Platform<RokuMemory> = {
 
 /** What a set's settings withhold in each mode (1.2). Launching has been seen to work in limited mode. */
 const withheldIn: Partial<Record<string, readonly Capability[]>> = {
-  limited: ["apps", "stop", "keys", "text", "power_on"],
-  disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on"],
+  limited: ["apps", "stop", "keys", "text", "power_on", ...restrictedControls],
+  disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on", ...restrictedControls],
 };
 
 /** The keys of this very model. */
@@ -56,7 +48,7 @@ function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
 
 function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const keys = keysOf(facts, memory);
-  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text"]);
+  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text", ...controlsOf(facts, keys)]);
   if (keys.has("power-on")) has.add("power_on");
   if (memory.developer !== false) has.add("dev");
   return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
@@ -65,9 +57,10 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
 function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>): Connection {
   const ecp = new Ecp(target, platformHost, emit, () => keysOf(target.facts, target.memory).has("power-on"));
   const apps = new RokuApps(ecp, () => target.memory.developer === true);
+  const state = new RokuState(ecp, target);
   const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
-    state: { read: (signal) => readState(ecp, target, signal) },
+    state: { read: (signal) => state.read(signal), readParts: (parts, signal) => state.readParts(parts, signal) },
     apps: {
       list: (signal) => apps.list(signal),
       launch: (id, params, signal) => apps.launch(id, params, signal),
@@ -83,6 +76,7 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
       on: (signal) => press(ecp, "power-on", signal),
       wakesByPacket: true,
     },
+    ...connectControls(target, ecp, apps, (key, signal) => press(ecp, key, signal)),
     dev: developer.dev,
     close() {
       ecp.http.close();
@@ -147,44 +141,5 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
     }
   } finally {
     watch.end();
-  }
-}
-
-/** Every query may fail alone; all of them failing is the failure of the first (1.3 to 1.7). */
-async function readState(ecp: Ecp, target: RokuTarget, signal: AbortSignal): Promise<PlatformState> {
-  const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
-  const [info, active, player, audio] = await Promise.allSettled([
-    ecp.info(signal),
-    document(paths.activeApp, "say which app is shown"),
-    document(paths.mediaPlayer, "say what plays"),
-    target.memory.volume === true ? document(paths.audioDevice, "say its volume") : null,
-  ] as const);
-  // Another set at the address: nothing that it says may be taken for ours.
-  if (info.status === "rejected" && info.reason instanceof ZapdError && info.reason.code === "device_unreachable")
-    throw info.reason;
-  if (active.status === "rejected" && (info.status === "rejected" || info.value === null)) throw active.reason;
-  const shown = textOf(active, readActiveApp);
-  if (shown === null && info.status === "rejected") throw info.reason;
-  const id = shown === null ? undefined : (shown.app?.platformId ?? null);
-  const input = id ? inputOf(id) : null;
-  return {
-    power: info.status === "fulfilled" ? (info.value?.power ?? "unknown") : "unknown",
-    app: shown?.app ?? null,
-    screensaver: shown?.screensaver ?? null,
-    playback: input === null ? textOf(player, (text) => readPlayback(text, id)) : null,
-    volume: textOf(audio, readVolume),
-    input,
-  };
-}
-
-function textOf<T>(settled: PromiseSettledResult<string | null>, read: (text: string) => T): T | null {
-  return settled.status === "rejected" ? null : ifReadable(settled.value, read);
-}
-
-function ifReadable<T>(text: string | null, read: (text: string) => T): T | null {
-  try {
-    return text === null ? null : read(text);
-  } catch {
-    return null;
   }
 }

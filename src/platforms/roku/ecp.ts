@@ -16,6 +16,9 @@ export const paths = {
   activeApp: "/query/active-app",
   mediaPlayer: "/query/media-player",
   audioDevice: "/query/audio-device",
+  tvChannels: "/query/tv-channels",
+  tvActiveChannel: "/query/tv-active-channel",
+  icon: (id: string) => `/query/icon/${encodeURIComponent(id)}`,
   key: (word: string) => `/keypress/${encodeURIComponent(word)}`,
   /** One character. Not form encoding: a space is %20, a plus is %2B (1.8). */
   character: (character: string) => `/keypress/Lit_${encodeURIComponent(character)}`,
@@ -128,6 +131,14 @@ export class Ecp {
     if (answer.status === 404 || answer.status === 400) return null;
     await this.#accept(answer, what, signal);
     return documentText(answer);
+  }
+
+  /** A picture, as it gives it; `null` where it has none. Fails as a document does, and where it is larger than it may be. */
+  async picture(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    const answer = await this.http.read(path, signal, { maxBytes, proven: true });
+    if (answer.status === 404 || answer.status === 400) return null;
+    await this.#accept(answer, "give that picture", signal);
+    return answer.body;
   }
 
   /**

@@ -22,6 +22,11 @@ export function inputOf(platformId: string): string | null {
   return inputs.get(platformId) ?? null;
 }
 
+/** The app id of an input, or `null`. */
+export function appOfInput(input: string): string | null {
+  return [...inputs].find(([, word]) => word === input)?.[0] ?? null;
+}
+
 /** Whether a text could be the id of a Roku app (1.4). */
 export function isRokuAppId(text: string): boolean {
   return /^(\d{1,10}(_[0-9a-f]{1,64})?|dev|tvinput\.[a-z0-9]{1,16})$/i.test(text);

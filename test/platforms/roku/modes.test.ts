@@ -45,7 +45,10 @@ describe("a set in limited mode", () => {
   test("is known, says what it is doing, and withholds the rest by name", async () => {
     const { facts, withheld, connection } = await drive({ access: "limited" });
     expect(facts).toMatchObject({ access: "limited", kind: "tv", name: "Test Room" });
-    expect([...withheld].sort()).toEqual(["apps", "keys", "power_on", "stop", "text"]);
+    const restricted = ["channels", "icons", "inputs", "media", "mute", "playback", "volume"] as const;
+    expect([...withheld].sort()).toEqual(
+      ([...restricted, "apps", "keys", "power_on", "stop", "text"] as Capability[]).sort(),
+    );
     const state = await connection.state?.read(never);
     expect(state).toMatchObject({ power: "on", app: null, playback: null, volume: null, screensaver: false });
   });

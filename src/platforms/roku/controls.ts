@@ -1,0 +1,134 @@
+/** What a Roku can be told beyond keys and apps: volume, inputs, channels, files by their address; and its pictures. */
+import { ZapdError } from "../../api/errors.ts";
+import { until } from "../../system/sleep.ts";
+import { childrenOf, childText, readXml } from "../../transport/xml.ts";
+import type { Capability, Confirmed, Connection, Facts, Key, MediaItem, PlatformChannel } from "../platform.ts";
+import type { RokuApps } from "./apps.ts";
+import { type Ecp, paths } from "./ecp.ts";
+import type { RokuTarget } from "./identity.ts";
+import { appOfInput, inputOf, readVolume } from "./protocol.ts";
+
+/** Plays what its address is given for; its owner installs it. Sets no longer take files without it (CONTROLS.md). */
+const mediaAssistant = { id: "782875", name: "Media Assistant" } as const;
+const tuner = "tvinput.dtv";
+/** A tuner shows a channel within this. */
+const tunedWithin = { timeoutMs: 3_000, everyMs: 200 } as const;
+const channelsAtMost = 5_000;
+const iconBytes = 2 * 1024 * 1024;
+
+/** The controls of a model: what it has beyond the capabilities that all have, given its keys. */
+export function controlsOf({ kind }: Facts, keys: ReadonlySet<Key>): Capability[] {
+  const hasSound = keys.has("volume-up");
+  return [
+    ...(["playback", "media", "icons"] as const),
+    ...(hasSound ? (["volume"] as const) : []),
+    // A player that steers its TV does not know whether that is silent, and the key only toggles.
+    ...(hasSound && kind !== "player" ? (["mute"] as const) : []),
+    ...(keys.has("input-hdmi1") ? (["inputs"] as const) : []),
+    ...(kind === "tv" ? (["channels"] as const) : []),
+  ];
+}
+
+/** Those that need the set's network access to be Enabled (1.2): the keys, the lists, and what shows whether a file plays. */
+export const restrictedControls: readonly Capability[] = [
+  ...(["playback", "media", "icons", "volume", "mute", "inputs", "channels"] as const),
+];
+
+export function connectControls(
+  target: RokuTarget,
+  ecp: Ecp,
+  apps: RokuApps,
+  press: (key: Key, signal: AbortSignal) => Promise<void>,
+): Pick<Connection, "volume" | "inputs" | "channels" | "media" | "icon"> {
+  return {
+    volume: {
+      step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
+      ...(target.facts.kind !== "player" && { mute: (muted, signal) => mute(ecp, press, muted, signal) }),
+    },
+    inputs: {
+      async list(signal) {
+        const inputs = (await apps.list(signal)).map(({ platformId, name }) => ({ id: inputOf(platformId), name }));
+        return inputs.flatMap(({ id, name }) => (id === null ? [] : [{ id, name }]));
+      },
+      select: async (id, signal) => void (await apps.launch(appOfInput(id) ?? id, {}, signal)),
+    },
+    channels: {
+      list: (signal) => listChannels(ecp, signal),
+      select: (id, signal) => tune(ecp, apps, id, signal),
+    },
+    media: { play: (item, signal) => play(apps, item, signal) },
+    icon: (platformId, signal) => ecp.picture(paths.icon(platformId), iconBytes, signal),
+  };
+}
+
+/** The key toggles: whether the set is silent is read first, and it is left alone where it is so already. */
+async function mute(
+  ecp: Ecp,
+  press: (key: Key, signal: AbortSignal) => Promise<void>,
+  wanted: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const text = await ecp.document(paths.audioDevice, "say its volume", signal, { check: ecp.mustBeOn });
+  const muted = text === null ? null : (readVolume(text)?.muted ?? null);
+  if (muted === null)
+    throw new ZapdError("unsupported_operation", "only toggles its sound, and does not say whether it is muted", {
+      hint: "Toggle it: zapd key mute -d {device}",
+    });
+  if (muted !== wanted) await press("mute", signal);
+}
+
+async function listChannels(ecp: Ecp, signal: AbortSignal): Promise<PlatformChannel[]> {
+  const text = await ecp.document(paths.tvChannels, "list its channels", signal);
+  if (text === null) throw new ZapdError("unsupported_operation", "has no list of channels");
+  return readChannels(text);
+}
+
+/** `/query/tv-channels` (1.7); those that the user has hidden are left out. */
+export function readChannels(text: string): PlatformChannel[] {
+  return childrenOf(readXml(text, "tv-channels"), "channel")
+    .flatMap((channel) => {
+      const number = childText(channel, "number");
+      if (!number || number.length > 32 || childText(channel, "user-hidden") === "true") return [];
+      return [{ id: number, number, name: (childText(channel, "name") ?? number).slice(0, 256) }];
+    })
+    .slice(0, channelsAtMost);
+}
+
+/** `/query/tv-active-channel` (1.7): the number of the channel that the tuner shows; `null` where it shows none. */
+export function readActiveChannel(text: string): string | null {
+  const [channel] = childrenOf(readXml(text, "tv-channel"), "channel");
+  return channel && childText(channel, "active-input") !== "false" ? childText(channel, "number") : null;
+}
+
+async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): Promise<Confirmed> {
+  await apps.launch(tuner, { ch: id }, signal);
+  let shown: Confirmed = null;
+  await until(
+    async () => {
+      const text = await ecp.document(paths.tvActiveChannel, "say its channel", signal);
+      shown = text === null ? null : readActiveChannel(text) === id;
+      return shown !== false;
+    },
+    { ...tunedWithin, signal },
+  );
+  return shown;
+}
+
+/** What it plays, by the beginning of its type: a film where nobody knows. Lists of a stream are films, too. */
+function kindOfMedia(mime: string | null): "v" | "a" | "p" | null {
+  if (mime === null || /^video\/|mpegurl|dash\+xml/i.test(mime)) return "v";
+  if (/^audio\//i.test(mime)) return "a";
+  return /^image\/(jpeg|png|gif|webp)$/i.test(mime) ? "p" : null;
+}
+
+async function play(apps: RokuApps, { url, mime }: MediaItem, signal: AbortSignal): Promise<void> {
+  const kind = kindOfMedia(mime);
+  if (kind === null) throw new ZapdError("unsupported_media", `plays no ${mime}`);
+  await apps.launch(mediaAssistant.id, { u: url, t: kind }, signal).catch((error: unknown) => {
+    if (!(error instanceof ZapdError) || error.code !== "app_not_found") throw error;
+    throw new ZapdError("unsupported_media", `plays files only with the app ${mediaAssistant.name}, and has it not`, {
+      hint: `Add it on the Roku, from its channel store: ${mediaAssistant.name} (channel ${mediaAssistant.id})`,
+      cause: error,
+    });
+  });
+}

@@ -1,0 +1,150 @@
+/** A Roku's controls over the API, and what is asked of sets while somebody follows: the table of polling, counted at the sets. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+
+let daemon: TestDaemon;
+const sets: RokuSimulator[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon();
+});
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(sets.map((set) => set.stop()));
+});
+
+async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
+  const serial = `X0RCTL${name.toUpperCase()}`;
+  const set = createRokuSimulator({ name, serial, ssdp: false, launchMs: 0, ...options });
+  sets.push(set);
+  await set.start();
+  return set;
+}
+
+async function add(set: RokuSimulator, name: string) {
+  const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name });
+  const { id, capabilities } = body.data;
+  const post = async (path: string, sent: object) => {
+    const answer = await daemon.api("POST", `/devices/${id}/${path}`, sent);
+    return answer.body.data ?? answer.body.error;
+  };
+  return { id, capabilities, post };
+}
+
+describe("a TV", () => {
+  test("is brought to a level, muted, switched and tuned, each read back", async () => {
+    const set = await plugIn("Den");
+    const { id, post } = await add(set, "Den");
+    expect(await post("volume", { level: 25 })).toMatchObject({ volume: { level: 25 }, confirmed: true });
+    expect(set.state.volume).toBe(25);
+    for (const muted of [true, true])
+      expect(await post("volume", { muted })).toMatchObject({ volume: { muted }, confirmed: true });
+    expect(await post("inputs", { input: "Blu-ray player" })).toMatchObject({
+      input: { id: "hdmi1" },
+      confirmed: true,
+    });
+    expect(await post("channels", { channel: "KDEM" })).toMatchObject({ channel: { id: "5.1" }, confirmed: true });
+    expect([set.state.input, set.state.channel]).toEqual(["tvinput.dtv", "5.1"]);
+    const { body } = await daemon.api("GET", `/devices/${id}/inputs`);
+    expect(body.data.inputs).toHaveLength(5);
+  });
+
+  test("plays and pauses, and says what it cannot be told", async () => {
+    const set = await plugIn("Loft");
+    const { post } = await add(set, "Loft");
+    set.play({ durationMs: 600_000 });
+    expect(await post("playback", { do: "pause" })).toMatchObject({ playback: { status: "paused" }, confirmed: true });
+    expect(await post("playback", { do: "play" })).toMatchObject({ playback: { status: "playing" }, confirmed: true });
+    expect(await post("playback", { do: "stop" })).toMatchObject({
+      code: "unsupported_operation",
+      hint: "It can be told: play, pause",
+    });
+    for (const [path, sent] of [
+      ["playback", { do: "seek", position_ms: 1_000 }],
+      ["notify", { message: "hello" }],
+    ] as const)
+      expect([path, (await post(path, sent)).code]).toEqual([path, "unsupported_operation"]);
+    const media = await post("media", { url: "http://192.0.2.9/film.mp4" });
+    expect(media).toMatchObject({ code: "unsupported_media", hint: expect.stringContaining("782875") });
+  });
+
+  test("gives the icons of its apps, which are then kept", async () => {
+    const set = await plugIn("Attic", { apps: [{ id: "782875", name: "Media Assistant" }] });
+    const { id, post } = await add(set, "Attic");
+    await daemon.api("POST", `/devices/${id}/apps/refresh`, {});
+    const icon = () => fetch(`${daemon.url}/devices/${id}/apps/782875/icon`);
+    for (const response of [await icon(), await icon()])
+      expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
+    expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
+    expect(await post("media", { url: "http://192.0.2.9/film.mp4" })).toMatchObject({ confirmed: true });
+  });
+});
+
+test("a stick has neither mute, inputs nor channels, and says that it does not tell a level", async () => {
+  const stick = await add(await plugIn("Stick", { kind: "stick" }), "Stick");
+  for (const lacking of ["mute", "inputs", "channels"]) expect(stick.capabilities).not.toContain(lacking);
+  for (const sent of [{ muted: true }, { level: 20 }])
+    expect([sent, (await stick.post("volume", sent)).code]).toEqual([sent, "unsupported_operation"]);
+});
+
+test("nobody interested: nothing is asked; somebody: what the table says, and no more", async () => {
+  const playing = await plugIn("Playing");
+  const idle = await plugIn("Idle");
+  const input = await plugIn("Input");
+  const standby = await plugIn("Standby");
+  const limited = await plugIn("Limited", { access: "limited" });
+  const all = [playing, idle, input, standby, limited];
+  const added = [];
+  for (const [at, set] of all.entries()) added.push(await add(set, `Polled ${at}`));
+  await added[2]?.post("inputs", { input: "hdmi1" });
+  playing.play({ durationMs: 3_600_000 });
+  await standby.sleep("standby");
+  /** How often each document was asked for. */
+  const asked = (set: RokuSimulator, from: number) => {
+    const count = { "device-info": 0, "active-app": 0, "media-player": 0, "audio-device": 0 };
+    for (const { path } of set.requests.slice(from)) count[path.replace("/query/", "") as keyof typeof count]++;
+    return count;
+  };
+  const totals = () => all.map(({ requests }) => requests.length);
+
+  const unseen = totals();
+  await daemon.sleep(20_000);
+  expect(totals()).toEqual(unseen);
+
+  const over = new AbortController();
+  const ids = added.map(({ id }) => id).join(",");
+  const stream = await fetch(`${daemon.url}/events?devices=${ids}`, { signal: over.signal });
+  const ends = stream.body?.pipeTo(new WritableStream()).catch(() => {});
+  await daemon.sleep(1_000);
+  const first = totals();
+  await daemon.sleep(36_000);
+  const [whenPlaying, whenIdle, whenInput, whenStandby, whenLimited] = all.map((set, at) => asked(set, first[at] ?? 0));
+  over.abort();
+  await ends;
+
+  const thirdOf = (count = 0) => [Math.floor(count / 3) - 1, Math.floor(count / 3) + 2] as const;
+  // Every 2 s, and 20 s late at most under load.
+  expect(whenPlaying?.["media-player"]).toBeWithin(6, 21);
+  expect(whenPlaying?.["active-app"]).toBeWithin(...thirdOf(whenPlaying?.["media-player"]));
+  expect(whenPlaying?.["audio-device"]).toBe(whenPlaying?.["active-app"] ?? -1);
+  expect(whenPlaying?.["device-info"]).toBe(0);
+  expect(whenIdle?.["media-player"]).toBeWithin(3, 9);
+  expect(whenIdle?.["active-app"]).toBe(whenIdle?.["media-player"] ?? -1);
+  expect(whenIdle?.["device-info"]).toBeWithin(...thirdOf(whenIdle?.["media-player"]));
+  expect(whenInput?.["active-app"]).toBeWithin(2, 5);
+  expect(whenInput?.["audio-device"]).toBe(whenInput?.["active-app"] ?? -1);
+  expect([whenInput?.["media-player"], (whenInput?.["device-info"] ?? 9) < 2]).toEqual([0, true]);
+  expect(whenStandby?.["device-info"]).toBeWithin(1, 4);
+  expect(whenStandby).toMatchObject({ "active-app": 0, "media-player": 0, "audio-device": 0 });
+  expect(whenLimited?.["device-info"]).toBeWithin(2, 5);
+  expect(whenLimited).toMatchObject({
+    "active-app": whenLimited?.["device-info"],
+    "media-player": 0,
+    "audio-device": 0,
+  });
+
+  await daemon.sleep(2_000);
+  const after = totals();
+  await daemon.sleep(20_000);
+  expect(totals()).toEqual(after);
+}, 90_000);
