@@ -189,15 +189,16 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
       if (code !== "device_unreachable")
         expect([sent, answer.status]).toEqual([sent, code.endsWith("_found") ? 404 : 400]);
     };
-    const length = atOnce[own] ?? 1;
+    // What looks at the set before it declines may look once for many.
+    const length = atOnce[own] ?? (declined.has(own) ? 30 : 1);
     await fc.assert(
       fc.asyncProperty(fc.array(body, { minLength: length, maxLength: length }), async (all) => {
         await Promise.all(all.map(check));
       }),
-      { numRuns: Math.ceil(runs(500, 10_000) / length), seed },
+      { numRuns: Math.ceil(runs(declined.has(own) ? 90 : 500, 10_000) / length), seed },
     );
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
-    expect(answers.get(400)).toBeGreaterThan(50);
+    expect(answers.get(400)).toBeGreaterThan(20);
     // The set of this test needs no pairing, and says so; it is one device over one platform, and it has not all there is.
     if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(0);
   },
