@@ -50,6 +50,11 @@ export async function call<Name extends ValueName>(
   }
 }
 
+/** The group that `-d` means, `all` or `label:bar`; none where it means a device. */
+export function groupOf({ device }: Context): string | undefined {
+  return device === "all" || device.startsWith("label:") ? device : undefined;
+}
+
 async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,

@@ -12,7 +12,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   let context: Context | undefined;
   try {
     if (!command) return await (await import("./help.ts")).helpInstead(word, words);
-    context = await createContext(command.hidden ? ["--", ...words] : words, command.options);
+    context = await createContext(wordsFor(command, words), command.options);
     if (context.flag("help")) return (await import("./help.ts")).help(name);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
@@ -20,6 +20,14 @@ export async function runCommand(given: readonly string[]): Promise<number> {
     const { explain } = await import("./explain.ts");
     return explain(error, { given, context, use: command && `${name} ${command.use}`.trimEnd() });
   }
+}
+
+/** The words as they are read: those of programs as they are, and numbers with a minus behind what options there are. */
+function wordsFor({ hidden, signed }: Command, words: readonly string[]): readonly string[] {
+  if (hidden) return ["--", ...words];
+  const isNumber = (word: string) => /^-\d+$/.test(word);
+  if (!signed || words.includes("--") || !words.some(isNumber)) return words;
+  return [...words.filter((word) => !isNumber(word)), "--", ...words.filter(isNumber)];
 }
 
 /** The command of a word: one of the table, or a key. */

@@ -16,6 +16,8 @@ export interface Command {
   readonly completes?: Completed | readonly string[];
   /** Words of other tools for it, for those who come from them. */
   readonly also?: readonly string[];
+  /** A word of it may be a number with a minus, which is no option. */
+  readonly signed?: boolean;
   /** For programs: neither listed nor suggested, and its words are taken as they are. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
@@ -32,6 +34,10 @@ const many = Number.POSITIVE_INFINITY;
 /** For commands that wait for a device. */
 export const timeout = { timeout: value("TIME", "give up after so long, such as 30s, 500ms or 2m") };
 
+const output: Readonly<Record<string, Option>> = {
+  output: { type: "string", short: "o", value: "FILE", about: "where the picture goes" },
+};
+
 /** Modules that are loaded when one of their commands is asked for. */
 const serve = () => import("./serve.ts");
 const demo = () => import("./demo.ts");
@@ -40,6 +46,7 @@ const devices = () => import("./devices.ts");
 const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
+const controls = () => import("./controls.ts");
 const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
 const config = () => import("./config.ts");
@@ -96,6 +103,52 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       ],
     }),
     stop: command("", "leave the app that is shown", from(control, "stop"), { options: timeout }),
+    hold: command("KEY [TIME]", "hold a key, for a second or the time, 10s at most", from(controls, "hold"), {
+      completes: "key",
+      most: 2,
+      options: timeout,
+      examples: ["zapd hold down 3s"],
+    }),
+    volume: command("LEVEL | +STEP | -STEP", "set how loud it is, or step it", from(controls, "volume"), {
+      most: 1,
+      signed: true,
+      options: timeout,
+      examples: ["zapd volume 20", "zapd volume -5 -d Bedroom"],
+    }),
+    mute: command("[on | off]", "make it silent or not; without a word, press mute", from(controls, "mute"), {
+      most: 1,
+      completes: ["on", "off"],
+      also: ["volume-mute"],
+      options: timeout,
+    }),
+    play: command("[URL]", "play what is at an address; without one, press play", from(controls, "play"), {
+      most: 1,
+      options: timeout,
+      examples: ["zapd play http://192.168.1.5/film.mp4"],
+    }),
+    seek: command("TIME", "go to a place in what plays", from(controls, "seek"), {
+      most: 1,
+      options: timeout,
+      examples: ["zapd seek 12:30"],
+    }),
+    inputs: command("", "the inputs of a device", from(controls, "inputs"), { options: timeout }),
+    input: command("INPUT", "show an input, by its name or id", from(controls, "input"), {
+      most: many,
+      options: timeout,
+    }),
+    channels: command("", "the channels of a device", from(controls, "channels"), { options: timeout }),
+    channel: command("CHANNEL", "tune to a channel, by its number, name or id", from(controls, "channel"), {
+      most: many,
+      options: timeout,
+    }),
+    notify: command("MESSAGE", "show a message on the screen", from(controls, "notify"), {
+      most: many,
+      options: timeout,
+    }),
+    icon: command("APP -o FILE", "the icon of an app, into a file", from(controls, "icon"), {
+      most: 1,
+      options: { ...output, ...timeout },
+    }),
     state: command("[NAME]", "what a device is doing", from(control, "state"), {
       completes: "device",
       most: 1,
@@ -170,6 +223,16 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       most: 2,
       examples: ['zapd split "Living Room" dlna'],
     }),
+    label: command(
+      "NAME add | remove LABEL …",
+      "give a device labels, by which groups are meant",
+      from(controls, "label"),
+      {
+        completes: "device",
+        most: many,
+        examples: ["zapd label Den add bar && zapd off -d label:bar", "zapd off -d all"],
+      },
+    ),
     rename: command("OLD NEW", "give a device another name", from(devices, "rename"), {
       completes: "device",
       most: 2,
@@ -205,6 +268,9 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
       also: ["log"],
       options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },
+    }),
+    screenshot: command("-o FILE", "what a device shows, into a file", from(controls, "screenshot"), {
+      options: { ...output, ...timeout },
     }),
     openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi")),
   },

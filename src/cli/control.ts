@@ -2,7 +2,7 @@
 import type { Result } from "../api/client.ts";
 import type { App, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { call } from "./client.ts";
+import { call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { clock, table } from "./print.ts";
@@ -61,6 +61,7 @@ export async function launch(context: Context): Promise<void> {
   if (!app) throw new UsageError("which app?");
   const params = Object.fromEntries(pairs.map(pairOf));
   const body = { app, ...(pairs.length > 0 && { params }) };
+  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "launchAppOfGroup", body);
   const called = await call(context, "launchApp", { id: context.device, body });
   const { device, app: launched, confirmed } = called.data;
   context.tell(
@@ -70,6 +71,7 @@ export async function launch(context: Context): Promise<void> {
 }
 
 export async function stop(context: Context): Promise<void> {
+  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "stopAppOfGroup");
   const called = await call(context, "stopApp", { id: context.device });
   const { app, device } = called.data;
   context.tell(called, app ? `left ${app.name}` : `nothing was running on ${device.name}`);

@@ -8,7 +8,6 @@ const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off"
 const also: Readonly<Record<string, readonly string[]>> = {
   select: ["ok", "enter"],
   on: ["wake"],
-  mute: ["volume-mute"],
   "fast-forward": ["forward"],
 };
 

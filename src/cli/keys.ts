@@ -1,6 +1,6 @@
 /** The keys of a remote on the command line, loaded alone: a key press waits for nothing that it does not need. Silence is success. */
 import type { KeyOrText } from "../api/schemas.ts";
-import { call } from "./client.ts";
+import { call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
@@ -12,8 +12,10 @@ export async function key(context: Context): Promise<void> {
 }
 
 /** Presses one key; silence is success. */
-export async function pressKey(context: Context, key: string): Promise<void> {
-  context.tell(await call(context, "pressKey", { id: context.device, body: { key: keyOf(key) } }));
+export async function pressKey(context: Context, key: string, how: { readonly hold_ms?: number } = {}): Promise<void> {
+  const body = { key: keyOf(key), ...how };
+  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeyOfGroup", body);
+  context.tell(await call(context, "pressKey", { id: context.device, body }));
 }
 
 /** Any word is sent: the daemon knows the keys, and says which was meant. */
@@ -26,6 +28,7 @@ export async function keys(context: Context): Promise<void> {
   if (context.words.length === 0) throw new UsageError("which keys?");
   if (delay !== undefined && !/^\d+$/.test(delay)) throw new UsageError("--delay takes milliseconds");
   const body = { keys: context.words.map(keyOf), delay_ms: delay === undefined ? undefined : Number(delay) };
+  if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "pressKeysOfGroup", body);
   context.tell(await call(context, "pressKeys", { id: context.device, body }));
 }
 

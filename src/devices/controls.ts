@@ -136,6 +136,11 @@ async function stateOf(connection: Connection, signal: AbortSignal): Promise<Pla
   return (await connection.state?.read(signal).catch(() => null)) ?? null;
 }
 
+/** Whether it does not show what it plays: nothing is looked for there. */
+function isBlind({ playback }: Connection): boolean {
+  return playback?.isShown === false;
+}
+
 const keyFor: Partial<Record<PlaybackCommand, "play" | "pause" | "stop">> = {
   play: "play",
   pause: "pause",
@@ -169,9 +174,9 @@ export function controlPlayback(
           return statuses?.includes(playback?.status ?? "stopped") ?? false;
         };
         const read = async () => (await stateOf(connection, signal)) ?? null;
-        const state = await shown(read, (one) => isSo(one?.playback ?? null), signal);
+        const state = await shown(read, (one) => isBlind(connection) || isSo(one?.playback ?? null), signal);
         if (state) device.observe(state, "command", reach);
-        const tells = state !== null && (statuses !== undefined || what === "seek");
+        const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
         const { playback = null } = device.shownState ?? {};
         return { playback, confirmed: tells ? isSo(state.playback) : null };
       },
@@ -242,9 +247,10 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
         if (item.mime?.startsWith("image/")) return null;
         const isPlaying = (state: PlatformState | null) =>
           statusAfter.play?.includes(state?.playback?.status ?? "") ?? false;
-        const state = await shown(() => stateOf(connection, signal), isPlaying, signal);
+        const read = () => stateOf(connection, signal);
+        const state = await shown(read, (one) => isBlind(connection) || isPlaying(one), signal);
         if (state) device.observe(state, "command", reach);
-        return state ? isPlaying(state) : null;
+        return state && !isBlind(connection) ? isPlaying(state) : null;
       },
     },
     turn,
@@ -381,13 +387,16 @@ export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPic
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const doing = "taking a picture of its screen";
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
-      await requireCapability(connection.screenshot, "screenshot")(within),
+      await requireCapability(connection.screenshot, "screenshot")(within, () =>
+        device.developerPassword(doing, "Taking a picture of the screen of"),
+      ),
       pictureLimits.screenshot,
       "picture of its screen",
     );
-  return device.read("screenshot", reading("screenshot", "taking a picture of its screen", work), signal);
+  return device.read("screenshot", reading("screenshot", doing, work), signal);
 }
 
 function reading<T>(

@@ -32,7 +32,7 @@ export class Devices {
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
-  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "pairing" | "feed">) {
+  constructor(deps: Omit<DeviceDependencies, "gone" | "reachOf" | "changed" | "hinted" | "pairing" | "feed">) {
     const gone = (device: Device) => {
       this.#devices.delete(device.id);
       for (const { id } of device.reaches) if (!deps.registry.get(id)) this.#reaches.delete(id);
@@ -43,6 +43,7 @@ export class Devices {
       feed: this.#feed,
       reachOf: (entry) => this.reachOf(entry),
       changed: (id) => this.#changed(id),
+      hinted: (id) => this.#hinted(id),
       pairing: (entryId, news) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
         this.journal.publish({ type: "pairing.changed", device_id, ...news });
@@ -91,6 +92,11 @@ export class Devices {
   #tellable() {
     const { entries, devices, defaultEntry } = this.#deps.registry;
     return { entries, ids: devices.map(({ id }) => id), defaultId: defaultEntry?.id };
+  }
+
+  #hinted(entryId: string): void {
+    const entry = this.#deps.registry.deviceOf(entryId);
+    if (entry) this.of(entry).hinted();
   }
 
   /** A device is shown otherwise than before, over any of its protocols. */

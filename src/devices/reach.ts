@@ -48,6 +48,8 @@ export interface ReachDependencies {
   lost(entry: Entry): void;
   /** Told when a device is shown otherwise than before. */
   changed(id: string): void;
+  /** Told when a device hints that it does something else than before. */
+  hinted(id: string): void;
   /** Told how far a pairing has come. */
   pairing: PairingDependencies["pairing"];
   /** Looks for devices; ends when the search is over. */
@@ -540,10 +542,14 @@ export class Reach {
     } else if (event.type === "state") {
       if (event.patch.power === "on") this.#saidOnAt = performance.now();
       this.#observe(event.patch, "push", this);
+    } else if (event.type === "hint") {
+      this.#deps.hinted(this.id);
     } else if (event.why === "going_off") {
       this.#observe({ power: "off" }, "push", this);
     } else {
       this.silent();
+      // What it told by itself is told no more.
+      this.#deps.hinted(this.id);
     }
   }
 }

@@ -8,7 +8,6 @@ import type { Address, Composition, Facts, Ports, Sighting } from "../platforms/
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
-import { groupsOf } from "./compose.ts";
 import {
   type Discovered,
   type Entry,
@@ -24,7 +23,18 @@ import {
   type Told,
   withTold,
 } from "./entry.ts";
-import { checkName, inCommand, inventName, type Named, resolveName } from "./names.ts";
+import {
+  type Chosen,
+  type Content,
+  composed,
+  firstOf,
+  groupsIn,
+  joined,
+  othersThan,
+  partsIn,
+  splitOff,
+} from "./groups.ts";
+import { checkName, type Named, resolveName } from "./names.ts";
 import type { Contact } from "./reach.ts";
 import { firstMet, type Place, type Standing } from "./standing.ts";
 import { type Change, Store } from "./store.ts";
@@ -32,19 +42,6 @@ import { type Change, Store } from "./store.ts";
 const maxBytes = 8 * 1024 * 1024;
 /** Characters of a hardware id. */
 const maxId = 128;
-
-/** The device that a name in the config was found to mean. */
-interface Chosen {
-  /** The name, or the id, as the config has it. */
-  readonly wanted: string;
-  readonly id: string;
-}
-
-interface Content {
-  readonly devices: readonly Entry[];
-  /** The default device, once its name has been found to mean one: a name may pass to another. */
-  readonly default?: Chosen | undefined;
-}
 
 const chosenSchema: z.ZodType<Chosen> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
 
@@ -215,27 +212,7 @@ export class Registry {
    * second, or else the name of the first. Fails with `invalid_payload` where both are reached over one platform already.
    */
   async join(id: string, withId: string): Promise<Entry> {
-    const older = await this.#update((content) => {
-      const [one, other] = [known(content, id), known(content, withId)].map((entry) => partsIn(content, entry)) as [
-        readonly Entry[],
-        readonly Entry[],
-      ];
-      const first = firstOf(one);
-      if (first === firstOf(other)) throw cannotJoin(first, `is that device already: ${platformsIn(one)}`);
-      const both = one.find((entry) => other.some(({ platform }) => platform === entry.platform));
-      if (both) {
-        const why = `and ${firstOf(other).name} are both ${both.platform} devices, and a device is reached over a platform once`;
-        throw cannotJoin(first, why);
-      }
-      const { name, named_by } = [...one, ...other].find((entry) => entry.named_by === "user") ?? first;
-      const all = content.devices.filter((entry) => one.includes(entry) || other.includes(entry));
-      const next = content.devices.map((entry) => {
-        if (!all.includes(entry)) return entry;
-        const company = (one.includes(entry) ? other : one).map((each) => each.id);
-        return { ...entry, name, named_by, used: true, ...decided(entry, "joined", company) };
-      });
-      return { next: { ...content, devices: next }, result: firstOf(all) };
-    });
+    const older = await this.#update((content) => joined(content, known(content, id), known(content, withId)));
     return this.deviceOf(older.id) ?? older;
   }
 
@@ -244,33 +221,7 @@ export class Registry {
    * `invalid_payload` where there is nothing to split.
    */
   async split(id: string, platform: string): Promise<{ device: Entry; apart: Entry }> {
-    const { device, apart } = await this.#update((content) => {
-      const parts = partsIn(content, known(content, id));
-      const device = firstOf(parts);
-      const leaves = parts.find((entry) => entry.platform === platform);
-      if (!leaves || parts.length < 2) {
-        const over = leaves ? `"${platform}" is all that ${device.name} is reached over` : undefined;
-        const message = over ?? `Nothing of ${device.name} is reached over "${platform}"`;
-        throw new ZapdError("invalid_payload", message, {
-          hint: `It is reached over ${platformsIn(parts)}; see its protocols with zapd device ${inCommand(device.name)}`,
-          named: true,
-        });
-      }
-      const rest = parts.filter((entry) => entry !== leaves);
-      const stays = firstOf(rest);
-      const others = rest.map((entry) => entry.id);
-      const devices = content.devices.map((entry) => {
-        if (!parts.includes(entry)) return entry;
-        const { part_of: _before, ...own } = entry;
-        const word = decided(entry, "apart", entry === leaves ? others : [leaves.id]);
-        // The name stays with the rest, though its oldest entry leaves.
-        return { ...own, used: true, ...word, ...(entry !== stays && { part_of: stays.id }) };
-      });
-      const chosen = content.default;
-      const passes = chosen?.id === leaves.id && chosen.wanted !== leaves.id;
-      const next = { ...content, devices, ...(passes && { default: { ...chosen, id: stays.id } }) };
-      return { next, result: { device: stays, apart: leaves } };
-    });
+    const { device, apart } = await this.#update((content) => splitOff(content, known(content, id), platform));
     return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
   }
 
@@ -407,93 +358,6 @@ function indexOf(entries: readonly Entry[]): Index {
 
 /** Where no platforms are told to go together. */
 const alone: Composition = { pairs: [], leading: [], preferred: {} };
-
-/** The entries of each device, the oldest first. */
-function groupsIn({ devices }: Content): readonly (readonly [Entry, ...Entry[]])[] {
-  const groups = new Map<string, [Entry, ...Entry[]]>();
-  for (const entry of devices) if (entry.part_of === undefined) groups.set(entry.id, [entry]);
-  for (const entry of devices) if (entry.part_of !== undefined) groups.get(entry.part_of)?.push(entry);
-  return [...groups.values()];
-}
-
-function partsIn({ devices }: Content, { id, part_of }: Entry): readonly Entry[] {
-  const device = part_of ?? id;
-  return devices.filter((entry) => entry.id === device || entry.part_of === device);
-}
-
-function firstOf(entries: readonly Entry[]): Entry {
-  const [first] = entries;
-  if (!first) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
-  return first;
-}
-
-function platformsIn(entries: readonly Entry[]): string {
-  return entries.map((entry) => entry.platform).join(" and ");
-}
-
-function cannotJoin({ name }: Entry, why: string): ZapdError {
-  return new ZapdError("invalid_payload", `${name} ${why}`, {
-    hint: "See what is known, and over which platforms: zapd devices",
-    named: true,
-  });
-}
-
-/** What the user has decided of an entry now: one word on each other entry, the last. */
-function decided(entry: Entry, what: "joined" | "apart", ids: readonly string[]): Pick<Entry, "joined" | "apart"> {
-  const without = (all: readonly string[] = []) => all.filter((id) => !ids.includes(id));
-  const after = (word: typeof what) => [...without(entry[word]), ...(word === what ? ids : [])].slice(-maxIds);
-  const told = (word: typeof what) => (after(word).length > 0 ? after(word) : undefined);
-  return { joined: told("joined"), apart: told("apart") };
-}
-
-/**
- * Which entries are one device, judged anew; the same content where nothing has changed. The entries of a device have its
- * name, which is that of the oldest, or one that the user gave another; what was a part before gets a name of its own.
- */
-function composed(content: Content, composition: Composition): Content {
-  if (judged.has(content.devices)) return content;
-  const changed = new Map<Entry, Entry>();
-  const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
-  const groups = groupsOf(content.devices, composition);
-  for (const group of groups) {
-    // What was a part before has only borrowed its name.
-    const own = group.filter((entry) => entry.part_of === undefined);
-    const named = own.find((entry) => entry.named_by === "user") ?? own[0];
-    if (named) told.set(group, named);
-  }
-  const chosen = content.default;
-  for (const group of groups) {
-    const device = firstOf(group);
-    const isDefault = group.some((entry) => entry.id === chosen?.id);
-    const taken = () => [...told.values(), ...(chosen && !isDefault ? [{ name: chosen.wanted }] : [])];
-    const { name, named_by } = told.get(group) ?? ownName(device, taken());
-    told.set(group, { name, named_by });
-    for (const entry of group) {
-      const { part_of: was, ...rest } = entry;
-      const part_of = entry === device ? undefined : device.id;
-      if (was !== part_of || entry.name !== name || entry.named_by !== named_by)
-        changed.set(entry, { ...rest, name, named_by, ...(part_of !== undefined && { part_of }) });
-    }
-  }
-  const devices = changed.size === 0 ? content.devices : content.devices.map((entry) => changed.get(entry) ?? entry);
-  judged.add(devices);
-  return changed.size === 0 ? content : { ...content, devices };
-}
-
-/** Entries of which it has been judged just now which are one device. */
-const judged = new WeakSet<readonly Entry[]>();
-
-/** The name of what was a part of a device and is one of its own now. */
-function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
-  const { name, named_by, name_on_device, model } = entry;
-  if (inventName(name, taken) === name) return { name, named_by };
-  return { name: inventName(name_on_device ?? model ?? name, taken), named_by: "device" };
-}
-
-/** The entries of other devices: those whose names are taken. */
-function othersThan(id: string, { devices }: Content): readonly Entry[] {
-  return devices.filter((entry) => entry.part_of === undefined && entry.id !== id);
-}
 
 /** What a file holds: its sound entries, each id once, and what is none. Throws when it holds no devices at all. */
 function readContent(content: unknown): { content: Content; bad: unknown[] } {

@@ -29,6 +29,8 @@ const silent = { firstMs: 30_000, mostMs: 120_000 } as const;
 /** After a command, until its effect shows: milliseconds since the command. */
 const burst = [150, 400, 900, 2_000] as const;
 const jitter = 0.1;
+/** Several hints come for one change. */
+const hintMs = 100;
 
 /** What a watch asks of its device. */
 export interface Watched {
@@ -49,6 +51,7 @@ export class Watch {
   #looking = false;
   #looks = 0;
   #failures = 0;
+  #isHinted = false;
   /** How far the burst after the last command has come, and since when it runs. */
   #burst: { at: number; since: number } | undefined;
 
@@ -79,7 +82,14 @@ export class Watch {
   seen(isNew: boolean): void {
     this.#failures = 0;
     if (isNew) this.#burst = undefined;
-    if (this.#interested > 0 && !this.#looking && !this.#burst) this.#schedule(this.#pause());
+    if (this.#interested > 0 && !this.#looking && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
+  }
+
+  /** It does something else than before, and did not say what: it is asked soon, once for all that comes at the same time. */
+  hinted(): void {
+    if (this.#interested === 0 || this.#isHinted || this.#burst) return;
+    this.#isHinted = true;
+    this.#schedule(hintMs);
   }
 
   /** It may be there again: it is asked at once. */
@@ -91,6 +101,7 @@ export class Watch {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#burst = undefined;
+    this.#isHinted = false;
   }
 
   #schedule(ms: number): void {
@@ -101,6 +112,7 @@ export class Watch {
   async #look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
+    this.#isHinted = false;
     const after = this.#burst;
     try {
       const isNew = await this.#device.look(this.#parts(), after ? "command" : "poll");
@@ -113,7 +125,7 @@ export class Watch {
     } finally {
       this.#looking = false;
     }
-    if (this.#interested > 0) this.#schedule(this.#pause());
+    if (this.#interested > 0) this.#schedule(this.#isHinted ? hintMs : this.#pause());
   }
 
   /** What the next look asks for; `null` for all, at first and once it answers again. */

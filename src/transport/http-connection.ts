@@ -7,7 +7,7 @@
 import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
-import { connectSocket, hostLine, marker, tooLate } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, marker, tooLate } from "./socket.ts";
 
 /** What a device answered. Header names are in lower case. */
 export interface Answer {
@@ -58,9 +58,19 @@ export class HttpConnection {
     socket.on("end", () => this.#ended());
   }
 
-  /** Connects; fails with `device_unreachable`. */
-  static async open(address: Address, signal: AbortSignal): Promise<HttpConnection> {
-    return new HttpConnection(await connectSocket(address, false, signal), address);
+  /**
+   * Connects; over TLS where a certificate is given, which the device must show (SHA-256, in lower-case hex). Fails with
+   * `device_unreachable`, and with `device_unproven` where it shows another.
+   */
+  static async open(address: Address, signal: AbortSignal, certificate?: string): Promise<HttpConnection> {
+    const socket = await connectSocket(address, certificate !== undefined, signal);
+    if (certificate === undefined || fingerprintOf(socket) === certificate) return new HttpConnection(socket, address);
+    socket.on("error", () => {});
+    socket.destroy();
+    throw new DeviceError("device_unproven", "shows another certificate than before", {
+      phase: "connect",
+      reason: "wrong_device",
+    });
   }
 
   /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */

@@ -1,4 +1,5 @@
 /** Connections to devices: TCP, or TLS to a device that signs its own certificate. */
+import { createHash } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
@@ -41,6 +42,14 @@ export async function connectSocket(address: Address, secure: boolean, signal: A
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
   });
+}
+
+/** SHA-256 of the certificate that is shown over a socket, in lower-case hex; `null` where none is. */
+export function fingerprintOf(socket: net.Socket): string | null {
+  if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
+  const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
+  if (!raw) return null;
+  return createHash("sha256").update(raw).digest("hex");
 }
 
 type Told = readonly [words: string, reason: DeviceReason];

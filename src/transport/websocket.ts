@@ -8,7 +8,7 @@ import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
-import { connectSocket, hostLine, marker, refuseOwn } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, marker, refuseOwn } from "./socket.ts";
 import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
@@ -215,11 +215,4 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
 
 function codeBytes(code: number | null): Uint8Array {
   return code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 0xff);
-}
-
-function fingerprintOf(socket: net.Socket): string | null {
-  if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
-  const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
-  if (!raw) return null;
-  return createHash("sha256").update(raw).digest("hex");
 }

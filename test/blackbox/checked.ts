@@ -19,7 +19,7 @@ export interface Call {
 const statuses: readonly [number, string][] = [
   [
     400,
-    "invalid_payload invalid_key unsupported_key unsupported_operation invalid_device_name device_name_taken ambiguous_device ambiguous_app",
+    "invalid_payload invalid_key unsupported_key unsupported_operation unsupported_media invalid_device_name device_name_taken ambiguous_device ambiguous_app",
   ],
   [
     400,

@@ -184,6 +184,31 @@ describe("T33: streams and foreign pages", () => {
   });
 });
 
+describe("what looking costs the set", () => {
+  /** Requests that reach the set while so many follow, in the same time. */
+  async function costOf(readers: number): Promise<number> {
+    const streams = await Promise.all(Array.from({ length: readers }, () => read()));
+    for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
+    // The first look is not what is measured, nor what the reader before has left.
+    await daemon.sleep(2_000);
+    const last = set.requests.at(-1);
+    await daemon.sleep(12_000);
+    const asked = last === undefined ? set.requests.length : set.requests.length - 1 - set.requests.lastIndexOf(last);
+    for (const stream of streams) stream.close();
+    return asked;
+  }
+
+  test("nobody follows: nothing; twenty follow: as much as one", async () => {
+    expect(await costOf(0)).toBe(0);
+    const one = await costOf(1);
+    expect(one).toBeGreaterThan(0);
+    const twenty = await costOf(20);
+    // Looks come with a jitter: one more or less falls into the time. Each asking for itself would be twenty times.
+    expect(twenty).toBeLessThanOrEqual(3 * one);
+    expect(await costOf(0)).toBe(0);
+  });
+});
+
 describe("waiting", () => {
   test("answers as soon as it is so, and 200 when it is not", async () => {
     await daemon.api("POST", `/devices/${id}/apps/stop`);

@@ -38,5 +38,6 @@ test("a key press reads no more than this many bytes of ours", () => {
   ]);
   const bytes = [...loaded].reduce((sum, path) => sum + (sources.get(path)?.code.length ?? 0), 0);
   expect(loaded.has("src/cli/client.ts")).toBe(true);
-  expect(bytes).toBeLessThan(68_500);
+  // The table of commands is a quarter of it: a word for each thing that a set can do.
+  expect(bytes).toBeLessThan(72_000);
 });

@@ -101,6 +101,27 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     expect((await state()).volume?.muted).toBe(false);
   }, 20_000);
 
+  test("is as loud as it is told, plays a file, seeks in it, and shows a message", async () => {
+    for (const level of [20, 0, 100, 37]) {
+      const { volume, confirmed } = await succeed(daemon, "setVolume", { id, body: { level } });
+      const said = (await real.call("Application.GetProperties", { properties: ["volume"] })) as { volume: number };
+      expect([volume?.level, confirmed, said.volume]).toEqual([level, true, level]);
+    }
+    expect((await succeed(daemon, "setVolume", { id, body: { step: 5 } })).volume?.level).toBe(42);
+    expect((await succeed(daemon, "setVolume", { id, body: { muted: true } })).confirmed).toBe(true);
+    expect((await succeed(daemon, "setVolume", { id, body: { muted: false } })).volume?.muted).toBe(false);
+    await succeed(daemon, "launchApp", { id, body: { app: real.clips.video } });
+    const sought = await succeed(daemon, "controlPlayback", { id, body: { do: "seek", position_ms: 60_000 } });
+    expect(sought.confirmed).toBe(true);
+    expect(Math.abs(((await own())?.ms ?? 0) - 60_000)).toBeLessThan(10_000);
+    expect((await succeed(daemon, "controlPlayback", { id, body: { do: "pause" } })).confirmed).toBe(true);
+    expect((await own())?.speed).toBe(0);
+    await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
+    expect((await succeed(daemon, "controlPlayback", { id, body: { do: "stop" } })).confirmed).toBe(true);
+    expect(await own()).toBeNull();
+    expect((await succeed(daemon, "getDevice", { id })).capabilities).not.toContain("channels");
+  }, 60_000);
+
   test("lists add-ons and favourites, no libraries, and launches one of its add-ons", async () => {
     const { apps } = await succeed(daemon, "refreshApps", { id });
     const ids = apps.map((app) => app.platform_id);

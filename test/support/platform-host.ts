@@ -80,6 +80,7 @@ export function listener<Memory = unknown>(): Told<Memory> {
     emit(event) {
       if (event.type === "state") return void told.states.push(event.patch);
       if (event.type === "disconnected") return void told.ended.push(event.why);
+      if (event.type === "hint") return;
       if (event.facts) told.learned.push(event.facts);
       if (event.memory) told.remembered.push(event.memory);
     },

@@ -10,9 +10,11 @@ import type {
   Platform,
   PlatformHost,
   PowerControl,
+  StatePart,
 } from "../platform.ts";
 import { httpType, socketType } from "./announced.ts";
 import { launchApp, listApps, stopApp } from "./apps.ts";
+import { kodiControls } from "./controls.ts";
 import { KodiDevice } from "./device.ts";
 import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys, turnOff } from "./keys.ts";
@@ -37,21 +39,32 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
   connect: connectKodi,
 };
 
+const always: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const beyondKeys: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
 const pairHint = "Give zapd its name and its password: zapd pair {device}";
-const withPassword = ["state", "apps", "launch", "stop", "keys", "text"] as const;
 
-function describeKodi({ macs, access }: Facts): Description {
+function describeKodi({ macs, access }: Facts, { tuner = false }: KodiMemory): Description {
   const canWake = macs.length > 0;
+  const withPassword = [...always, ...beyondKeys, ...(tuner ? ["channels" as const] : [])];
   const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   const keys = new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]);
   return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []), hint: pairHint };
 }
 
+/** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
+const pushed: ReadonlySet<StatePart> = new Set(["power", "playback", "volume", "screensaver"]);
+const nothing: ReadonlySet<StatePart> = new Set();
+
 function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>): Connection {
   const device = new KodiDevice(target, platformHost, emit);
   return {
-    state: { read: (signal) => readState(device, signal) },
+    state: {
+      read: (signal) => readState(device, signal),
+      get pushes() {
+        return device.isFollowed ? pushed : nothing;
+      },
+    },
     apps: {
       list: (signal) => listApps(device, signal),
       launch: (id, params, signal) => launchApp(device, id, params, signal),
@@ -65,6 +78,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
       },
     },
     text: { longestMs: (text) => 50 * text.length, type: (text, signal) => type(device, text, signal) },
+    ...kodiControls(device),
     power: powerOf(device),
     close: () => device.close(),
   };

@@ -59,6 +59,7 @@ export class KodiDevice {
   #noPushUntil = Number.NEGATIVE_INFINITY;
   #leavingUntil = Number.NEGATIVE_INFINITY;
   #askedMac = false;
+  #askedTuner = false;
   readonly #closed = new AbortController();
 
   constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
@@ -217,6 +218,8 @@ export class KodiDevice {
     }
     if (method === "Input.OnInputRequested" || method === "Input.OnInputFinished") this.field.forget();
     this.#emit({ type: "state", patch: { power: "on", ...this.pushed.take(method, data) } });
+    // What it only hints at has to be read by who wants to know.
+    if (!this.pushed.isKnown) this.#emit({ type: "hint" });
   }
 
   /** One that said that it goes is not asked anything for a while. */
@@ -393,6 +396,10 @@ export class KodiDevice {
     if (mac !== null && isOwnMac !== true)
       this.#emit({ type: "facts", facts: { macs: [mac, ...target.facts.macs].slice(0, mostMacs) } });
     if (name !== null && name !== target.facts.name) this.#emit({ type: "facts", facts: { name } });
+    if (!this.#askedTuner) {
+      this.#askedTuner = true;
+      this.#learnTuner().catch(() => {});
+    }
     if (mac !== null || target.facts.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
     this.#learnMac().catch(() => {});
@@ -405,6 +412,13 @@ export class KodiDevice {
       if (mac !== null) return mac;
     }
     return null;
+  }
+
+  /** Whether there are channels; nobody waits for it. */
+  async #learnTuner(): Promise<void> {
+    const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, this.#closed.signal);
+    const tuner = available === true;
+    if ((this.target.memory.tuner ?? false) !== tuner) this.#emit({ type: "facts", memory: { tuner } });
   }
 
   /** The address to wake it by; nobody waits for it. */

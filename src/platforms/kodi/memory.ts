@@ -11,6 +11,8 @@ const memory = z
     socketOnly: port.nullable(),
     /** The port at which it announces its socket beside its web server. */
     socket: port,
+    /** Whether a tuner was there when it was last asked. */
+    tuner: z.boolean(),
   })
   .partial();
 

@@ -25,6 +25,11 @@ export class PushedState {
     return performance.now() - this.#heardAt < freshFor ? this.#reading : null;
   }
 
+  /** Whether what was read last is still true, but for what goes on by itself. */
+  get isKnown(): boolean {
+    return this.#reading !== null;
+  }
+
   /** A whole reading, begun at `since`: one from before the last command, or from before a notification, is worth nothing. */
   read(reading: Reading, since: number): void {
     if (since <= this.#commandAt) return;

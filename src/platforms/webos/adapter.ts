@@ -15,6 +15,7 @@ import type {
 } from "../platform.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
+import { controlsOf } from "./controls.ts";
 import { plainPort, readSearchAnswer, securePort } from "./endpoints.ts";
 import { lacking } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
@@ -23,6 +24,7 @@ import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webo
 import { pairHint, pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, readInputs, uris } from "./protocol.ts";
+import { type Topic, topicsOf } from "./state.ts";
 
 export const webos: Platform<WebosMemory, WebosSecret> = {
   name: "webos",
@@ -42,7 +44,10 @@ export const webos: Platform<WebosMemory, WebosSecret> = {
 const noParts: ReadonlySet<StatePart> = new Set();
 
 /** What works once the set lets us in; waking it needs nobody's leave. */
-const pairedOnly = ["state", "apps", "launch", "stop", "keys", "text"] as const;
+const pairedOnly = [
+  ...(["state", "apps", "launch", "stop", "keys", "text"] as const),
+  ...(["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"] as const),
+];
 
 function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
   const canWake = macs.length > 0;
@@ -54,15 +59,17 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
   const reconnecting = sessionWith(target, platformHost, emit);
   const command = <T>(signal: AbortSignal, work: (registered: RegisteredSession) => Promise<T>) =>
     awake(reconnecting, target, signal, work);
+  const readState = async (signal: AbortSignal, topics?: readonly Topic[]) => {
+    const registered = await reconnecting.use(signal);
+    await registered.state.refresh(signal, topics);
+    const { app } = registered.state;
+    if (app !== null) await registered.learnTitle(app, signal);
+    return registered.state.describe((id) => registered.title(id));
+  };
   return {
     state: {
-      async read(signal) {
-        const registered = await reconnecting.use(signal);
-        await registered.state.refresh(signal);
-        const { app } = registered.state;
-        if (app !== null) await registered.learnTitle(app, signal);
-        return registered.state.describe((id) => registered.title(id));
-      },
+      read: (signal) => readState(signal),
+      readParts: (parts, signal) => readState(signal, topicsOf(parts)),
       get pushes() {
         return reconnecting.current?.state.pushes ?? noParts;
       },
@@ -83,6 +90,11 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       longestMs: (text) => 50 * text.length,
       type: (text, signal) => command(signal, (registered) => type(registered, text, signal)),
     },
+    ...controlsOf(
+      { command, read: (signal) => reconnecting.use(signal), current: () => reconnecting.current },
+      target,
+      platformHost,
+    ),
     close: () => reconnecting.close(),
   };
 }

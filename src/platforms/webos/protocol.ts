@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { isJson, type Json, listOf, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { PlatformApp, Playback, Power } from "../platform.ts";
+import type { MediaItem, PlatformApp, PlatformChannel, Playback, Power } from "../platform.ts";
 import { webosServices } from "./services.ts";
 
 export type Payload = Json;
@@ -27,6 +27,15 @@ export const uris = {
   setMute: "ssap://audio/setMute",
   inputs: "ssap://tv/getExternalInputList",
   switchInput: "ssap://tv/switchInput",
+  setVolume: "ssap://audio/setVolume",
+  volumeUp: "ssap://audio/volumeUp",
+  volumeDown: "ssap://audio/volumeDown",
+  channels: "ssap://tv/getChannelList",
+  channel: "ssap://tv/getCurrentChannel",
+  openChannel: "ssap://tv/openChannel",
+  toast: "ssap://system.notifications/createToast",
+  viewer: "ssap://media.viewer/open",
+  launchMedia: "ssap://com.webos.applicationManager/launch",
 } as const;
 
 /** Where the screen alone is turned on: sets before webOS 5 have the second (2.4). */
@@ -94,13 +103,19 @@ export function readVolume(payload: Payload): { level: number | null; muted: boo
   const nested = payload["volumeStatus"];
   const from = isJson(nested) ? nested : payload;
   const level = from["volume"];
-  const most = from["maxVolume"] ?? from["volumeMax"];
   const muted = [from["muteStatus"], from["muted"], from["mute"]].find((one) => typeof one === "boolean");
   return {
-    level:
-      typeof level === "number" && level >= 0 ? scaled(level, typeof most === "number" && most > 0 ? most : 100) : null,
+    level: typeof level === "number" && level >= 0 ? scaled(level, scaleOf(payload)) : null,
     muted: typeof muted === "boolean" ? muted : null,
   };
+}
+
+/** The end of the scale that a set sets its volume on; 100 where it does not say. */
+export function scaleOf(payload: Payload): number {
+  const nested = payload["volumeStatus"];
+  const from = isJson(nested) ? nested : payload;
+  const most = from["maxVolume"] ?? from["volumeMax"];
+  return typeof most === "number" && most > 0 ? most : 100;
 }
 
 function scaled(level: number, most: number): number {
@@ -112,9 +127,11 @@ const homes: ReadonlySet<string> = new Set([
   ...["", "com.webos.app.home", "com.webos.app.homelauncher", "com.webos.app.screensaver"],
 ]);
 
+export const liveTv = "com.webos.app.livetv";
+
 /** The input that an app id stands for (2.4), in the word of its key. */
 export function inputOf(appId: string): string | null {
-  if (appId === "com.webos.app.livetv") return "tuner";
+  if (appId === liveTv) return "tuner";
   if (/^com\.webos\.app\.(externalinput\.)?(av|component|scart)\d*$/.test(appId)) return "av";
   return /^com\.webos\.app\.(hdmi[1-4])$/.exec(appId)?.[1] ?? null;
 }
@@ -180,6 +197,85 @@ export function readMacs(payload: Payload): string[] {
 export function readInputs(payload: Payload): string[] {
   const ids = listOf(payload, "devices", 32).map(({ id }) => text(id));
   return ids.filter((id) => id !== null && /^[A-Za-z0-9_-]{1,32}$/.test(id)) as string[];
+}
+
+/** An input: by the set's own id (`HDMI_1`), by the word that the state has for it, and as its owner called it. */
+export interface WebosInput {
+  readonly id: string;
+  readonly word: string;
+  readonly name: string;
+}
+
+/** `getExternalInputList` in full. Of two of one word the second goes by its own id. */
+export function readInputList(payload: Payload): WebosInput[] {
+  const words = new Set<string>();
+  return listOf(payload, "devices", 32).flatMap((device) => {
+    const id = text(device["id"]);
+    if (id === null) return [];
+    const known = inputOf(text(device["appId"]) ?? "");
+    const word = known === null || words.has(known) ? id : known;
+    words.add(word);
+    return [{ id, word, name: text(device["label"]) ?? id }];
+  });
+}
+
+/** Channels that are listed at most. */
+const mostChannels = 5_000;
+
+/** `getChannelList` (2.4). */
+export function readChannels(payload: Payload): PlatformChannel[] {
+  return listOf(payload, "channelList", mostChannels).flatMap((channel) => {
+    const id = text(channel["channelId"]);
+    const number = text(channel["channelNumber"]);
+    return id === null ? [] : [{ id, number, name: text(channel["channelName"]) ?? number ?? id }];
+  });
+}
+
+/** `getCurrentChannel`: the id of the channel that is shown. */
+export function readChannel(payload: Payload): string | null {
+  return text(payload["channelId"]);
+}
+
+/** The address of an app's icon, the larger one first; `null` where it has none, or what it says is no address. */
+export function iconOf(payload: Payload, platformId: string): URL | null {
+  const point = listOf(payload, "launchPoints").find(({ id }) => id === platformId);
+  const address = text(point?.["largeIcon"]) ?? text(point?.["icon"]) ?? "";
+  if (!URL.canParse(address)) return null;
+  const url = new URL(address);
+  return url.protocol === "http:" || url.protocol === "https:" ? url : null;
+}
+
+/** What `media.viewer/open` takes (Connect SDK). */
+export function viewerPayload({ url, mime, title, image }: MediaItem): Payload {
+  return {
+    target: url,
+    ...(mime !== null && { mimeType: mime }),
+    ...(title !== null && { title }),
+    ...(image !== null && { iconSrc: image }),
+  };
+}
+
+/** The app that plays a film by its address, by the year of the firmware (CONTROLS.md); the newest where it does not say. */
+export function mediaAppOf(software: string | null): string {
+  const major = Number.parseInt(software ?? "", 10);
+  if (major <= 2) return "com.webos.app.smartshare";
+  return major <= 5 ? "com.webos.app.photovideo" : "com.webos.app.mediadiscovery";
+}
+
+/** A film for that app, in the words of DLNA: it may be read in parts, and its length is not known. */
+export function mediaPayload(id: string, { url, mime, title, image }: MediaItem): Payload {
+  const protocolInfo = `http-get:*:${mime}:DLNA.ORG_OP=01;DLNA.ORG_CI=0;DLNA.ORG_FLAGS=01700000000000000000000000000000`;
+  const unknown = "-1";
+  const film = {
+    fullPath: url,
+    fileName: title ?? url,
+    mediaType: "VIDEO",
+    deviceType: "DMR",
+    thumbnail: image ?? "",
+    ...{ artist: "", album: "", subtitle: "", lastPlayPosition: -1 },
+    dlnaInfo: { flagVal: 4096, cleartextSize: unknown, contentLength: unknown, opVal: 1, protocolInfo, duration: 0 },
+  };
+  return { id, params: { payload: [film] } };
 }
 
 /**

@@ -21,6 +21,11 @@ const partsOf: Readonly<Record<Topic, readonly StatePart[]>> = {
   media: ["playback"],
 };
 
+/** The topics that tell parts of the state. */
+export function topicsOf(parts: readonly StatePart[]): readonly Topic[] {
+  return topics.filter((topic) => partsOf[topic].some((part) => parts.includes(part)));
+}
+
 /** What was said is taken for true this long: of what the set pushes, and of what it was never seen to push. */
 const fresh = { pushed: 5_000, asked: 100 } as const;
 /** A second word on a topic this long after the first is a push; before, it may belong to the first answer. */
@@ -178,6 +183,11 @@ export class WebosState {
   get playback(): Playback | null {
     const payload = this.#payload("media");
     return payload && readMedia(payload);
+  }
+
+  /** What was last said of the volume, as the set words it. */
+  get volumeSaid(): Payload | null {
+    return this.#payload("volume");
   }
 
   get muted(): boolean | null {

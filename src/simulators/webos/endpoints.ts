@@ -137,8 +137,8 @@ function launchApp(model: Model, payload: Payload): Payload {
   return { id, sessionId: sessionId(id) };
 }
 
-function launchPoint(app: SimulatedApp, { identity }: Model, caller: Caller): Payload {
-  const icon = caller.url("http", `/resources/${identity.seed.slice(0, 40)}/${app.id}.png`);
+function launchPoint(app: SimulatedApp, { identity, behaviour }: Model, caller: Caller): Payload {
+  const icon = behaviour.iconAt(caller.url("http", `/resources/${identity.seed.slice(0, 40)}/${app.id}.png`));
   return {
     id: app.id,
     launchPointId: `${app.id}_default`,

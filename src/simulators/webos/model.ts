@@ -95,6 +95,7 @@ function behaviourOf(options: WebosSimulatorOptions) {
     tuner: options.tuner ?? true,
     channels: options.channels ?? CHANNELS,
     channelMs: options.channelMs ?? 2000,
+    iconAt: options.iconAt ?? ((address: string) => address),
   };
 }
 

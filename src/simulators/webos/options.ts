@@ -113,6 +113,8 @@ export interface WebosSimulatorOptions {
   inputs?: readonly SimulatedInput[];
   /** What the tuner receives. */
   channels?: readonly SimulatedChannel[];
+  /** What its launch points say of where the icon of an app is, made from the address where it is. */
+  iconAt?: (address: string) => string;
   /** From the start of live TV until `getCurrentChannel` answers. Default 2000 (smart-tvs.md 2.4). */
   channelMs?: number;
   onEvent?: (event: WebosEvent) => void;

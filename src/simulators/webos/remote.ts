@@ -43,7 +43,7 @@ export function bringToFront(model: Model, id: string): void {
   model.active = id;
   model.activeSince = Date.now();
   model.running.add(id);
-  if (id === LIVE_TV) model.channel ??= model.behaviour.channels[0] ?? null;
+  if (id === LIVE_TV && model.behaviour.tuner) model.channel ??= model.behaviour.channels[0] ?? null;
   setPlayback(model, null);
   model.feeds.changed("app");
 }

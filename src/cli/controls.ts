@@ -1,0 +1,155 @@
+/** What a set can do beyond keys, on the command line: how loud, where in a film, which input, a word on its screen. */
+import { writeFileSync } from "node:fs";
+import { ApiError, readPicture } from "../api/client.ts";
+import { call, groupOf, sendRequest } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { callGroup } from "./group.ts";
+import { pressKey } from "./keys.ts";
+import { table } from "./print.ts";
+import { milliseconds } from "./words.ts";
+
+export async function volume(context: Context): Promise<void> {
+  const [word] = context.words;
+  const [, sign, amount] = /^([+-]?)(\d{1,3})$/.exec(word ?? "") ?? [];
+  if (amount === undefined) throw new UsageError("how loud? Such as: zapd volume 20, or +5, or -5");
+  const body = sign ? { step: Number(word) } : { level: Number(amount) };
+  if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
+  await tellVolume(context, body);
+}
+
+export async function mute(context: Context): Promise<void> {
+  const [word] = context.words;
+  if (word === undefined) return pressKey(context, "mute");
+  if (word !== "on" && word !== "off") throw new UsageError("on, or off? Without a word the key is pressed");
+  const body = { muted: word === "on" };
+  if (groupOf(context)) return callGroup(context, "setVolumeOfGroup", body);
+  await tellVolume(context, body);
+}
+
+async function tellVolume(
+  context: Context,
+  body: { readonly level?: number; readonly step?: number; readonly muted?: boolean },
+): Promise<void> {
+  const called = await call(context, "setVolume", { id: context.device, body });
+  const { device, volume: shown, confirmed } = called.data;
+  const is = shown?.muted && body.muted !== false ? "muted" : shown?.level == null ? "as it was" : `at ${shown.level}`;
+  context.tell(called, confirmed === false && `${device.name} took it, but is ${is}`);
+}
+
+export async function play(context: Context): Promise<void> {
+  const [url] = context.words;
+  if (url === undefined) return pressKey(context, "play");
+  if (!/^https?:\/\//.test(url))
+    throw new UsageError("what? An address, such as http://192.168.1.5/film.mp4; without one the key is pressed");
+  const called = await call(context, "playMedia", { id: context.device, body: { url } });
+  const { device, confirmed } = called.data;
+  context.tell(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
+}
+
+export async function seek(context: Context): Promise<void> {
+  const [, hours = "0", minutes = "0", seconds] =
+    /^(?:(?:(\d{1,2}):)?(\d{1,3}):)?(\d{1,5})$/.exec(context.words[0] ?? "") ?? [];
+  if (seconds === undefined) throw new UsageError("where to? Such as: zapd seek 12:30, or seconds");
+  const position_ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
+  const body = { do: "seek", position_ms } as const;
+  if (groupOf(context)) return callGroup(context, "controlPlaybackOfGroup", body);
+  const called = await call(context, "controlPlayback", { id: context.device, body });
+  const { device, confirmed } = called.data;
+  context.tell(called, confirmed === false && `${device.name} took it, but is not there yet`);
+}
+
+export async function notify(context: Context): Promise<void> {
+  const message = context.words.join(" ");
+  if (message === "") throw new UsageError("which message?");
+  if (groupOf(context)) return callGroup(context, "notifyOfGroup", { message });
+  context.tell(await call(context, "notify", { id: context.device, body: { message } }));
+}
+
+export async function inputs(context: Context): Promise<void> {
+  context.show(await call(context, "listInputs", { id: context.device }), ({ inputs: all }) =>
+    table(
+      [{ title: "ID" }, { title: "NAME" }],
+      all.map(({ id, name }) => [id, name]),
+      context.width,
+    ),
+  );
+}
+
+export async function input(context: Context): Promise<void> {
+  const wanted = context.words.join(" ");
+  if (wanted === "") throw new UsageError("which input? They are listed by zapd inputs");
+  const called = await call(context, "selectInput", { id: context.device, body: { input: wanted } });
+  const { device, input: chosen, confirmed } = called.data;
+  context.tell(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+}
+
+export async function channels(context: Context): Promise<void> {
+  context.show(await call(context, "listChannels", { id: context.device }), ({ channels: all }) =>
+    table(
+      [{ title: "NUMBER" }, { title: "NAME" }, { title: "ID" }],
+      all.map(({ id, number, name }) => [number ?? "", name, id]),
+      context.width,
+    ),
+  );
+}
+
+export async function channel(context: Context): Promise<void> {
+  const wanted = context.words.join(" ");
+  if (wanted === "") throw new UsageError("which channel? They are listed by zapd channels");
+  const called = await call(context, "selectChannel", { id: context.device, body: { channel: wanted } });
+  const { device, channel: chosen, confirmed } = called.data;
+  context.tell(called, confirmed === false && `${device.name} took ${chosen.name}, but does not show it yet`);
+}
+
+export async function screenshot(context: Context): Promise<void> {
+  await save(context, "getScreenshot", {});
+}
+
+export async function icon(context: Context): Promise<void> {
+  const [app] = context.words;
+  if (app === undefined) throw new UsageError("of which app? By its id, as zapd apps shows it");
+  await save(context, "getIcon", { app });
+}
+
+/** Writes a picture to the file of `-o`. */
+async function save(context: Context, name: "getScreenshot" | "getIcon", given: { app?: string }): Promise<void> {
+  const file = context.option("output");
+  if (file === undefined) throw new UsageError("into which file? It is said with -o FILE");
+  const fetch = (request: Request) => sendRequest(context, request);
+  const { signal } = context.deadline() ?? {};
+  try {
+    const picture = await readPicture({ url: "http://zapd/v1", fetch }, name, { id: context.device, ...given, signal });
+    writeFileSync(file, Buffer.from(await picture.arrayBuffer()));
+    if (context.json)
+      context.print(JSON.stringify({ ok: true, data: { file, type: picture.type, bytes: picture.size } }));
+  } catch (error) {
+    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
+    throw (await import("./unanswered.ts")).unanswered(error, context);
+  }
+}
+
+/** Longer than this no key is held. */
+const holdMs = { usual: 1_000, most: 10_000 } as const;
+
+export async function hold(context: Context): Promise<void> {
+  const [key, time] = context.words;
+  if (key === undefined) throw new UsageError("which key?");
+  const hold_ms = time === undefined ? holdMs.usual : milliseconds("time", time);
+  if (hold_ms > holdMs.most) throw new UsageError("a key is held for 10s at most");
+  await pressKey(context, key, { hold_ms });
+}
+
+export async function label(context: Context): Promise<void> {
+  const [id, verb, ...labels] = context.words;
+  if (id === undefined || (verb !== "add" && verb !== "remove") || labels.length === 0)
+    throw new UsageError("such as: zapd label Den add bar");
+  const { labels: before = [] } = (await call(context, "getDevice", { id })).data;
+  const others = before.filter((one) => !labels.includes(one));
+  const called = await call(context, "changeDevice", {
+    id,
+    body: { labels: verb === "add" ? [...others, ...labels] : others },
+  });
+  const { name, labels: now = [] } = called.data;
+  context.tell(called, now.length === 0 ? `${name} has no labels` : `${name}: ${now.join(", ")}`);
+}

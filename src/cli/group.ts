@@ -1,0 +1,19 @@
+/** Commands to groups, loaded for `-d all` and `-d label:bar` alone. */
+import type { Arguments } from "../api/client.ts";
+import type { EndpointName } from "../api/routes.ts";
+import { printable } from "../system/printable.ts";
+import { call } from "./client.ts";
+import type { Context } from "./context.ts";
+
+/** The same command to every device of the group of `-d`; tells of those that did not take it. */
+export async function callGroup(
+  context: Context,
+  name: Extract<EndpointName, `${string}OfGroup`>,
+  body?: object,
+): Promise<void> {
+  // The body is judged by the daemon, as that of each device is.
+  const given = { group: context.device, body } as Arguments<typeof name>;
+  const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
+  if (context.json) return context.print(called.text);
+  for (const { error } of called.data.results) if (error) context.say(`zapd: ${printable(error.message)}`);
+}

@@ -1,0 +1,97 @@
+/** What a Kodi can be told beyond keys (next to players.md 7.2 and 9), each where what is asked for is. */
+import { ZapdError } from "../../api/errors.ts";
+import { until } from "../../system/sleep.ts";
+import { isJson, text } from "../../transport/json.ts";
+import type { Connection, PlatformChannel, PlaybackCommand } from "../platform.ts";
+import type { KodiDevice } from "./device.ts";
+import { kodiKeys } from "./keys.ts";
+import { readPlayer } from "./state.ts";
+
+type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | "notify">;
+
+const mostChannels = 5_000;
+const tunesWithinMs = 6_000;
+
+export function kodiControls(device: KodiDevice): Controls {
+  return {
+    volume: {
+      set: async (level, signal) =>
+        void (await device.command("Application.SetVolume", { volume: Math.round(level) }, signal)),
+      step: async (by, signal) =>
+        void (await device.command("Application.SetVolume", { volume: by > 0 ? "increment" : "decrement" }, signal)),
+      mute: async (mute, signal) => void (await device.command("Application.SetMute", { mute }, signal)),
+    },
+    playback: {
+      does: new Set(["play", "pause", "stop", "next", "previous"]),
+      do: (what, signal) => tellPlayer(device, what, signal),
+      async seek(positionMs, signal) {
+        const { playerid, canseek } = await playerOf(device, ["canseek"], signal);
+        if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it plays");
+        const seconds = Math.floor(positionMs / 1_000);
+        const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+        const time = { hours, minutes, seconds: seconds % 60, milliseconds: positionMs % 1_000 };
+        // It answers with the position from before (7.3).
+        await device.command("Player.Seek", { playerid, value: { time } }, signal);
+      },
+    },
+    media: {
+      play: async ({ url }, signal) => void (await device.command("Player.Open", { item: { file: url } }, signal)),
+    },
+    channels: {
+      list: (signal) => channelsOf(device, signal),
+      async select(id, signal) {
+        await device.command("Player.Open", { item: { channelid: Number(id) } }, signal);
+        const isShown = async () => {
+          const { item } = await device.read("Player.GetItem", { playerid: await playerId(device, signal) }, signal);
+          return isJson(item) && item["id"] === Number(id) && (await readPlayer(device, signal))?.live === true;
+        };
+        return until(() => isShown().catch(() => false), { timeoutMs: tunesWithinMs, signal });
+      },
+    },
+    notify: async (message, signal) =>
+      void (await device.command("GUI.ShowNotification", { title: "zapd", message }, signal)),
+  };
+}
+
+async function tellPlayer(device: KodiDevice, what: PlaybackCommand, signal: AbortSignal): Promise<void> {
+  if (what !== "next" && what !== "previous") return void (await kodiKeys[what]?.(device, signal));
+  const { playerid } = await playerOf(device, [], signal);
+  await device.command("Player.GoTo", { playerid, to: what }, signal);
+}
+
+/** The player that is active, with some of its properties. */
+async function playerOf(device: KodiDevice, properties: readonly string[], signal: AbortSignal) {
+  const playerid = await playerId(device, signal);
+  const read = properties.length > 0 ? await device.read("Player.GetProperties", { playerid, properties }, signal) : {};
+  return { canseek: undefined, ...read, playerid };
+}
+
+async function playerId(device: KodiDevice, signal: AbortSignal): Promise<number> {
+  const [playerid] = await device.players(signal);
+  if (playerid !== undefined) return playerid;
+  throw new ZapdError("device_refused", "plays nothing", {
+    hint: "Play something first, such as with zapd launch APP -d {device}",
+  });
+}
+
+/** Television, then radio. Without a tuner it fails at the question, so that is asked first (9). */
+async function channelsOf(device: KodiDevice, signal: AbortSignal): Promise<PlatformChannel[]> {
+  const { available } = await device.read("PVR.GetProperties", { properties: ["available"] }, signal);
+  if (available !== true)
+    throw new ZapdError("unsupported_operation", "has no tuner", {
+      hint: "In Kodi: Settings > Add-ons > My add-ons > PVR clients, and enable one",
+    });
+  const all: PlatformChannel[] = [];
+  for (const channelgroupid of ["alltv", "allradio"]) {
+    const params = { channelgroupid, properties: ["channelnumber"], limits: { start: 0, end: mostChannels } };
+    const { channels } = await device.read("PVR.GetChannels", params, signal).catch(() => ({ channels: [] }));
+    for (const one of Array.isArray(channels) ? channels.filter(isJson) : []) {
+      const { channelid, channelnumber } = one;
+      const name = text(one["label"]);
+      if (typeof channelid !== "number" || name === null) continue;
+      const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
+      all.push({ id: String(channelid), number, name });
+    }
+  }
+  return all.slice(0, mostChannels);
+}

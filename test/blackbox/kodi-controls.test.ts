@@ -1,0 +1,118 @@
+/** Kodi beyond keys: volume, player, files, channels and messages, over HTTP, each read back at the set. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { refuse, succeed } from "./checked.ts";
+
+let daemon: TestDaemon;
+let set: KodiSimulator;
+let plain: KodiSimulator;
+let id: string;
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
+  const channels = [
+    { id: 11, name: "One", number: 1 },
+    { id: 12, name: "Two", number: 2 },
+  ];
+  set = createKodiSimulator({ name: "Cinema", host: "127.0.74.1", port: 0, tcpPort: 0, mdns: false, channels });
+  plain = createKodiSimulator({ name: "Hall", host: "127.0.74.2", port: 0, tcpPort: 0, mdns: false });
+  await Promise.all([set.start(), plain.start()]);
+  id = await add(set);
+});
+
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all([set.stop(), plain.stop()]);
+});
+
+async function add(one: KodiSimulator): Promise<string> {
+  const ports = { websocket: one.ports.tcp ?? 0 };
+  const body = { host: one.host, port: one.port, platform: "kodi", ports };
+  return (await succeed(daemon, "addDevice", { body })).id;
+}
+
+test("the volume is where it was told to be, by a level, a step, and silence", async () => {
+  const volume = (body: object) => succeed(daemon, "setVolume", { id, body });
+  expect(await volume({ level: 20 })).toMatchObject({ volume: { level: 20, muted: false }, confirmed: true });
+  expect(set.state.volume).toBe(20);
+  expect(await volume({ step: -5 })).toMatchObject({ volume: { level: 15 }, confirmed: true });
+  expect(await volume({ step: 100 })).toMatchObject({ volume: { level: 100 }, confirmed: true });
+  expect(await volume({ level: 30, muted: true })).toMatchObject({
+    volume: { level: 30, muted: true },
+    confirmed: true,
+  });
+  expect(await volume({ muted: false })).toMatchObject({ volume: { muted: false }, confirmed: true });
+  for (const body of [{}, { level: 101 }, { level: 5, step: 1 }, { level: "20" }])
+    await refuse(daemon, "setVolume", { id, body }, "invalid_payload");
+});
+
+test("the player pauses, seeks, and goes on; with nothing on it says so", async () => {
+  const tell = (body: object) => ({ id, body });
+  await refuse(daemon, "controlPlayback", tell({ do: "seek", position_ms: 1 }), "device_refused");
+  set.play({ path: "/films/film.mkv", title: "Film", durationMs: 3_600_000 });
+  expect(await succeed(daemon, "controlPlayback", tell({ do: "pause" }))).toMatchObject({
+    playback: { status: "paused" },
+    confirmed: true,
+  });
+  const sought = await succeed(daemon, "controlPlayback", tell({ do: "seek", position_ms: 750_000 }));
+  expect(sought).toMatchObject({ confirmed: true, playback: { position_ms: 750_000, rate: 0 } });
+  expect(await succeed(daemon, "controlPlayback", tell({ do: "play" }))).toMatchObject({ confirmed: true });
+  expect(await succeed(daemon, "controlPlayback", tell({ do: "stop" }))).toMatchObject({ confirmed: true });
+  expect(set.state.playback).toBeNull();
+  await refuse(daemon, "controlPlayback", tell({ do: "seek" }), "invalid_payload");
+});
+
+test("a file is handed to it by its address, and seen to play", async () => {
+  const body = { url: "http://127.0.74.9/film.mp4", title: "Film" };
+  expect(await succeed(daemon, "playMedia", { id, body })).toMatchObject({ confirmed: true });
+  expect(set.state.playback?.path).toBe(body.url);
+  for (const url of ["file:///etc/passwd", "ftp://127.0.0.1/a", "/etc/passwd", ""])
+    await refuse(daemon, "playMedia", { id, body: { url } }, "invalid_payload");
+});
+
+test("channels are listed where there is a tuner, and tuned to by number, name or id", async () => {
+  await until("it says that it has channels", async () =>
+    (await succeed(daemon, "getDevice", { id })).capabilities.includes("channels"),
+  );
+  const { channels } = await succeed(daemon, "listChannels", { id });
+  expect(channels).toEqual([
+    { id: "11", number: "1", name: "One" },
+    { id: "12", number: "2", name: "Two" },
+  ]);
+  for (const channel of ["2", "one", "12"]) {
+    const tuned = await succeed(daemon, "selectChannel", { id, body: { channel } });
+    expect(tuned).toMatchObject({ confirmed: true, channel: { id: channel === "one" ? "11" : "12" } });
+  }
+  const { hint } = await refuse(daemon, "selectChannel", { id, body: { channel: "Nine" } }, "invalid_payload");
+  expect(hint).toContain("One, Two");
+  const other = await add(plain);
+  await refuse(daemon, "listChannels", { id: other }, "unsupported_operation");
+  expect((await succeed(daemon, "getDevice", { id: other })).capabilities).not.toContain("channels");
+});
+
+test("a message is shown; inputs, which it has not, are not", async () => {
+  await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
+  expect(set.calls.findLast(({ method }) => method === "GUI.ShowNotification")?.params).toMatchObject({
+    message: "Dinner is ready",
+  });
+  await refuse(daemon, "listInputs", { id }, "unsupported_operation");
+});
+
+test("what happens at the set is told to those who follow, soon after it", async () => {
+  const over = new AbortController();
+  const response = await fetch(`${daemon.url}/events?types=state.changed&devices=${id}`, {
+    headers: { accept: "application/x-ndjson" },
+    signal: over.signal,
+  });
+  let text = "";
+  const reading = (async () => {
+    for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) text += part;
+  })().catch(() => {});
+  await until("a snapshot", () => text.includes('"snapshot"'));
+  set.play({ path: "/films/other.mkv", title: "Other Film", durationMs: 60_000 });
+  await until("the film", () => text.includes("Other Film"));
+  over.abort();
+  await reading;
+});

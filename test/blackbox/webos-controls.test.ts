@@ -1,0 +1,181 @@
+/** An LG set beyond keys, over HTTP, each effect read back at the set; and what happens there, as a line of the events. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createClient } from "../../src/api/client.ts";
+import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { refuse, succeed } from "./checked.ts";
+
+let daemon: TestDaemon;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon();
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const cleanup of cleanups) await cleanup();
+});
+
+async function plugIn(name: string, options: object = {}, pair = true): Promise<{ set: WebosSimulator; id: string }> {
+  const set = createWebosSimulator({
+    ...{ name, securePort: 0, plainPort: null, ssdp: false, promptMs: 50, tuner: false, firmware: "2023" },
+    ...{ bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, channelMs: 300, ...options },
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const { secure: port, wake } = set.ports;
+  const body = { host: set.host, port, platform: "webos", ports: { wake }, name };
+  const { id } = await succeed(daemon, "addDevice", { body });
+  if (pair) await succeed(daemon, "pairDevice", { id });
+  return { set, id };
+}
+
+describe("controls", () => {
+  test("a set is brought to a level, told to play, switched and tuned, and says what has become of it", async () => {
+    const { set, id } = await plugIn("Lounge", { tuner: true });
+    const volume = (body: object) => succeed(daemon, "setVolume", { id, body });
+    expect(await volume({ level: 20 })).toMatchObject({ volume: { level: 20, muted: false }, confirmed: true });
+    expect(await volume({ step: -5, muted: true })).toMatchObject({
+      volume: { level: 15, muted: true },
+      confirmed: true,
+    });
+    expect(set.state).toMatchObject({ volume: 15, muted: true });
+    expect(await succeed(daemon, "listChannels", { id })).toMatchObject({ channels: [{ number: "5-1" }, {}, {}] });
+    const tuned = await succeed(daemon, "selectChannel", { id, body: { channel: "KNTV" } });
+    expect([tuned.channel.number, tuned.confirmed, set.state.channel]).toEqual(["11-1", true, "11-1"]);
+    const shown = await succeed(daemon, "selectInput", { id, body: { input: "playstation 5" } });
+    expect(shown).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
+    await refuse(daemon, "listChannels", { id }, "device_refused");
+    const film = { url: "http://192.168.1.5/film.mp4", title: "Film" };
+    expect(await succeed(daemon, "playMedia", { id, body: film })).toMatchObject({ confirmed: true });
+    expect(set.state).toMatchObject({ activeApp: "com.webos.app.mediadiscovery", playback: "playing" });
+    const tell = (what: string) => succeed(daemon, "controlPlayback", { id, body: { do: what } });
+    expect(await tell("pause")).toMatchObject({ playback: { status: "paused" }, confirmed: true });
+    expect(await tell("stop")).toMatchObject({ confirmed: true });
+    await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
+    expect(set.received.toasts).toEqual(["Dinner is ready"]);
+  });
+
+  test("what it cannot is said so, and nothing is asked of it", async () => {
+    const { set, id } = await plugIn("Study", { soundOutput: "external_arc" });
+    await refuse(daemon, "setVolume", { id, body: { level: 20 } }, "unsupported_operation");
+    expect(await succeed(daemon, "setVolume", { id, body: { step: 2 } })).toMatchObject({
+      volume: { level: null },
+      confirmed: null,
+    });
+    expect(set.state.volume).toBe(20);
+    const seek = { do: "seek", position_ms: 1_000 };
+    await refuse(daemon, "controlPlayback", { id, body: seek }, "unsupported_operation");
+    await refuse(daemon, "controlPlayback", { id, body: { do: "next" } }, "unsupported_operation");
+    await refuse(daemon, "playMedia", { id, body: { url: "http://192.168.1.5/a.flac" } }, "unsupported_media");
+    const { status } = await fetch(`${daemon.url}/devices/${id}/artwork`);
+    expect(status).toBe(400);
+  });
+
+  test("where it does not say what it plays, nothing is claimed", async () => {
+    const { set, id } = await plugIn("Attic", { firmware: "2021" });
+    set.open("netflix");
+    set.play("playing");
+    for (const [what, playback] of [
+      ["pause", "paused"],
+      ["stop", null],
+    ] as const) {
+      const body = { do: what };
+      expect(await succeed(daemon, "controlPlayback", { id, body })).toMatchObject({ playback: null, confirmed: null });
+      expect(set.state.playback).toBe(playback);
+    }
+  });
+
+  test("an icon is the set's own picture", async () => {
+    const { id } = await plugIn("Icons");
+    await succeed(daemon, "listApps", { id });
+    const response = await fetch(`${daemon.url}/devices/${id}/apps/netflix/icon`);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
+    expect(
+      Buffer.from(await response.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe("PNG");
+  });
+
+  test("a set that is not paired is told nothing", async () => {
+    const { set, id } = await plugIn("Stranger", {}, false);
+    await refuse(daemon, "setVolume", { id, body: { level: 20 } }, "pairing_required");
+    await refuse(daemon, "notify", { id, body: { message: "hello" } }, "pairing_required");
+    await refuse(daemon, "listInputs", { id }, "pairing_required");
+    expect([set.received.prompts, set.received.toasts, set.state.volume]).toEqual([[], [], 18]);
+  });
+});
+
+describe("events", () => {
+  /** What is told of a set from now on. */
+  async function follow(id: string) {
+    const over = new AbortController();
+    const told: {
+      cause: string;
+      changed: readonly string[];
+      level: number | null;
+      power: string;
+      app: string | null;
+    }[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const following = (async () => {
+      for await (const event of createClient({ url: daemon.url }).events({ signal: over.signal })) {
+        if (event.type === "snapshot") resolve();
+        if (event.type !== "state.changed" || event.device_id !== id) continue;
+        const { cause, changed, state } = event;
+        const { volume, power, app } = state;
+        told.push({ cause, changed, level: volume?.level ?? null, power, app: app?.id ?? null });
+      }
+    })().catch(() => {});
+    const close = async () => {
+      over.abort();
+      await following;
+    };
+    cleanups.push(close);
+    await promise;
+    return { told, close };
+  }
+
+  test("what is done at the set is told at once, by its own word", async () => {
+    const { set, id } = await plugIn("Pusher");
+    const { told, close } = await follow(id);
+    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    for (let level = 30; level < 35; level++) {
+      told.length = 0;
+      set.setVolume(level);
+      await until("it is told", () => told.some((one) => one.level === level));
+      // One that is asked for it says `poll`.
+      expect(told[0]).toMatchObject({ cause: "push", changed: ["volume.level"] });
+    }
+    await close();
+  });
+
+  test("after the connection broke it is looked at again, and its news are told though nobody asks", async () => {
+    const { set, id } = await plugIn("Restless");
+    const { told, close } = await follow(id);
+    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    for (const level of [7, 8]) {
+      await set.stop();
+      set.setVolume(level);
+      // Long enough for the first look at it to be in vain.
+      await daemon.sleep(2_000);
+      await set.start();
+      await until("it is told", () => told.some((one) => one.level === level));
+    }
+    set.open("netflix");
+    await until("it is followed again", () => told.some((one) => one.app === "netflix"));
+    await close();
+  });
+
+  test("a set that is off is left asleep by those who follow", async () => {
+    const { set, id } = await plugIn("Sleeper", { standby: "active-standby" });
+    const { told, close } = await follow(id);
+    await until("it is followed", () => told.some(({ power }) => power === "on"));
+    await set.powerOff();
+    await until("it is told", () => told.some(({ power }) => power === "standby" || power === "off"));
+    await daemon.sleep(20_000);
+    expect([set.state.power, set.received.prompts.length]).toEqual(["standby", 1]);
+    await close();
+  });
+});

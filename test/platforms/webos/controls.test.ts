@@ -1,0 +1,222 @@
+/** What a set is asked for beyond keys, as hardware was seen to answer (protocols/smart-tvs.md 2.4, 2.5; next/CONTROLS.md). */
+import { describe, expect, test } from "bun:test";
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { Capability, MediaItem } from "../../../src/platforms/platform.ts";
+import { webos } from "../../../src/platforms/webos/adapter.ts";
+import { createCertificate } from "../../../src/simulators/webos.ts";
+import { cleanups, failure, type Line, line, never, state, tidy } from "./harness.ts";
+
+tidy();
+
+const film: MediaItem = { url: "http://192.168.1.5/film.mp4", mime: "video/mp4", title: "Film", image: null };
+const parts = ({ connection }: Line) => {
+  const { volume, playback, media, inputs, channels, icon, notify } = connection;
+  if (!volume || !playback || !media || !inputs || !channels || !icon || !notify) return expect.unreachable();
+  return { volume, playback, media, inputs, channels, icon, notify };
+};
+const uris = ({ set }: Line) => set.received.requests.map(({ uri }) => uri.replace("ssap://", ""));
+
+describe("volume", () => {
+  test.each(["2018", "2021"] as const)("is set, stepped and muted, and told: %s", async (firmware) => {
+    const one = await line({ firmware });
+    const { volume } = parts(one);
+    await volume.set?.(42, never);
+    await volume.step?.(-1, never);
+    await volume.mute?.(true, never);
+    await volume.mute?.(true, never);
+    expect((await state(one)).volume).toEqual({ level: 41, muted: true });
+    await volume.mute?.(false, never);
+    expect(one.set.state).toMatchObject({ volume: 41, muted: false });
+  });
+
+  test("a soundbar that keeps its level to itself takes steps alone, none too fast for it", async () => {
+    const one = await line({ soundOutput: "external_arc" });
+    const { volume } = parts(one);
+    const { code, hint } = await failure(volume.set?.(42, never) ?? expect.unreachable());
+    expect([code, hint]).toEqual(["unsupported_operation", "Step it: zapd volume +5 -d {device}"]);
+    expect(uris(one)).not.toContain("audio/setVolume");
+    const begun = performance.now();
+    await volume.step?.(1, never);
+    await volume.step?.(1, never);
+    expect(performance.now() - begun).toBeGreaterThan(300);
+    expect(one.set.state.volume).toBe(20);
+    expect((await state(one)).volume?.level).toBeNull();
+  });
+});
+
+describe("playback", () => {
+  test("is told what to do once, and shows it", async () => {
+    const one = await line({ firmware: "2023" });
+    const { playback } = parts(one);
+    one.set.open("netflix");
+    one.set.play("playing");
+    for (const [what, status] of [
+      ["pause", "paused"],
+      ["pause", "paused"],
+      ["play", "playing"],
+    ] as const) {
+      await playback.do(what, never);
+      expect((await state(one)).playback?.status).toBe(status);
+    }
+    expect(uris(one).filter((uri) => uri === "media.controls/pause")).toHaveLength(1);
+    await playback.do("stop", never);
+    expect(one.set.state.playback).toBeNull();
+    expect([playback.isShown, playback.seek]).toEqual([true, undefined]);
+  });
+
+  test("where the set does not say what it plays, it is told all the same, and says that nothing shows it", async () => {
+    const one = await line({ firmware: "2021" });
+    const { playback } = parts(one);
+    one.set.open("netflix");
+    one.set.play("playing");
+    await playback.do("pause", never);
+    expect([one.set.state.playback, playback.isShown]).toEqual(["paused", false]);
+  });
+});
+
+describe("a file by its address", () => {
+  test.each([
+    ["2015", "com.webos.app.smartshare"],
+    ["2018", "com.webos.app.photovideo"],
+    ["2021", "com.webos.app.mediadiscovery"],
+    ["2026", "com.webos.app.mediadiscovery"],
+  ] as const)("goes to the app of its year: %s", async (firmware, app) => {
+    const one = await line({ firmware });
+    await parts(one).media.play(film, never);
+    expect(one.set.received.launches).toMatchObject([
+      { id: app, params: { payload: [{ fullPath: film.url, fileName: "Film", mediaType: "VIDEO" }] } },
+    ]);
+    expect(one.set.state).toMatchObject({ activeApp: app, playback: "playing" });
+  });
+
+  test("what no player of it takes is said so", async () => {
+    const one = await line();
+    const play = (item: Partial<MediaItem>) => failure(parts(one).media.play({ ...film, ...item }, never));
+    expect((await play({ mime: null })).code).toBe("unsupported_media");
+    const { code, message } = await play({ mime: "audio/flac" });
+    expect([code, message]).toEqual([
+      "unsupported_media",
+      'has no player that takes audio/flac by its address: it says "500 Application error"',
+    ]);
+    const other = await line({ traits: { mediaApp: "com.example.other" } });
+    expect((await failure(parts(other).media.play(film, never))).code).toBe("unsupported_media");
+    expect([one.set.received.launches, other.set.received.launches]).toEqual([[], []]);
+  });
+});
+
+describe("inputs and channels", () => {
+  test("inputs are listed by the words of the state, and shown", async () => {
+    const one = await line();
+    const { inputs } = parts(one);
+    expect(await inputs.list(never)).toEqual([
+      { id: "hdmi1", name: "PlayStation 5" },
+      { id: "hdmi2", name: "HDMI 2" },
+      { id: "hdmi3", name: "HDMI 3" },
+    ]);
+    await inputs.select("hdmi2", never);
+    expect((await state(one)).input).toBe("hdmi2");
+    expect((await failure(inputs.select("hdmi4", never))).code).toBe("invalid_payload");
+  });
+
+  test("channels are those of live TV, waited for while it starts, and seen to be shown", async () => {
+    const one = await line({ tuner: true, channelMs: 600 });
+    const { channels } = parts(one);
+    one.set.open("netflix");
+    expect((await failure(channels.list(never))).code).toBe("device_refused");
+    expect(uris(one)).not.toContain("tv/getChannelList");
+    one.set.open("com.webos.app.livetv");
+    const listed = await channels.list(never);
+    expect(listed[1]).toEqual({ id: "1_7-1", number: "7-1", name: "KGO" });
+    expect(await channels.select("1_7-1", never)).toBe(true);
+    expect(one.set.state.channel).toBe("7-1");
+    expect((await failure(channels.select("1_99", never))).code).toBe("device_error");
+  });
+
+  test("a set without a tuner is never asked for the list at which it would hang up", async () => {
+    const one = await line();
+    one.set.open("com.webos.app.livetv");
+    const { code, message } = await failure(parts(one).channels.list(never));
+    expect([code, message]).toEqual([
+      "device_refused",
+      "shows live TV, but no channel: it has no tuner, or receives nothing",
+    ]);
+    expect(uris(one)).not.toContain("tv/getChannelList");
+    expect(one.ended).toEqual([]);
+  }, 10_000);
+});
+
+test("a message is shown", async () => {
+  const one = await line();
+  await parts(one).notify("Dinner is ready", never);
+  expect(one.set.received.toasts).toEqual(["Dinner is ready"]);
+});
+
+describe("icons", () => {
+  const png = "89504e470d0a1a0a";
+  const headOf = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes?.subarray(0, 8) ?? []).toString("hex");
+  const certificate = createCertificate();
+  const isAsked: string[] = [];
+  /** Another server of the same machine. */
+  async function another(secure: boolean, status: number, headers: Record<string, string>, body: Uint8Array | string) {
+    const answer = (request: { url?: string | undefined }, response: import("node:http").ServerResponse) => {
+      isAsked.push(request.url ?? "");
+      response.writeHead(status, headers).end(body);
+    };
+    const server = secure ? createSecureServer(certificate, answer) : createServer(answer);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => server.close());
+    const address = server.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    return () => `http${secure ? "s" : ""}://127.0.0.1:${port}/icon.png`;
+  }
+  const icon = async (iconAt?: (address: string) => string, firmware: "2015" | "2021" = "2021") =>
+    parts(await line({ firmware, ...(iconAt && { iconAt }) })).icon("netflix", never);
+
+  test.each(["2015", "2021"] as const)(
+    "come from the set itself, over the connection that it has: %s",
+    async (year) => {
+      expect(headOf(await icon(undefined, year))).toBe(png);
+      const one = await line();
+      expect(await parts(one).icon("no.such.app", never)).toBeNull();
+    },
+  );
+
+  test("an address elsewhere, or none, is not called", async () => {
+    isAsked.length = 0;
+    const away = (await another(false, 200, {}, "x"))().replace("127.0.0.1", "localhost");
+    expect((await failure(icon(() => away))).code).toBe("picture_not_found");
+    expect(await icon(() => "file:///etc/passwd")).toBeNull();
+    expect(await icon(() => "not an address")).toBeNull();
+    expect(isAsked).toEqual([]);
+  });
+
+  test("whoever shows another certificate at its address is asked for nothing", async () => {
+    isAsked.length = 0;
+    const other = await another(true, 200, {}, "x");
+    expect((await failure(icon(other))).code).toBe("device_unproven");
+    expect(isAsked).toEqual([]);
+  });
+
+  test("a redirect is followed nowhere, and more than 2 MiB is not read", async () => {
+    isAsked.length = 0;
+    const target = await another(false, 200, {}, "x");
+    expect(await icon(await another(false, 302, { location: target().replace("icon", "there") }, ""))).toBeNull();
+    expect(isAsked).toEqual(["/icon.png"]);
+    const huge = await another(false, 200, {}, new Uint8Array(2 * 1024 * 1024 + 1));
+    expect((await failure(icon(huge))).code).toBe("device_error");
+  });
+});
+
+test("all of it is kept back until the set is paired, and what no set can is never named", async () => {
+  const one = await line();
+  const { facts, memory } = one.target;
+  const controls: Capability[] = ["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"];
+  const unpaired = webos.describe({ ...facts, access: "unpaired" }, memory, false);
+  const paired = webos.describe({ ...facts, access: "full" }, memory, true);
+  for (const control of controls) {
+    expect([control, unpaired.has.has(control), unpaired.withheld.has(control)]).toEqual([control, true, true]);
+    expect([control, paired.withheld.has(control)]).toEqual([control, false]);
+  }
+  for (const lacked of ["seek", "artwork", "screenshot"] as const) expect(paired.has.has(lacked)).toBe(false);
+});
