@@ -93,7 +93,7 @@ export class ReconnectingSession<S extends Session> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#retryNoMore();
     clearTimeout(this.#idle);
     this.#opening?.controller.abort(letGo("is no longer connected"));
     const session = this.#session;
@@ -105,23 +105,25 @@ export class ReconnectingSession<S extends Session> {
 
   /** Ends the session at once, as if the device had hung up and were not to be called again unasked. */
   drop(): void {
-    clearTimeout(this.#retry);
+    this.#retryNoMore();
     const session = this.#session;
     this.#session = undefined;
     session?.close();
   }
 
   #open(unasked: boolean): Opening<S> {
-    clearTimeout(this.#retry);
+    // Who asks meanwhile takes the place of the next try, and no other's.
+    const retries = unasked || this.#retry !== undefined;
+    this.#retryNoMore();
     const controller = new AbortController();
-    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, unasked) };
+    const opening = { controller, waiting: 0, result: this.#attempt(controller.signal, unasked, retries) };
     // Whoever waits hears of it; a try that nobody waits for fails in silence.
     opening.result.catch(() => {});
     this.#opening = opening;
     return opening;
   }
 
-  async #attempt(signal: AbortSignal, unasked: boolean): Promise<S> {
+  async #attempt(signal: AbortSignal, unasked: boolean, retries: boolean): Promise<S> {
     let over: Ending | undefined;
     let session: S | undefined;
     try {
@@ -148,7 +150,7 @@ export class ReconnectingSession<S extends Session> {
       // Only a session that has been there is made again unasked; and none with a device that lets nobody in.
       const refused =
         error instanceof ZapdError && error.code !== "device_unreachable" && error.code !== "device_timeout";
-      if (unasked && !refused) this.#retryLater();
+      if (retries && !refused) this.#retryLater();
       throw error;
     }
   }
@@ -178,9 +180,15 @@ export class ReconnectingSession<S extends Session> {
     const wait = Math.min(longestRetry, firstRetryMs * 2 ** this.#tries++) * (1 + jitter * (2 * Math.random() - 1));
     debug(`the connection broke; it is tried again in ${Math.round(wait)} ms`);
     this.#retry = setTimeout(() => {
+      this.#retry = undefined;
       if (!this.#closed && !this.current && !this.#opening && this.#isWanted()) this.#open(true);
     }, wait);
     this.#retry.unref?.();
+  }
+
+  #retryNoMore(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
   }
 
   #isWanted(): boolean {

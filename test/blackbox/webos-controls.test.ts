@@ -158,6 +158,8 @@ describe("events", () => {
     for (const level of [7, 8]) {
       await set.stop();
       set.setVolume(level);
+      // Long enough for the first look at it to be in vain.
+      await daemon.sleep(2_000);
       await set.start();
       await until("it is told", () => told.some((one) => one.level === level));
     }

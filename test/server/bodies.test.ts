@@ -98,6 +98,8 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
   ...Object.fromEntries(settings.map((name) => [name, scalar])),
   "daemon.log_level": fc.oneof(fc.constantFrom("warn", "error"), scalar),
+  "discovery.timeout_ms": fc.oneof(fc.constantFrom(100, 3_000), scalar),
+  "daemon.cors_allowed_origins": fc.oneof(fc.constant([]), scalar),
   labels: fc.oneof(fc.array(fc.constantFrom("bar", "no good", "")), scalar),
   level: numbers,
   step: fc.constantFrom(1, -1, 0, 101, "1"),
@@ -154,7 +156,12 @@ const declined: ReadonlySet<string> = new Set([
 ]);
 
 /** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */
-const atOnce: Readonly<Record<string, number>> = { changeDevice: 100, refreshApps: 100, launchApp: 30 };
+const atOnce: Readonly<Record<string, number>> = {
+  changeDevice: 100,
+  refreshApps: 100,
+  launchApp: 30,
+  launchAppOfGroup: 30,
+};
 
 const all = { bodies: 0, ours: 0 };
 
@@ -184,17 +191,18 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
       if (code !== "device_unreachable")
         expect([sent, answer.status]).toEqual([sent, code.endsWith("_found") ? 404 : 400]);
     };
-    const length = atOnce[own] ?? 1;
+    // What looks at the set before it declines may look once for many.
+    const length = atOnce[own] ?? (declined.has(own) ? 30 : 1);
     await fc.assert(
       fc.asyncProperty(fc.array(body, { minLength: length, maxLength: length }), async (all) => {
         await Promise.all(all.map(check));
       }),
-      { numRuns: Math.ceil(runs(1_000, 10_000) / length), seed },
+      { numRuns: Math.ceil(runs(declined.has(own) ? 90 : 500, 10_000) / length), seed },
     );
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
-    expect(answers.get(400)).toBeGreaterThan(100);
+    expect(answers.get(400)).toBeGreaterThan(20);
     // The set of this test needs no pairing, and says so; it is one device over one platform, and it has not all there is.
-    if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(2);
+    if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(0);
   },
   within(20_000),
 );
