@@ -147,6 +147,7 @@ const declined: ReadonlySet<string> = new Set([
   "pairDevice",
   "joinDevice",
   "splitDevice",
+  "reloadPackage",
   "setVolume",
   "controlPlayback",
   "playMedia",
