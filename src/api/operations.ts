@@ -101,6 +101,16 @@ const linkText = (most: number, least = 0) =>
     .max(most)
     .refine((text) => text.isWellFormed(), { error: "holds half a character" });
 
+/** What an app is started with. */
+export const DeepLinkParams = z
+  .record(linkText(64, 1), linkText(1_024))
+  .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
+  .meta({
+    description:
+      "Passed to the app as a deep link: at most 32. `content_id` and `media_type` mean the same on every platform",
+    maxProperties: 32,
+  });
+
 const ports = z
   .record(z.string(), port)
   .optional()
@@ -392,15 +402,7 @@ const own = {
     body: z
       .strictObject({
         app: z.string().trim().min(1).max(256).describe("A normalized id, an app name, or a platform id"),
-        params: z
-          .record(linkText(64, 1), linkText(1_024))
-          .refine((params) => Object.keys(params).length <= 32, { error: "holds more than 32 parameters" })
-          .optional()
-          .meta({
-            description:
-              "Passed to the app as a deep link: at most 32. `content_id` and `media_type` mean the same on every platform",
-            maxProperties: 32,
-          }),
+        params: DeepLinkParams.optional(),
       })
       .meta({ examples: [{ app: "netflix", params: { content_id: "80057281", media_type: "series" } }] }),
     data: action("launch", {
@@ -605,7 +607,7 @@ const own = {
     codes: [...asking, "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
-      .meta({ examples: [{ channel: "5" }] }),
+      .meta({ examples: [{ channel: "5.1" }] }),
     data: action("channel", { channel: Channel.describe("The one that was selected"), confirmed }),
   },
   notify: {
@@ -657,7 +659,7 @@ const own = {
     tag: "dev",
     summary: "Sideload a package",
     description:
-      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`.",
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`. The form may hold two texts: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which goes before the setting and is kept once the device has accepted it.",
     codes: [
       ...asking,
       "dev_password_missing",
@@ -682,6 +684,9 @@ const own = {
     summary: "Start the sideloaded package anew",
     description: "Answered once the device shows it.",
     codes: [...asking, "app_not_found", "dev_package_missing", "device_busy"],
+    body: z
+      .strictObject({ params: DeepLinkParams.optional() })
+      .meta({ examples: [{ params: { content_id: "80057281" } }] }),
     data: action("reload", { app: App.describe("The sideloaded app") }),
   },
   readLogs: {

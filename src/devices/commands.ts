@@ -3,7 +3,7 @@
 import { ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
-import type { Archive, Confirmed, Connection, ConsoleLines, InstallResult } from "../platforms/platform.ts";
+import type { Archive, Confirmed, Connection, ConsoleLines, DeepLink, InstallResult } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
@@ -177,47 +177,55 @@ export function checkDeveloper(device: Device): void {
   device.checkTrusted(doing);
 }
 
+/** How a refusal to install begins that is about the password. */
+export const installingOn = "Installing on";
+
 export async function installPackage(
   device: Device,
   archive: Archive,
-  password: string,
+  { password, params }: { readonly password?: string | undefined; readonly params?: DeepLink | undefined },
   turn: Turn,
 ): Promise<InstallResult> {
+  const doing = "installing the package";
   const result = await command(device, turn, {
-    doing: "installing the package",
+    doing,
     timeoutMs: limits.install,
     needs: "dev",
+    given: Object.values(params ?? {}),
     work: async (connection, within) => {
-      device.checkTrusted("installing the package");
-      return requireCapability(connection.dev, "dev").install(archive, password, within);
+      device.checkTrusted(doing);
+      const used = password ?? device.developerPassword(doing, installingOn);
+      return requireCapability(connection.dev, "dev").install(archive, used, within, params);
     },
   });
+  if (password !== undefined) await device.keepDeveloperPassword(password);
   // The catalog should show the new package; a set that will not list its apps now has taken it all the same.
   await refreshApps(device, false, turn.signal).catch(() => {});
   return result;
 }
 
-export async function reloadPackage(device: Device, turn: Turn): Promise<App> {
+export async function reloadPackage(device: Device, turn: Turn, params?: DeepLink): Promise<App> {
   return command(device, turn, {
     doing: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
+    given: Object.values(params ?? {}),
     work: async (connection, within, reach) => {
-      const app = await requireCapability(connection.dev, "dev").reload(within);
+      const app = await requireCapability(connection.dev, "dev").reload(within, params);
       return describeApp(app, device.catalog.apps(reach.id));
     },
   });
 }
 
-export function removePackage(device: Device, password: string, turn: Turn): Promise<void> {
+export function removePackage(device: Device, turn: Turn): Promise<void> {
+  const doing = "removing the package";
   return command(device, turn, {
-    doing: "removing the package",
+    doing,
     timeoutMs: limits.reload,
     needs: "dev",
     work: async (connection, within) => {
-      device.checkTrusted("removing the package");
       const { remove } = requireCapability(connection.dev, "dev");
-      return requireCapability(remove, "dev")(password, within);
+      return requireCapability(remove, "dev")(device.developerPassword(doing, "Removing the package from"), within);
     },
   });
 }

@@ -387,13 +387,16 @@ export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPic
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  const doing = "taking a picture of its screen";
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
-      await requireCapability(connection.screenshot, "screenshot")(within),
+      await requireCapability(connection.screenshot, "screenshot")(within, () =>
+        device.developerPassword(doing, "Taking a picture of the screen of"),
+      ),
       pictureLimits.screenshot,
       "picture of its screen",
     );
-  return device.read("screenshot", reading("screenshot", "taking a picture of its screen", work), signal);
+  return device.read("screenshot", reading("screenshot", doing, work), signal);
 }
 
 function reading<T>(

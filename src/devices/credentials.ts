@@ -79,6 +79,11 @@ export class Credentials {
     };
   }
 
+  /** Where the password of one device's developer mode is kept: beside what lets us in, since it is no pairing. */
+  developer(id: string): CredentialKeeper {
+    return this.keeper(`${id}/dev`);
+  }
+
   /** Whether anything is kept of a device. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);

@@ -509,6 +509,34 @@ export class Device {
     for (const reach of this.reaches) reach.checkTrusted(doing);
   }
 
+  /**
+   * The password of its developer mode: one of its own that it has accepted, or else that of all. Fails, under its name, with
+   * `dev_password_missing`, which begins with what is attempted ("Installing on"), or with `device_unproven` while it is on
+   * probation, so that none can reach it.
+   */
+  developerPassword(doing: string, attempt: string): string {
+    this.checkTrusted(doing);
+    const { credentials, config } = this.#deps;
+    const own = credentials.developer(this.first("dev").id).readAnyway()?.["password"];
+    const password = own ?? config().dev.vendor_password;
+    if (password !== "") return password;
+    const problem = `${attempt} ${this.record.name} needs its developer password, and none is set`;
+    throw new ZapdError("dev_password_missing", problem, {
+      hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -",
+      named: true,
+    });
+  }
+
+  /** Keeps a password that it has accepted, for itself alone. */
+  async keepDeveloperPassword(password: string): Promise<void> {
+    await this.#deps.credentials.developer(this.first("dev").id).keep({ password });
+  }
+
+  /** Keeps a secret that a caller gives for it out of logs and answers. */
+  conceal(password: string): void {
+    this.#deps.credentials.conceal({ password });
+  }
+
   /** What was last seen of its state, part by part; one that was never seen is missing. */
   get lastState(): Partial<PlatformState> {
     const [first = this.reach, ...others] = this.#told;
@@ -626,6 +654,7 @@ export class Device {
     this.#leaveIfGone();
     for (const { id } of reaches) {
       await credentials.forget(id);
+      await credentials.developer(id).drop();
       await this.catalog.forget(id);
     }
   }

@@ -186,11 +186,15 @@ export interface Console {
   close(): void;
 }
 
+/** What an app is started with, by the platform's own names. */
+export type DeepLink = Readonly<Record<string, string>>;
+
 /** Sideloading, for platforms with a developer mode. */
 export interface Developer {
-  install(archive: Archive, password: string, signal: AbortSignal): Promise<InstallResult>;
+  /** With `params`, a deep link, it is started with them. */
+  install(archive: Archive, password: string, signal: AbortSignal, params?: DeepLink): Promise<InstallResult>;
   /** Starts the sideloaded package anew; `dev_package_missing` when there is none. */
-  reload(signal: AbortSignal): Promise<PlatformApp>;
+  reload(signal: AbortSignal, params?: DeepLink): Promise<PlatformApp>;
   /** Removes the sideloaded package; `dev_package_missing` when there is none. */
   remove?(password: string, signal: AbortSignal): Promise<void>;
   console: Console;
@@ -351,7 +355,8 @@ export interface Connection {
   /** The picture of an app, of what plays, of the screen: the bytes as the device gives them; `null` where it has none. */
   icon?(platformId: string, signal: AbortSignal): Promise<Uint8Array | null>;
   artwork?(signal: AbortSignal): Promise<Uint8Array | null>;
-  screenshot?(signal: AbortSignal): Promise<Uint8Array | null>;
+  /** `developerPassword` gives that of its developer mode, where it is needed, or fails. */
+  screenshot?(signal: AbortSignal, developerPassword: () => string): Promise<Uint8Array | null>;
   /** Shows a message on top of what is shown. */
   notify?(message: string, signal: AbortSignal): Promise<void>;
   dev?: Developer;

@@ -1,21 +1,30 @@
 import type { Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import { checkDeveloper, installPackage, readLogs, reloadPackage, removePackage } from "../devices/commands.ts";
-import type { Device } from "../devices/device.ts";
+import {
+  checkDeveloper,
+  installingOn,
+  installPackage,
+  readLogs,
+  reloadPackage,
+  removePackage,
+} from "../devices/commands.ts";
 import type { Archive } from "../platforms/platform.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
+import type { FormFields } from "./upload.ts";
 
 const uploadsAtOnce = 2;
 
 /** Development: sideload a package, start it anew, read its log. */
 export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
-  const { devices, config } = deps;
+  const { devices } = deps;
   const installing = new Set<string>();
 
   route(app, "installPackage", async ({ id, request, turn }) => {
     const device = devices.find(id);
-    const password = checkReady(device);
+    // What can be refused before a byte of the package is read is refused then.
+    checkDeveloper(device);
+    device.developerPassword("installing the package", installingOn);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
       const what = installing.has(device.id)
         ? `${device.record.name} is being sent a package already`
@@ -28,9 +37,11 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
       const { withArchive } = await import("./upload.ts");
       const length = Number(request.headers.get("content-length") ?? Number.NaN);
       const total = Number.isInteger(length) ? length : null;
-      const install = async (archive: Archive) => {
+      const install = async (archive: Archive, fields: FormFields) => {
+        const { password } = fields;
+        if (password !== undefined) device.conceal(password);
         device.tellInstall("sending", 0, archive.bytes);
-        const done = await installPackage(device, archive, password, turn);
+        const done = await installPackage(device, archive, fields, turn);
         device.tellInstall("done", archive.bytes, archive.bytes);
         return done;
       };
@@ -42,15 +53,16 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     }
   });
 
-  route(app, "reloadPackage", async ({ id, turn }) => {
+  route(app, "reloadPackage", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    const reloaded = await reloadPackage(device, turn);
+    const reloaded = await reloadPackage(device, turn, body.params);
     return device.acted("reload", { app: reloaded });
   });
 
   route(app, "removePackage", async ({ id, turn }) => {
     const device = devices.find(id);
-    await removePackage(device, checkReady(device, "Removing the package from"), turn);
+    checkDeveloper(device);
+    await removePackage(device, turn);
     return device.acted("remove", {});
   });
 
@@ -59,16 +71,4 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
     return { device: device.describe(), lines, cursor, ...(dropped > 0 && { dropped }) };
   });
-
-  /** What can be refused before a byte of the package is read is refused then. */
-  function checkReady(device: Device, doing = "Installing on"): string {
-    checkDeveloper(device);
-    const password = config.running.dev.vendor_password;
-    if (password !== "") return password;
-    throw new ZapdError(
-      "dev_password_missing",
-      `${doing} ${device.record.name} needs its developer password, and none is set`,
-      { hint: "Set the one that was chosen on the set: zapd config set dev.vendor_password -" },
-    );
-  }
 }

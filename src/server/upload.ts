@@ -4,8 +4,10 @@ import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { textOf, ZapdError } from "../api/errors.ts";
-import type { Archive } from "../platforms/platform.ts";
+import { DeepLinkParams } from "../api/operations.ts";
+import type { Archive, DeepLink } from "../platforms/platform.ts";
 import { newUpload } from "../system/state-folder.ts";
+import { readJson } from "../transport/json.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveBytes = 100 * 1024 * 1024;
@@ -16,11 +18,27 @@ const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 const formBytes = 64 * 1024;
 const field = "archive";
 
+/** What may stand in the form beside the package: a deep link to start it with, and a password of this device alone. */
+export interface FormFields {
+  readonly params?: DeepLink | undefined;
+  readonly password?: string | undefined;
+}
+
+/** Fails with `invalid_payload`; other texts are of no account, as they ever were. */
+function readFields(texts: ReadonlyMap<string, string>): FormFields {
+  const [params, password] = [texts.get("params"), texts.get("password")];
+  const read = params === undefined ? undefined : DeepLinkParams.safeParse(readJson(params)).data;
+  if (params !== undefined && read === undefined) throw badForm("its field params is no JSON object of texts");
+  if (password !== undefined && !/^[^\p{Cc}\p{Cs}]{1,256}$/u.test(password))
+    throw badForm("its field password is empty, longer than 256 characters, or holds control characters");
+  return { params: read, password };
+}
+
 /** Receives the file field `archive`, hands it to `use`, and removes it however that ends. */
 export async function withArchive<T>(
   request: Request,
   folder: string,
-  use: (archive: Archive) => Promise<T>,
+  use: (archive: Archive, fields: FormFields) => Promise<T>,
   progress: (bytes: number) => void = () => {},
 ): Promise<T> {
   checkLength(request, archiveBytes + formBytes);
@@ -31,9 +49,10 @@ export async function withArchive<T>(
     });
   }
   const path = newUpload(folder);
+  const texts = new Map<string, string>();
   try {
-    const bytes = await receive(request, type, path, progress);
-    return await use({ path, bytes });
+    const bytes = await receive(request, type, path, { texts, progress });
+    return await use({ path, bytes }, readFields(texts));
   } finally {
     await rm(path, { force: true });
   }
@@ -43,7 +62,7 @@ async function receive(
   request: Request,
   type: string,
   path: string,
-  progress: (bytes: number) => void,
+  { texts, progress }: { texts: Map<string, string>; progress(bytes: number): void },
 ): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
@@ -65,8 +84,11 @@ async function receive(
     // A disk that is full takes no more, and the form would wait for it.
     saving.catch(fail);
   });
-  form.on("field", (name) => {
+  form.on("field", (name, value, _isNameCut, isCut) => {
     if (name === field) fail(badForm(`its field ${field} is a text, not a file`));
+    else if (name !== "params" && name !== "password") return;
+    else if (isCut) fail(badForm("one of its texts is longer than 8 KiB"));
+    else texts.set(name, value);
   });
   for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
     form.on(limit, () => fail(badForm("it holds too many parts")));

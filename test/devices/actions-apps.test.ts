@@ -97,9 +97,9 @@ describe("development", () => {
     for (const fails of [false, true]) {
       const bench = await workbench(fails);
       const entry = await bench.add("1");
-      expect(await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, "secret", { signal: never })).toBe(
-        result,
-      );
+      expect(
+        await bench.actions.install(entry, { path: "/x.zip", bytes: 9 }, { password: "secret" }, { signal: never }),
+      ).toBe(result);
       expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
       expect(await bench.actions.reload(entry, { signal: never })).toMatchObject({
         id: "dev",

@@ -75,7 +75,7 @@ describe("capabilities", () => {
         actions.reload(entry, { signal: never }),
         actions.logs(entry, null, never),
       ],
-      actions.install(entry, { path: "/nowhere", bytes: 1 }, "x", { signal: never }),
+      actions.install(entry, { path: "/nowhere", bytes: 1 }, { password: "x" }, { signal: never }),
     ];
     for (const work of asked)
       expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);

@@ -50,7 +50,7 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const keys = keysOf(facts, memory);
   const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text", ...controlsOf(facts, keys)]);
   if (keys.has("power-on")) has.add("power_on");
-  if (memory.developer !== false) has.add("dev");
+  if (memory.developer !== false) has.add("dev").add("screenshot");
   return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
 }
 
@@ -78,6 +78,7 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
     },
     ...connectControls(target, ecp, apps, (key, signal) => press(ecp, key, signal)),
     dev: developer.dev,
+    screenshot: developer.screenshot,
     close() {
       ecp.http.close();
       developer.close();

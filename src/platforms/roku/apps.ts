@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import type { Confirmed, PlatformApp } from "../platform.ts";
+import type { Confirmed, DeepLink, PlatformApp } from "../platform.ts";
 import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
@@ -67,19 +67,14 @@ export class RokuApps {
   }
 
   /** Starts the sideloaded app anew, as the developer tools do (2.1). */
-  async reload(signal: AbortSignal): Promise<PlatformApp> {
-    const dev = (await this.list(signal)).find((app) => app.type === "dev");
-    if (!dev) {
-      throw new ZapdError("dev_package_missing", "has no sideloaded package", {
-        hint: "Install one: zapd install ./my-app -d {device}",
-      });
-    }
+  async reload(params: DeepLink, signal: AbortSignal): Promise<PlatformApp> {
+    const dev = await this.sideloaded(signal);
     this.#ecp.mustBeOn();
     if ((await this.active(signal))?.type === "dev") {
       await this.#exit(dev.platformId, signal);
       await this.#home(signal);
     }
-    await this.start(dev.platformId, signal);
+    await this.start(dev.platformId, params, signal);
     await sleep(settleAfterLaunch, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
@@ -90,9 +85,18 @@ export class RokuApps {
     return dev;
   }
 
+  /** The sideloaded app; fails with `dev_package_missing` where there is none. */
+  async sideloaded(signal: AbortSignal): Promise<PlatformApp> {
+    const dev = (await this.list(signal)).find((app) => app.type === "dev");
+    if (dev) return dev;
+    throw new ZapdError("dev_package_missing", "has no sideloaded package", {
+      hint: "Install one: zapd install ./my-app -d {device}",
+    });
+  }
+
   /** Launches with a parameter that is never the same, or an app that is suspended may not run anew (1.8). */
-  async start(id: string, signal: AbortSignal): Promise<void> {
-    await this.launch(id, { zapd: String(Date.now()) }, signal);
+  async start(id: string, params: DeepLink, signal: AbortSignal): Promise<void> {
+    await this.launch(id, { ...params, zapd: String(Date.now()) }, signal);
   }
 
   /** Once suspends an app with Instant Resume, twice ends it; refused or unknown, Home is left (1.8). */

@@ -2,12 +2,12 @@
 import { ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
-import type { Archive, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
+import type { Archive, Connection, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
 import type { RokuMemory, RokuTarget } from "./identity.ts";
-import { upload } from "./installer.ts";
+import { removePackage, takeScreenshot, upload } from "./installer.ts";
 import { withZip } from "./zip.ts";
 
 /** Where a set has its installer and its console; a forwarded one has them elsewhere. */
@@ -28,17 +28,23 @@ export function connectDeveloper(
   apps: RokuApps,
   platformHost: PlatformHost,
   emit: Emit<RokuMemory>,
-): { dev: Developer; close(): void } {
+): { dev: Developer; screenshot: NonNullable<Connection["screenshot"]>; close(): void } {
   const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
   const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, platformHost });
   const accepted = (by: string) => {
     if (by !== target.memory.dev_realm) emit({ type: "facts", memory: { dev_realm: by } });
   };
   const feed = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
+  const loginWith = (password: string) => ({ password, realm: target.memory.dev_realm, accepted });
   const dev: Developer = {
     console: feed,
-    reload: (signal) => apps.reload(signal),
-    async install(archive, password, signal) {
+    reload: (signal, params = {}) => apps.reload(params, signal),
+    async remove(password, signal) {
+      const { name } = await apps.sideloaded(signal);
+      if (await removePackage(http, loginWith(password), signal)) return;
+      throw new ZapdError("dev_package_missing", `lists "${name}", and says that it has no package to remove`);
+    },
+    async install(archive, password, signal, params) {
       const described = await readPackage(archive);
       const present = await apps.list(signal).then(
         (list) => list.some((app) => app.type === "dev"),
@@ -53,10 +59,12 @@ export function connectDeveloper(
       const page = await upload(
         http,
         archive,
-        { password, replace: present, realm: target.memory.dev_realm, accepted },
+        { ...loginWith(password), replace: present, starts: params === undefined },
         signal,
       );
-      if (page.outcome === "identical") await apps.start("dev", signal);
+      // What is identical is not started by the set, and by itself it starts nothing with parameters (2.1).
+      if (page.outcome === "identical" || (page.outcome === "installed" && params))
+        await apps.start("dev", params ?? {}, signal);
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: described, messages: page.messages };
       if (page.outcome === "unknown")
@@ -68,6 +76,16 @@ export function connectDeveloper(
   };
   return {
     dev,
+    async screenshot(signal, developerPassword) {
+      const password = developerPassword();
+      if ((await apps.active(signal))?.type === "dev") {
+        const picture = await takeScreenshot(http, loginWith(password), signal);
+        if (picture) return picture;
+      }
+      throw new ZapdError("picture_not_found", "shows its screen only while the sideloaded app is in front", {
+        hint: "Bring it there: zapd reload -d {device}",
+      });
+    },
     close() {
       http.close();
       feed.close();

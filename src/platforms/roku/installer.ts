@@ -9,18 +9,25 @@ import { developerHint } from "./ecp.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 
 const path = "/plugin_install";
+const inspectPath = "/plugin_inspect";
+const screenshotBytes = 16 * 1024 * 1024;
 const user = "rokudev";
 const pageBytes = 1024 * 1024;
 /** One piece of a package after the other is read into the same memory. */
 const pieceBytes = 256 * 1024;
 
-export interface UploadOptions {
+export interface Login {
   readonly password: string;
-  readonly replace: boolean;
   /** The realm under which the set has accepted its password before; `undefined` at a first meeting. */
   readonly realm: string | undefined;
   /** Told the realm under which it accepts it now. */
   accepted(realm: string): void;
+}
+
+export interface UploadOptions extends Login {
+  readonly replace: boolean;
+  /** Whether the set starts the app by itself. */
+  readonly starts: boolean;
 }
 
 /**
@@ -33,32 +40,73 @@ export async function upload(
   options: UploadOptions,
   signal: AbortSignal,
 ): Promise<InstallPage> {
-  const challenge = await askChallenge(http, options.realm, signal);
-  const body = formOf(archive, options.replace ? "Replace" : "Install");
-  const authorization = challenge && authorize(challenge, "POST", options.password);
-  const exchange: Exchange = {
-    method: "POST",
-    path,
-    headers: {
-      "Content-Type": `multipart/form-data; boundary=${body.boundary}`,
-      ...(authorization && { Authorization: authorization }),
-    },
-    body,
-    wanted: "all",
-    maxBytes: pageBytes,
-  };
-  const answer = await http
-    .alone(exchange, signal)
-    .catch((error: unknown) => explainBreak(http, options, error, signal));
-  if (answer.status === 401) throw wrongPassword();
-  if (challenge) options.accepted(challenge.realm);
+  const fields = { mysubmit: options.replace ? "Replace" : "Install", ...(!options.starts && { dev_autolaunch: "0" }) };
+  const answer = await ask(http, { path, form: formOf(archive, fields) }, options, signal, (error) =>
+    explainBreak(http, options, error, signal),
+  );
   // 577: the set wants to phone home before it takes packages (roku-deploy#180).
   if (answer.status === 577) throw updateRequired();
-  if (answer.status < 200 || answer.status > 299)
-    throw new ZapdError("device_error", "answered the package in a way that is not understood");
+  if (!isOk(answer)) throw new ZapdError("device_error", "answered the package in a way that is not understood");
   const page = readInstallPage(bodyText(answer));
   if (page.outcome === "update-required") throw updateRequired();
   return page;
+}
+
+/** Removes the sideloaded package; whether there was one. */
+export async function removePackage(http: DeviceHttp, login: Login, signal: AbortSignal): Promise<boolean> {
+  const answer = await ask(http, { path, form: formOf(null, { mysubmit: "Delete" }) }, login, signal);
+  const { outcome, messages } = readInstallPage(isOk(answer) ? bodyText(answer) : "");
+  if (outcome === "installed") return true;
+  if (messages.some((text) => /no such file/i.test(text))) return false;
+  throw new ZapdError("device_error", "did not say that it has removed the package");
+}
+
+/** A picture of the sideloaded app, `null` where the set takes none since that is not in front (2.1). */
+export async function takeScreenshot(http: DeviceHttp, login: Login, signal: AbortSignal): Promise<Uint8Array | null> {
+  const form = formOf(null, { mysubmit: "Screenshot", passwd: "" });
+  const page = await ask(http, { path: inspectPath, form }, login, signal);
+  const [picture] = /\bpkgs\/dev\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
+  if (picture === undefined) return null;
+  const answer = await ask(http, { path: `/${picture}`, maxBytes: screenshotBytes }, login, signal);
+  return isOk(answer) ? answer.body : null;
+}
+
+interface Asked {
+  readonly path: string;
+  /** Sent with POST; without it, it is a GET. */
+  readonly form?: ReturnType<typeof formOf>;
+  readonly maxBytes?: number;
+}
+
+/**
+ * One call with the password, on a connection of its own, for a challenge that was asked for just before. Fails with
+ * `dev_auth_failed`; `broken` says what it means that the connection broke.
+ */
+async function ask(
+  http: DeviceHttp,
+  { path, form, maxBytes = pageBytes }: Asked,
+  { password, realm, accepted }: Login,
+  signal: AbortSignal,
+  broken?: (error: unknown) => Promise<never>,
+): Promise<Answer> {
+  const challenge = await askChallenge(http, realm, signal);
+  const method = form ? "POST" : "GET";
+  const headers = {
+    ...(form && { "Content-Type": `multipart/form-data; boundary=${form.boundary}` }),
+    ...(challenge && { Authorization: authorize(challenge, method, password, path) }),
+  };
+  const exchange: Exchange = { method, path, headers, ...(form && { body: form }), wanted: "all", maxBytes };
+  const answer = await http.alone(exchange, signal).catch((error: unknown) => {
+    if (broken) return broken(error);
+    throw error;
+  });
+  if (answer.status === 401) throw wrongPassword();
+  if (challenge) accepted(challenge.realm);
+  return answer;
+}
+
+function isOk({ status }: Answer): boolean {
+  return status >= 200 && status <= 299;
 }
 
 /** Asks for the installer's page. */
@@ -138,8 +186,8 @@ function notGiven(how: string, hint: string): ZapdError {
   return new ZapdError("dev_auth_failed", `asks for the developer password ${how}: nothing was sent`, { hint });
 }
 
-function authorize(challenge: Challenge, method: string, password: string): string {
-  return answerChallenge(challenge, { user, password, method, uri: path });
+function authorize(challenge: Challenge, method: string, password: string, uri = path): string {
+  return answerChallenge(challenge, { user, password, method, uri });
 }
 
 function wrongPassword(): ZapdError {
@@ -159,25 +207,34 @@ function updateRequired(cause?: unknown): ZapdError {
   );
 }
 
-/** The installer's form, streamed from disk. The file name is a constant: none from outside reaches the set. */
-function formOf(archive: Archive, submit: string): NonNullable<Exchange["body"]> & { boundary: string } {
+/** The installer's form, with an empty file where there is none to send; streamed from disk. The file name is a constant: none from outside reaches the set. */
+function formOf(
+  archive: Archive | null,
+  fields: Readonly<Record<string, string>>,
+): NonNullable<Exchange["body"]> & { boundary: string } {
   const boundary = `----zapd${crypto.randomUUID().replaceAll("-", "")}`;
-  const head = Buffer.from(
-    `--${boundary}\r\nContent-Disposition: form-data; name="mysubmit"\r\n\r\n${submit}\r\n` +
-      `--${boundary}\r\nContent-Disposition: form-data; name="archive"; filename="package.zip"\r\nContent-Type: application/zip\r\n\r\n`,
-  );
+  const part = (name: string) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"`;
+  const file = archive
+    ? `${part("archive")}; filename="package.zip"\r\nContent-Type: application/zip`
+    : `${part("archive")}; filename=""\r\nContent-Type: application/octet-stream`;
+  const texts = Object.entries(fields).map(([name, value]) => `${part(name)}\r\n\r\n${value}\r\n`);
+  const head = Buffer.from(`${texts.join("")}${file}\r\n\r\n`);
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   async function* chunks(): AsyncGenerator<Uint8Array> {
     yield head;
-    const file = await open(archive.path);
-    try {
-      const piece = new Uint8Array(pieceBytes);
-      for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece))
-        yield piece.subarray(0, read.bytesRead);
-    } finally {
-      await file.close();
-    }
+    if (archive) yield* piecesOf(archive);
     yield tail;
   }
-  return { boundary, bytes: head.length + archive.bytes + tail.length, chunks };
+  return { boundary, bytes: head.length + (archive?.bytes ?? 0) + tail.length, chunks };
+}
+
+async function* piecesOf(archive: Archive): AsyncGenerator<Uint8Array> {
+  const file = await open(archive.path);
+  try {
+    const piece = new Uint8Array(pieceBytes);
+    for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece))
+      yield piece.subarray(0, read.bytesRead);
+  } finally {
+    await file.close();
+  }
 }
