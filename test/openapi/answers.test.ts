@@ -109,6 +109,8 @@ const otherwise: ReadonlySet<string> = new Set([
   "pairDevice",
   "joinDevice",
   "splitDevice",
+  // This set has no app that plays addresses.
+  "playMedia",
 ]);
 
 /** The capability without which an operation is `unsupported_operation`. */

@@ -98,15 +98,19 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
   ...Object.fromEntries(settings.map((name) => [name, scalar])),
   "daemon.log_level": fc.oneof(fc.constantFrom("warn", "error"), scalar),
+  "discovery.timeout_ms": fc.oneof(fc.constantFrom(100, 3_000), scalar),
+  "daemon.cors_allowed_origins": fc.oneof(fc.constant([]), scalar),
   labels: fc.oneof(fc.array(fc.constantFrom("bar", "no good", "")), scalar),
   level: numbers,
   step: fc.constantFrom(1, -1, 0, 101, "1"),
   muted: fc.oneof(fc.boolean(), scalar),
-  do: fc.oneof(fc.constantFrom("play", "pause", "seek"), scalar),
+  // What is taken waits for its effect, seconds each: these are refused.
+  do: fc.oneof(fc.constantFrom("seek", "dance"), scalar),
+  channel: fc.constantFrom("no such", 1, null, ""),
   position_ms: numbers,
   url: fc.oneof(fc.constantFrom("http://127.0.0.1/a.mp4", "file:///etc/passwd", "javascript:1"), scalar),
   mime: fc.oneof(fc.constant("video/mp4"), scalar),
-  input: fc.oneof(fc.constantFrom("hdmi1", "tuner"), scalar),
+  input: fc.constantFrom("no such", 1, null, ""),
   unknown: scalar,
 };
 
@@ -143,6 +147,7 @@ const declined: ReadonlySet<string> = new Set([
   "pairDevice",
   "joinDevice",
   "splitDevice",
+  "reloadPackage",
   "setVolume",
   "controlPlayback",
   "playMedia",
@@ -152,7 +157,12 @@ const declined: ReadonlySet<string> = new Set([
 ]);
 
 /** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */
-const atOnce: Readonly<Record<string, number>> = { changeDevice: 100, refreshApps: 100, launchApp: 30 };
+const atOnce: Readonly<Record<string, number>> = {
+  changeDevice: 100,
+  refreshApps: 100,
+  launchApp: 30,
+  launchAppOfGroup: 30,
+};
 
 const all = { bodies: 0, ours: 0 };
 
@@ -182,17 +192,18 @@ test.each(readers.map(([name, operation]) => ({ name, operation })))(
       if (code !== "device_unreachable")
         expect([sent, answer.status]).toEqual([sent, code.endsWith("_found") ? 404 : 400]);
     };
-    const length = atOnce[own] ?? 1;
+    // What looks at the set before it declines may look once for many.
+    const length = atOnce[own] ?? (declined.has(own) ? 30 : 1);
     await fc.assert(
       fc.asyncProperty(fc.array(body, { minLength: length, maxLength: length }), async (all) => {
         await Promise.all(all.map(check));
       }),
-      { numRuns: Math.ceil(runs(1_000, 10_000) / length), seed },
+      { numRuns: Math.ceil(runs(declined.has(own) ? 90 : 500, 10_000) / length), seed },
     );
     // Both sides have been seen: bodies that are taken, but for hosts, where there is nobody, and bodies that are not.
-    expect(answers.get(400)).toBeGreaterThan(100);
+    expect(answers.get(400)).toBeGreaterThan(20);
     // The set of this test needs no pairing, and says so; it is one device over one platform, and it has not all there is.
-    if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(2);
+    if (!declined.has(own)) expect(answers.get(200)).toBeGreaterThan(0);
   },
   within(20_000),
 );
