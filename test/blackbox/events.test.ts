@@ -10,7 +10,8 @@ let set: RokuSimulator;
 let id: string;
 
 beforeAll(async () => {
-  daemon = await startTestDaemon();
+  // A search finds none of the sets of other tests.
+  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
   set = createRokuSimulator({ name: "Live", serial: "X0LIVE000001", kind: "tv", ssdp: false, launchMs: 0 });
   await set.start();
   const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
