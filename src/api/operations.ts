@@ -695,13 +695,19 @@ const own = {
     summary: "Read the developer console",
     description:
       "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
-    codes: [...asking, "console_in_use"],
+    codes: [...asking, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z
         .string()
         .max(64)
         .optional()
         .describe("The `cursor` of the answer before; one of an earlier run of the daemon counts as none"),
+      follow: z
+        .enum(["true", "false"])
+        .optional()
+        .describe(
+          "`true`: a stream of the lines as they come, each batch with its cursor as id (`Last-Event-ID` goes on from there); it ends when the device does not answer any more",
+        ),
     }),
     data: z.object({
       device,

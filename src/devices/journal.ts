@@ -32,7 +32,7 @@ export interface Told {
   /** `<boot>.<seq>`. */
   readonly id: string;
   /** `null`: a heartbeat, which says the newest id and nothing else. */
-  readonly event: { readonly type: EventType; readonly json: string } | null;
+  readonly event: { readonly type: string; readonly json: string } | null;
 }
 
 /** What a reader wants to be told. */
@@ -98,6 +98,11 @@ export class Journal {
     this.publish({ type: "daemon.stopping", restart });
     this.#isOver = true;
     this.#wake();
+  }
+
+  /** Whether the daemon stops, and nothing more is told. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   get newestId(): string {

@@ -18,6 +18,7 @@ import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
+import { Streams } from "./streams.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
 export interface AppDependencies {
@@ -61,13 +62,14 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c, deps.prefix));
+  const streams = new Streams();
   deviceRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   controlRoutes(app, deps);
   groupRoutes(app, deps);
-  devRoutes(app, deps);
-  eventRoutes(app, deps);
+  devRoutes(app, deps, streams);
+  eventRoutes(app, deps, streams);
   daemonRoutes(app, deps);
   configRoutes(app, deps);
   openApiRoute(app, deps);

@@ -8,15 +8,18 @@ import {
   reloadPackage,
   removePackage,
 } from "../devices/commands.ts";
-import type { Archive } from "../platforms/platform.ts";
+import type { Device } from "../devices/device.ts";
+import type { Archive, ConsoleLines } from "../platforms/platform.ts";
+import { sleep } from "../system/sleep.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
+import { formFor, type Source, type Streams } from "./streams.ts";
 import type { FormFields } from "./upload.ts";
 
 const uploadsAtOnce = 2;
 
 /** Development: sideload a package, start it anew, read its log. */
-export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
+export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Streams): void {
   const { devices } = deps;
   const installing = new Set<string>();
 
@@ -66,9 +69,47 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies): void {
     return device.acted("remove", {});
   });
 
-  route(app, "readLogs", async ({ id, query, signal }) => {
+  route(app, "readLogs", async ({ id, query, request, signal, context }) => {
     const device = devices.find(id);
+    if (query.follow === "true") {
+      const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
+      // What is wrong from the start is told in the envelope; HEAD asks nothing.
+      const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
+      return streams.open(context, formFor(request), () => followed(device, first, () => devices.journal.isOver));
+    }
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
     return { device: device.describe(), lines, cursor, ...(dropped > 0 && { dropped }) };
   });
+}
+
+/** How often the lines that have come are handed on, and how often somebody is told that there are none, in milliseconds. */
+const handOnEveryMs = 250;
+const heartbeatMs = 15_000;
+
+/** The console as it grows; it ends when the device does not answer any more, for its reader to come back with the cursor. */
+function followed(device: Device, first: ConsoleLines | null, isOver: () => boolean): Source {
+  const left = new AbortController();
+  let read = first;
+  let cursor = first?.cursor ?? null;
+  return {
+    async next() {
+      const since = performance.now();
+      try {
+        while (!isOver() && !left.signal.aborted) {
+          read ??= await readLogs(device, cursor, left.signal);
+          const { lines, dropped = 0 } = read;
+          cursor = read.cursor;
+          read = null;
+          const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
+          if (lines.length > 0) return [{ id: cursor, event: { type: "lines", json } }];
+          if (performance.now() - since > heartbeatMs) return [{ id: cursor, event: null }];
+          await sleep(handOnEveryMs, left.signal);
+        }
+      } catch (error) {
+        if (!(error instanceof ZapdError) && !left.signal.aborted) throw error;
+      }
+      return null;
+    },
+    close: () => left.abort(new ZapdError("device_error", "is followed no more")),
+  };
 }

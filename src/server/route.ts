@@ -55,6 +55,8 @@ export interface Given<O extends Operation> {
   readonly signal: AbortSignal;
   /** The same, with the id by which those who follow know what the command brings about. */
   readonly turn: { readonly signal: AbortSignal; readonly action: string };
+  /** For those that make their own answer. */
+  readonly context: Context<Env>;
   readonly request: Request;
 }
 
@@ -77,7 +79,7 @@ type DataOf<Name extends EndpointName> = z.input<Operations[Name]["data"]>;
 export function route<Name extends ValueName>(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name>> | DataOf<Name>,
+  handler: (given: Given<Operations[Name]>) => Promise<DataOf<Name> | Response> | DataOf<Name>,
 ): void {
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
@@ -100,6 +102,7 @@ export function route<Name extends ValueName>(
     const given = {
       id,
       call: c.env,
+      context: c,
       body,
       query,
       request,
@@ -123,6 +126,8 @@ export function route<Name extends ValueName>(
       // Whoever must be waited for has a deadline of its own.
       if (answer instanceof Promise) c.env.withoutIdleLimit("answered");
       const data = await answer;
+      // One that may answer with a stream makes it itself.
+      if (data instanceof Response) return data;
       tell({ data });
       return c.json({ ok: true, data });
     } catch (error) {
@@ -178,7 +183,7 @@ function actionOf({ data }: Operation): string | null {
 export function stream<Name extends StreamName | PictureName>(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<Response> | Response,
+  handler: (given: Given<Operations[Name]>) => Promise<Response> | Response,
 ): void {
   const operation: Operation = operations[name];
   app.on(operation.method, `/v1${operation.path}`, async (c) => {
@@ -206,7 +211,7 @@ export function stream<Name extends StreamName | PictureName>(
 export function picture<Name extends PictureName>(
   app: Hono<Env>,
   name: Name,
-  handler: (given: Given<Operations[Name]> & { readonly context: Context<Env> }) => Promise<CheckedPicture>,
+  handler: (given: Given<Operations[Name]>) => Promise<CheckedPicture>,
 ): void {
   stream(app, name, async (given) => {
     const { context: c, request } = given;

@@ -122,3 +122,42 @@ test.concurrent("no console at all, a cursor from elsewhere, and a device that i
     (await refuse(daemon, "readLogs", { id: none.id }, "device_unreachable", "device_refused")).hint ?? "",
   ).toMatch(/developer/i);
 });
+
+test.concurrent("followed, lines are told as they come, and whoever comes back with the cursor misses none", async () => {
+  const { set, id } = await start();
+  set.console.print("before");
+  const stream = async (headers: Record<string, string>) => {
+    const over = new AbortController();
+    const url = `${daemon.url}/devices/${id}/dev/logs?follow=true`;
+    const response = await fetch(url, { headers, signal: over.signal });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const told = async (word: string) => {
+      while (!text.includes(word)) text += (await reader?.read())?.value ?? "";
+      return text;
+    };
+    return { type: response.headers.get("content-type"), told, close: () => over.abort() };
+  };
+  const first = await stream({ accept: "application/x-ndjson" });
+  expect(first.type).toBe("application/x-ndjson");
+  await first.told("before");
+  set.console.print("one");
+  const lines = (await first.told("one")).trim().split("\n");
+  const { id: cursor } = JSON.parse(lines.at(-1) ?? "") as { id: string };
+  first.close();
+  set.console.print("two", "three");
+  const second = await stream({ "last-event-id": cursor });
+  expect(second.type).toBe("text/event-stream");
+  const text = await second.told("three");
+  expect(text).toContain('data: {"lines":["two","three"]}');
+  expect(text).not.toContain("one");
+  second.close();
+});
+
+test("a log cannot be followed where there is none, and HEAD follows nothing", async () => {
+  const { id } = await start();
+  await refuse(daemon, "readLogs", { id, query: "follow=perhaps" }, "invalid_payload");
+  await refuse(daemon, "readLogs", { id: "Nowhere", query: "follow=true" }, "device_not_found");
+  const response = await fetch(`${daemon.url}/devices/${id}/dev/logs?follow=true`, { method: "HEAD" });
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+});
