@@ -416,6 +416,8 @@ export class KodiDevice {
 
   /** Whether there are channels; nobody waits for it. */
   async #learnTuner(): Promise<void> {
+    // Behind what somebody waits for.
+    await sleep(macEvery, this.#closed.signal);
     const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, this.#closed.signal);
     const tuner = available === true;
     if ((this.target.memory.tuner ?? false) !== tuner) this.#emit({ type: "facts", memory: { tuner } });
