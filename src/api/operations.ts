@@ -549,7 +549,7 @@ const own = {
     ...endpoints.playMedia,
     tag: "remote",
     summary: "Play a file by its address",
-    description: "The address is handed to the device, which fetches it; zapd never does.",
+    description: "The address is handed to the device, which fetches it; the daemon never does.",
     codes: [...asking, "unsupported_media", "device_busy"],
     body: z
       .strictObject({

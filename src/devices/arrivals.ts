@@ -23,7 +23,7 @@ export interface ArrivalsDependencies {
   readonly config: ConfigFile;
   readonly log: Log;
   discovery(): Discovery<Entry>;
-  readonly devices: Pick<Devices, "reachOf" | "forget">;
+  readonly devices: Pick<Devices, "reachOf" | "of" | "forget">;
 }
 
 /** What the user gives to add a device. */
@@ -235,6 +235,7 @@ export class Arrivals {
     const doubt = entry.standing?.probation;
     if (doubt && !before.standing?.probation) log.warn(`${entry.name} ${this.#deps.trust.doubt(entry)?.message ?? ""}`);
     this.#deps.devices.reachOf(entry).met();
+    this.#deps.devices.of(entry).appeared();
     return merged;
   }
 

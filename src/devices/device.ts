@@ -565,6 +565,11 @@ export class Device {
     for (const observer of this.#observers) observer(state);
   }
 
+  /** It may answer again, where it did not: whoever is interested is told soon. */
+  appeared(): void {
+    this.#watch?.appeared();
+  }
+
   /** It does something else than before, and did not say what. */
   hinted(): void {
     this.#watch?.hinted();

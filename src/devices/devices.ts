@@ -47,6 +47,8 @@ export class Devices {
       pairing: (entryId, news) => {
         const device_id = deps.registry.deviceOf(entryId)?.id ?? entryId;
         this.journal.publish({ type: "pairing.changed", device_id, ...news });
+        const entry = news.status === "paired" ? deps.registry.deviceOf(entryId) : undefined;
+        if (entry) this.of(entry).appeared();
       },
     };
     this.#told = this.#tellable();

@@ -89,7 +89,9 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const stateFolder = join(folder, "state");
   const port = await freePort();
   const runtime = process.env["ZAPD_TEST_RUNTIME"] ?? "bun";
-  const speed = runtime === "bun" ? (setup.speed ?? 4) : 1;
+  // Long runs measure real time; `npm run test:slow` says so.
+  const usual = process.env["ZAPD_TEST_CLOCK"] === "real" ? 1 : 4;
+  const speed = runtime === "bun" ? (setup.speed ?? usual) : 1;
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port, speed), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(runtime, speed !== 1);

@@ -41,7 +41,7 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
 
 const always: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
 const beyondKeys: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
-const pairHint = "Give zapd its name and its password: zapd pair {device}";
+const pairHint = "It wants a name and a password: zapd pair {device}";
 
 function describeKodi({ macs, access }: Facts, { tuner = false }: KodiMemory): Description {
   const canWake = macs.length > 0;
