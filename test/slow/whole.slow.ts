@@ -33,7 +33,7 @@ const files = [
   "server/bodies",
   "server/guard-properties",
   "server/limits",
-  "transport/http-connection",
+  "runtime/stream",
   "transport/socket",
   "transport/websocket-upgrade",
   "transport/xml",

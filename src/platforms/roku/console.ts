@@ -106,32 +106,31 @@ export class RokuConsole implements Console {
   }
 }
 
-const newline = 0x0a;
+const [newline, doubleQuote, backslash, tab] = [0x0a, 0x22, 0x5c, 0x09];
+/** What stands around each line of an answer: two quotes and a comma. */
+const separators = 3;
 
 /**
- * The newest lines of a console, as the bytes that came: made into text when somebody reads them. A flood costs two copies.
+ * The newest lines of a console, as the bytes that came: made into text when somebody reads them. A flood costs a copy.
  */
 class Ring {
   /** How many lines have gone through it. */
   count = 0;
-  /** Room for twice what is kept: when it is full, the newest half moves to its beginning. */
-  #bytes: Uint8Array | undefined;
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** How many bytes have gone through it; they stand in `#bytes` at that number, taken round. */
   #end = 0;
-  #isCut = false;
 
-  /** Takes lines, or pieces of them. */
+  /** Takes whole lines. */
   add(given: Uint8Array): void {
-    if (given.length === 0) return;
     for (let at = given.indexOf(newline); at !== -1; at = given.indexOf(newline, at + 1)) this.count++;
     const bytes = given.subarray(-limits.bytes);
-    this.#isCut ||= bytes.length < given.length;
-    this.#bytes ??= new Uint8Array(2 * limits.bytes);
-    if (this.#end + bytes.length > this.#bytes.length) {
-      this.#bytes.copyWithin(0, this.#end - limits.bytes, this.#end);
-      this.#end = limits.bytes;
-      this.#isCut = true;
-    }
-    this.#bytes.set(bytes, this.#end);
+    if (bytes.length === 0) return;
+    this.#bytes ??= new Uint8Array(limits.bytes);
+    const start = this.#end % limits.bytes;
+    const first = bytes.subarray(0, limits.bytes - start);
+    this.#bytes.set(first, start);
+    this.#bytes.set(bytes.subarray(first.length), 0);
+    // What was left out in front moves nothing: only the order of what is kept counts.
     this.#end += bytes.length;
   }
 
@@ -143,21 +142,35 @@ class Ring {
   /** The newest lines, `most` of them or as many as are kept and fit an answer. */
   newest(most: number): string[] {
     const lines: string[] = [];
-    const first = Math.max(0, this.#end - limits.bytes);
-    const kept = this.#bytes?.subarray(first, this.#end) ?? new Uint8Array(0);
+    const ring = this.#bytes;
+    const oldest = Math.max(0, this.#end - limits.bytes);
+    const byteAt = (at: number) => ring?.[at % limits.bytes];
     let left = limits.bytes;
-    for (let end = kept.length - 1; end >= 0 && lines.length < Math.min(most, limits.lines); ) {
-      const start = end === 0 ? 0 : kept.lastIndexOf(newline, end - 1) + 1;
-      // Its beginning is not kept any more.
-      if (start === 0 && (first > 0 || this.#isCut)) break;
-      const line = textOfLine(kept.subarray(start, Math.min(end, start + 4 * limits.lineCharacters)));
-      // As it stands in an answer, with a comma behind it.
-      left -= Buffer.byteLength(JSON.stringify(line)) + 1;
+    for (let end = this.#end - 1; end >= oldest && lines.length < Math.min(most, limits.lines); ) {
+      let start = end;
+      let escapes = 0;
+      for (; start > oldest; start--) {
+        const byte = byteAt(start - 1);
+        if (byte === newline) break;
+        if (byte === doubleQuote || byte === backslash || byte === tab) escapes++;
+      }
+      // Its beginning has been written over.
+      if (start === oldest && oldest > 0) break;
+      const line = textOfLine(this.#slice(start, end));
+      left -= Buffer.byteLength(line) + escapes + separators;
       if (left < 0) break;
       lines.push(line);
       end = start - 1;
     }
     return lines.reverse();
+  }
+
+  #slice(start: number, end: number): Uint8Array {
+    const cut = Math.min(end, start + 4 * limits.lineCharacters);
+    const [from, to] = [start % limits.bytes, cut % limits.bytes];
+    if (!this.#bytes || cut === start) return new Uint8Array(0);
+    if (from < to) return this.#bytes.subarray(from, to);
+    return Buffer.concat([this.#bytes.subarray(from), this.#bytes.subarray(0, to)]);
   }
 }
 
@@ -228,7 +241,11 @@ class Feed {
     this.#slowDown(given.length);
     const bytes = this.#withoutTelnet(given);
     const end = bytes.lastIndexOf(newline);
-    if (end !== -1) this.#endPartial(bytes.subarray(0, end + 1));
+    if (end !== -1) {
+      const first = bytes.indexOf(newline);
+      this.#endPartial(bytes.subarray(0, first + 1));
+      this.#onLines(bytes.subarray(first + 1, end + 1));
+    }
     this.#keepPartial(bytes.subarray(end + 1));
   }
 
@@ -239,7 +256,7 @@ class Feed {
   }
 
   #endPartial(rest: Uint8Array): void {
-    this.#onLines(this.#partial.subarray(0, this.#partialBytes));
+    if (this.#partialBytes > 0) this.#onLines(Uint8Array.from(this.#partial.subarray(0, this.#partialBytes)));
     this.#partialBytes = 0;
     this.#onLines(rest);
   }
