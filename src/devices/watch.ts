@@ -24,8 +24,11 @@ const rows = {
 /** What one with limited access tells while it is on; it is asked half as often as others. */
 const limitedParts: readonly StatePart[] = ["power", "app"];
 
-/** One that is silent is asked after this, doubled each time. */
-const silent = { firstMs: 30_000, mostMs: 120_000 } as const;
+/** One that is silent is asked after each of these, and then after the last: soon, if it was on, for it may have hung up on us alone. */
+const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000, 120_000] as const;
+const longestMs = 120_000;
+/** How many of them are left out for one that is off. */
+const longOnly = 3;
 /** After a command, until its effect shows: milliseconds since the command. */
 const burst = [150, 400, 900, 2_000] as const;
 const jitter = 0.1;
@@ -142,12 +145,15 @@ export class Watch {
     const { state, access, pushes } = this.#device;
     const next = this.#nextOfBurst();
     if (next !== null) return next;
-    if (this.#failures > 0) return this.#spread(Math.min(silent.mostMs, silent.firstMs * 2 ** (this.#failures - 1)));
+    if (this.#failures > 0) {
+      const isOff = state?.power === "off" || state?.power === "standby";
+      return this.#spread(silentMs[this.#failures - 1 + (isOff ? longOnly : 0)] ?? longestMs);
+    }
     const row = state && rowOf(state);
-    if (!row) return this.#spread(silent.firstMs);
+    if (!row) return this.#spread(silentMs[longOnly]);
     // One that tells it all by itself is asked whether it is still there, and no more.
     const tellsAll = [...row.parts, ...(row.everyThird ?? [])].every((part) => pushes.has(part));
-    if (tellsAll) return this.#spread(silent.mostMs);
+    if (tellsAll) return this.#spread(longestMs);
     return this.#spread(row.everyMs * (access === "limited" ? 2 : 1));
   }
 
