@@ -179,7 +179,7 @@ const controls: readonly Step[] = [
   // Where no folder for them is set, it asks somebody in front of it for one.
   exact("Input.ExecuteAction", { action: "screenshot" }),
   inWindow(10_126),
-  exact("GUI.GetProperties", { properties: ["currentwindow", "currentcontrol"] }),
+  exact("GUI.GetProperties", { properties: ["currentwindow"] }),
   exact("Input.Back"),
   home,
 ];
