@@ -23,7 +23,7 @@ import { type Catalog, describeApp } from "./catalog.ts";
 import { inOrder, mergedState } from "./compose.ts";
 import type { Entry } from "./entry.ts";
 import { filled, named, requireCapability } from "./failures.ts";
-import { changesBetween, type Feed } from "./feed.ts";
+import type { Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
@@ -624,19 +624,21 @@ export class Device {
     return () => this.#observers.delete(observer);
   }
 
-  /** One look at what it does, for those who follow; whether it was other than before. */
-  async #look(parts: readonly StatePart[] | null): Promise<boolean> {
-    const before = this.shownState;
+  /** One look at what it does, for those who follow; whoever looks uses nothing. */
+  async #look(parts: readonly StatePart[] | null): Promise<void> {
     const what = parts ? `state ${parts.join(" ")}` : "state";
     await this.#shared(what, () => this.#readState(parts), new AbortController().signal, false);
-    const after = this.shownState;
-    return after !== null && changesBetween(before, after).length > 0;
+  }
+
+  /** Nobody is told what it does any more, and no key of it is held. */
+  end(): void {
+    this.#watch?.end();
+    this.#held?.stop();
   }
 
   /** It has become a part of another device, which is asked from now on. */
   absorbed(): void {
-    this.watch.end();
-    this.letGo();
+    this.end();
     this.#leaveIfGone();
   }
 
@@ -650,8 +652,7 @@ export class Device {
 
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
   async remove(parts: readonly Entry[]): Promise<void> {
-    this.#watch?.end();
-    this.letGo();
+    this.end();
     const { credentials } = this.#deps;
     const reaches = this.#reachesOf(parts);
     this.#reaches = reaches;

@@ -237,8 +237,7 @@ export class Devices {
   /** Ends what is under way at every device, and begins nothing any more. */
   close(): void {
     this.#feed.close();
-    for (const device of this.#devices.values()) device.watch.end();
-    this.letGo();
+    for (const device of this.#devices.values()) device.end();
     this.#over = new ZapdError("internal_error", "zapd is stopping");
     for (const reach of this.#reaches.values()) reach.close(this.#over);
   }

@@ -59,19 +59,20 @@ export class Feed {
     this.#journal.publish({ type: "device.changed", device_id: view.id, device: view, changed });
   }
 
-  /** A device is no longer known; `null` where it was never shown. */
+  /** A device is no longer known: nothing of it is kept. */
   removed(id: string): void {
     const device = this.#views.get(id);
     this.#views.delete(id);
     this.#states.delete(id);
     clearTimeout(this.#buckets.get(id)?.timer);
     this.#buckets.delete(id);
+    this.#installs.delete(id);
     if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
   }
 
-  /** How many devices, states and buckets are kept. */
+  /** How many devices, states, buckets and packages on their way are kept. */
   get size(): number {
-    return this.#views.size + this.#states.size + this.#buckets.size;
+    return this.#views.size + this.#states.size + this.#buckets.size + this.#installs.size;
   }
 
   /** A device lists other apps than before. */
@@ -86,11 +87,6 @@ export class Feed {
     if (phase === "done") this.#installs.delete(id);
     else this.#installs.set(id, { phase, at: this.#now() });
     this.#journal.publish({ type: "install.progress", device_id: id, phase, bytes, total });
-  }
-
-  /** What was last seen of a device's state; `null` where nothing was. */
-  stateOf(id: string): State | null {
-    return this.#states.get(id)?.state ?? null;
   }
 
   /** What a device does now; whether that is other than before. */
@@ -148,7 +144,7 @@ export class Feed {
 }
 
 /** What is other in a state than before, as dotted paths; a position that only ran on is not. */
-export function changesBetween(before: State | null, after: State): string[] {
+function changesBetween(before: State | null, after: State): string[] {
   const was = before === null ? new Map<string, unknown>() : flat(before);
   const is = flat(after);
   const paths = [...new Set([...was.keys(), ...is.keys()])];

@@ -162,18 +162,17 @@ export class Journal {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Waits for the next event; whoever gives it up gets `false`, as who waited for so long. */
-  #changed(ms: number): { happened: Promise<boolean>; giveUp(): void } {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const end = (happened: boolean) => {
+  /** Waits for the next event, for so long at most, or until it is given up. */
+  #changed(ms: number): { over: Promise<void>; end(): void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => {
       clearTimeout(timer);
-      this.#waiting.delete(wake);
-      resolve(happened);
+      this.#waiting.delete(end);
+      resolve();
     };
-    const wake = () => end(true);
-    const timer = setTimeout(() => end(false), ms);
-    this.#waiting.add(wake);
-    return { happened: promise, giveUp: () => end(false) };
+    const timer = setTimeout(end, ms);
+    this.#waiting.add(end);
+    return { over: promise, end };
   }
 }
 
@@ -185,7 +184,7 @@ interface View {
   idOf(seq: number): string;
   after(seq: number): readonly Kept[] | null;
   isOver(): boolean;
-  changed(ms: number): { happened: Promise<boolean>; giveUp(): void };
+  changed(ms: number): { over: Promise<void>; end(): void };
 }
 
 /** Somebody who follows the journal, at their own pace. */
@@ -237,9 +236,9 @@ export class Reader {
       if (this.#view.isOver()) return null;
       const left = beats ? 0 : deadline - performance.now();
       if (left <= 0) return [{ id: this.id, event: null }];
-      const { happened, giveUp } = this.#view.changed(left);
-      this.#giveUp = giveUp;
-      await happened;
+      const { over, end } = this.#view.changed(left);
+      this.#giveUp = end;
+      await over;
       this.#giveUp = undefined;
     }
   }

@@ -24,8 +24,8 @@ const rows = {
 /** What one with limited access tells while it is on; it is asked half as often as others. */
 const limitedParts: readonly StatePart[] = ["power", "app"];
 
-/** One that is silent is asked after each of these, and then after the last: soon, if it was on, for it may have hung up on us alone. */
-const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000, 120_000] as const;
+/** One that is silent is asked after each of these, and then every two minutes: soon, if it was on, for it may have hung up on us alone. */
+const silentMs = [2_000, 5_000, 15_000, 30_000, 60_000] as const;
 const longestMs = 120_000;
 /** How many of them are left out for one that is off. */
 const longOnly = 3;
@@ -42,8 +42,8 @@ export interface Watched {
   readonly access: Access | null;
   /** What it tells by itself while it is connected. */
   readonly pushes: ReadonlySet<StatePart>;
-  /** Reads parts of its state, all of them without `parts`; whether anything was other than before. Fails as reads do. */
-  look(parts: readonly StatePart[] | null, cause: "poll" | "command"): Promise<boolean>;
+  /** Reads parts of its state, all of them without `parts`; what is seen comes back by `seen`. Fails as reads do. */
+  look(parts: readonly StatePart[] | null): Promise<void>;
 }
 
 export class Watch {
@@ -118,9 +118,8 @@ export class Watch {
     this.#isHinted = false;
     const after = this.#burst;
     try {
-      const isNew = await this.#device.look(this.#parts(), after ? "command" : "poll");
+      await this.#device.look(this.#parts());
       this.#failures = 0;
-      if (isNew && this.#burst === after) this.#burst = undefined;
     } catch {
       // Off and silence are states; whoever asks for the state itself is told why.
       this.#failures++;
