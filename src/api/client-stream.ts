@@ -1,4 +1,5 @@
 /** Follows a stream of events, as JSON Lines: each line as it comes, and on from the last one when the connection breaks. */
+import { sleep } from "../system/sleep.ts";
 import type { ApiEvent } from "./events.ts";
 
 /** One event of a stream, with the id to come back with. */
@@ -51,7 +52,11 @@ export async function* follow({ open, passes, broken, signal }: StreamOptions): 
       connection.abort(new Error("Nobody follows any more"));
     }
     broken?.(true);
-    if (!(await waited(pause, signal))) return;
+    try {
+      await sleep(pause, signal);
+    } catch {
+      return;
+    }
     pause = Math.min(longestPause, 2 * pause);
   }
 }
@@ -65,21 +70,6 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
     },
     end: () => clearTimeout(timer),
   };
-}
-
-/** Waits; `false` when the signal ended it. */
-function waited(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (isOver: boolean) => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", left);
-      resolve(isOver);
-    };
-    const left = () => end(false);
-    const timer = setTimeout(() => end(true), ms);
-    if (signal?.aborted) left();
-    else signal?.addEventListener("abort", left, { once: true });
-  });
 }
 
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {

@@ -1,19 +1,20 @@
 /** What a device can be asked for beyond keys: volume, playback, media, inputs, channels, pictures, messages. */
 import { ZapdError } from "../api/errors.ts";
 import type { Channel, Input, State } from "../api/schemas.ts";
-import type {
-  Capability,
-  Confirmed,
-  Connection,
-  MediaItem,
-  PlatformState,
-  PlaybackCommand,
-  VolumeControl,
+import {
+  type Capability,
+  type Confirmed,
+  type Connection,
+  type MediaItem,
+  type PlatformState,
+  type PlaybackCommand,
+  pictureBytes,
+  type VolumeControl,
 } from "../platforms/platform.ts";
 import { sleep, until } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
 import { requireCapability } from "./failures.ts";
-import { type CheckedPicture, checkPicture, type IconCache, pictureLimits } from "./pictures.ts";
+import { type CheckedPicture, checkPicture, type IconCache } from "./pictures.ts";
 import type { Turn } from "./queue.ts";
 import type { Reach, Task } from "./reach.ts";
 
@@ -131,6 +132,23 @@ async function shown<T>(
   return last;
 }
 
+/** The state after a command, once it is so, or when it has not become so in time; everybody who follows is told it. */
+async function stateAfter(
+  device: Device,
+  reach: Reach,
+  connection: Connection,
+  isSo: (state: PlatformState) => boolean,
+  signal: AbortSignal,
+): Promise<PlatformState | null> {
+  const state = await shown(
+    () => stateOf(connection, signal),
+    (one) => one !== null && isSo(one),
+    signal,
+  );
+  if (state) device.observe(state, "command", reach);
+  return state;
+}
+
 /** The state, where the device tells it; one that does not answer to that is not in the way of what it took. */
 async function stateOf(connection: Connection, signal: AbortSignal): Promise<PlatformState | null> {
   return (await connection.state?.read(signal).catch(() => null)) ?? null;
@@ -173,9 +191,8 @@ export function controlPlayback(
             return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
           return statuses?.includes(playback?.status ?? "stopped") ?? false;
         };
-        const read = async () => (await stateOf(connection, signal)) ?? null;
-        const state = await shown(read, (one) => isBlind(connection) || isSo(one?.playback ?? null), signal);
-        if (state) device.observe(state, "command", reach);
+        const isShown = (one: PlatformState) => isBlind(connection) || isSo(one.playback);
+        const state = await stateAfter(device, reach, connection, isShown, signal);
         const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
         const { playback = null } = device.shownState ?? {};
         return { playback, confirmed: tells ? isSo(state.playback) : null };
@@ -245,11 +262,9 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
         await requireCapability(connection.media, "media").play(item, signal);
         // A picture plays nothing.
         if (item.mime?.startsWith("image/")) return null;
-        const isPlaying = (state: PlatformState | null) =>
-          statusAfter.play?.includes(state?.playback?.status ?? "") ?? false;
-        const read = () => stateOf(connection, signal);
-        const state = await shown(read, (one) => isBlind(connection) || isPlaying(one), signal);
-        if (state) device.observe(state, "command", reach);
+        const isPlaying = ({ playback }: PlatformState) => statusAfter.play?.includes(playback?.status ?? "") ?? false;
+        const isShown = (one: PlatformState) => isBlind(connection) || isPlaying(one);
+        const state = await stateAfter(device, reach, connection, isShown, signal);
         return state && !isBlind(connection) ? isPlaying(state) : null;
       },
     },
@@ -280,12 +295,7 @@ export async function selectInput(
         const inputs = requireCapability(connection.inputs, "inputs");
         const input = chosen(wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
         await inputs.select(input.id, signal);
-        const state = await shown(
-          () => stateOf(connection, signal),
-          (one) => one?.input === input.id,
-          signal,
-        );
-        if (state) device.observe(state, "command", reach);
+        const state = await stateAfter(device, reach, connection, (one) => one.input === input.id, signal);
         return { input, confirmed: state === null ? null : state.input === input.id };
       },
     },
@@ -367,7 +377,7 @@ export async function appIcon(
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
       await requireCapability(connection.icon, "icons")(known.platform_id, within),
-      pictureLimits.icon,
+      pictureBytes.icon,
       "icon for that app",
     );
   const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
@@ -380,7 +390,7 @@ export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPic
   const work = async (connection: Connection, within: AbortSignal) =>
     checkPicture(
       await requireCapability(connection.artwork, "artwork")(within),
-      pictureLimits.icon,
+      pictureBytes.icon,
       "picture of what plays",
     );
   return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
@@ -393,7 +403,7 @@ export function screenshot(device: Device, signal: AbortSignal): Promise<Checked
       await requireCapability(connection.screenshot, "screenshot")(within, () =>
         device.developerPassword(doing, "Taking a picture of the screen of"),
       ),
-      pictureLimits.screenshot,
+      pictureBytes.screenshot,
       "picture of its screen",
     );
   return device.read("screenshot", reading("screenshot", doing, work), signal);

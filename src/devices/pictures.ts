@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
+import { pictureBytes } from "../platforms/platform.ts";
 import { makeFolder, writeWhole } from "../system/files.ts";
 
 export interface CheckedPicture {
@@ -10,8 +11,6 @@ export interface CheckedPicture {
   readonly type: "image/png" | "image/jpeg" | "image/webp";
 }
 
-/** Bytes that a picture may have. */
-export const pictureLimits = { icon: 2 * 1024 * 1024, screenshot: 16 * 1024 * 1024 } as const;
 /** What is kept on disk at most, and for how long. */
 const kept = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 } as const;
 
@@ -60,8 +59,8 @@ export class IconCache {
     const path = this.#pathOf(words);
     try {
       const found = lstatSync(path);
-      if (!found.isFile() || found.size > pictureLimits.icon || Date.now() - found.mtimeMs > kept.ms) return null;
-      return checkPicture(readFileSync(path), pictureLimits.icon, "icon");
+      if (!found.isFile() || found.size > pictureBytes.icon || Date.now() - found.mtimeMs > kept.ms) return null;
+      return checkPicture(readFileSync(path), pictureBytes.icon, "icon");
     } catch {
       return null;
     }

@@ -1,6 +1,7 @@
 /** Waits until a device does what is waited for, told of each change by whoever sees it first. */
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
+import { orAborted } from "../system/sleep.ts";
 import type { Condition } from "./conditions.ts";
 import type { Device } from "./device.ts";
 
@@ -21,9 +22,6 @@ export async function waitFor(
     if (holds(state)) resolve({ state, matched: true });
   });
   const timer = setTimeout(() => resolve({ state: device.stateNow, matched: false }), timeoutMs);
-  const left = () => reject(signal.reason);
-  if (signal.aborted) left();
-  signal.addEventListener("abort", left, { once: true });
   device.state(signal).then(
     (state) => {
       if (holds(state)) resolve({ state, matched: true });
@@ -33,10 +31,9 @@ export async function waitFor(
     },
   );
   try {
-    return await promise;
+    return await orAborted(promise, signal);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", left);
     forget();
     release();
   }

@@ -261,6 +261,9 @@ export interface PowerControl {
   readonly wakesByPacket: boolean;
 }
 
+/** Bytes that a picture may have; an adapter reads no more (SECURITY.md 4). */
+export const pictureBytes = { icon: 2 * 1024 * 1024, screenshot: 16 * 1024 * 1024 } as const;
+
 /** A file that a device is to play, by its address. */
 export interface MediaItem {
   /** `http` or `https`, as the device reaches it. */

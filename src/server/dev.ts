@@ -9,6 +9,7 @@ import {
   removePackage,
 } from "../devices/commands.ts";
 import type { Device } from "../devices/device.ts";
+import { heartbeatMs } from "../devices/journal.ts";
 import type { Archive, ConsoleLines } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import type { AppDependencies } from "./app.ts";
@@ -82,9 +83,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
   });
 }
 
-/** How often the lines that have come are handed on, and how often somebody is told that there are none, in milliseconds. */
+/** How often the lines that have come are handed on, in milliseconds. */
 const handOnEveryMs = 250;
-const heartbeatMs = 15_000;
 
 /** The console as it grows; it ends when the device does not answer any more, for its reader to come back with the cursor. */
 function followed(device: Device, first: ConsoleLines | null, isOver: () => boolean): Source {

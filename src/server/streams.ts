@@ -5,7 +5,7 @@ import type { Told } from "../devices/journal.ts";
 import type { Env } from "./route.ts";
 
 /** Streams over TCP at a time: each holds a connection for as long as its reader likes. */
-export const mostStreams = 64;
+const mostStreams = 64;
 /** A reader that takes no byte for so long is hung up on. */
 const takesWithinMs = 120_000;
 const looksEveryMs = 10_000;

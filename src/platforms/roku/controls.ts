@@ -2,7 +2,16 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { childrenOf, childText, readXml } from "../../transport/xml.ts";
-import type { Capability, Confirmed, Connection, Facts, Key, MediaItem, PlatformChannel } from "../platform.ts";
+import {
+  type Capability,
+  type Confirmed,
+  type Connection,
+  type Facts,
+  type Key,
+  type MediaItem,
+  type PlatformChannel,
+  pictureBytes,
+} from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
@@ -14,7 +23,6 @@ const tuner = "tvinput.dtv";
 /** A tuner shows a channel within this. */
 const tunedWithin = { timeoutMs: 3_000, everyMs: 200 } as const;
 const channelsAtMost = 5_000;
-const iconBytes = 2 * 1024 * 1024;
 
 /** The controls of a model: what it has beyond the capabilities that all have, given its keys. */
 export function controlsOf({ kind }: Facts, keys: ReadonlySet<Key>): Capability[] {
@@ -57,7 +65,7 @@ export function connectControls(
       select: (id, signal) => tune(ecp, apps, id, signal),
     },
     media: { play: (item, signal) => play(apps, item, signal) },
-    icon: (platformId, signal) => ecp.picture(paths.icon(platformId), iconBytes, signal),
+    icon: (platformId, signal) => ecp.picture(paths.icon(platformId), pictureBytes.icon, signal),
   };
 }
 

@@ -38,7 +38,7 @@ export const accessHint =
   "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
 
 /** For a set that zapd cannot turn on. */
-export const remoteHint = "Turn it on with its own remote, and see that it is on the network";
+const remoteHint = "Turn it on with its own remote, and see that it is on the network";
 
 export const developerHint =
   "Turn developer mode on at the set: press Home three times, Up twice, Right, Left, Right, Left, Right, and choose a password";

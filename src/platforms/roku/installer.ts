@@ -3,14 +3,13 @@ import { open } from "node:fs/promises";
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, type DeviceHttp } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
-import type { Archive } from "../platform.ts";
+import { type Archive, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
 import { developerHint } from "./ecp.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 
 const path = "/plugin_install";
 const inspectPath = "/plugin_inspect";
-const screenshotBytes = 16 * 1024 * 1024;
 const user = "rokudev";
 const pageBytes = 1024 * 1024;
 /** One piece of a package after the other is read into the same memory. */
@@ -67,7 +66,7 @@ export async function takeScreenshot(http: DeviceHttp, login: Login, signal: Abo
   const page = await ask(http, { path: inspectPath, form }, login, signal);
   const [picture] = /\bpkgs\/dev\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
   if (picture === undefined) return null;
-  const answer = await ask(http, { path: `/${picture}`, maxBytes: screenshotBytes }, login, signal);
+  const answer = await ask(http, { path: `/${picture}`, maxBytes: pictureBytes.screenshot }, login, signal);
   return isOk(answer) ? answer.body : null;
 }
 

@@ -1,10 +1,17 @@
 /** What an LG set is asked for beyond keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5). */
 import { ZapdError } from "../../api/errors.ts";
-import { sleep } from "../../system/sleep.ts";
+import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { HttpConnection } from "../../transport/http-connection.ts";
 import { refuseOwn } from "../../transport/socket.ts";
-import type { Confirmed, Connection, MediaItem, PlatformHost, PlaybackCommand } from "../platform.ts";
+import {
+  type Confirmed,
+  type Connection,
+  type MediaItem,
+  type PlatformHost,
+  type PlaybackCommand,
+  pictureBytes,
+} from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { SetFailure } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
@@ -23,8 +30,6 @@ import {
   viewerPayload,
 } from "./protocol.ts";
 
-/** What the daemon takes of a picture; more is not read. */
-const iconBytes = 2 * 1024 * 1024;
 /** A soundbar loses steps that come faster (lgtv2#46). */
 const soundbarStepMs = 350;
 /** Live TV does not say what it shows before some 2 s after it came to the front. */
@@ -206,15 +211,16 @@ async function channelShown(
   isWanted: (id: string) => boolean,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const until = performance.now() + channelShownWithin;
-  for (;;) {
-    const id = await session.request(uris.channel, {}, signal).then(readChannel, (error: unknown) => {
+  let shown: string | null = null;
+  const holds = async () => {
+    shown = await session.request(uris.channel, {}, signal).then(readChannel, (error: unknown) => {
       lackOf(error);
       return null;
     });
-    if ((id !== null && isWanted(id)) || performance.now() > until) return id;
-    await sleep(channelAskedEvery, signal);
-  }
+    return shown !== null && isWanted(shown);
+  };
+  await until(holds, { timeoutMs: channelShownWithin, everyMs: channelAskedEvery, signal });
+  return shown;
 }
 
 /** From the set itself alone, at an address that is its own, over TLS with the certificate of its session; no redirect is followed. */
@@ -238,7 +244,7 @@ async function fetchIcon(
   try {
     const path = address.pathname + address.search;
     const { status, body } = await connection.exchange(
-      { method: "GET", path, wanted: "all", maxBytes: iconBytes },
+      { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon },
       within,
     );
     return status === 200 ? body : null;

@@ -34,7 +34,7 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
 };
 
 /** Keys that look at the set first. */
-export const lookingKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
+const lookingKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
 
 /** The key of each input that a set may have, by how its id begins. */
 const inputKeys: ReadonlyMap<Key, RegExp> = new Map([
