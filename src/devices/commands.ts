@@ -13,7 +13,7 @@ import type {
   Key,
 } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
-import { appNotFound, describeApp, findApp, findService, type Refreshed } from "./catalog.ts";
+import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
 import {
@@ -305,6 +305,11 @@ async function resolve(device: Device, at: At, wanted: string, turn: Turn): Prom
   const cached = device.catalog.apps(id);
   const found = findApp(wanted, cached ?? [], platform);
   if (found && (cached || platform.isAppId(wanted))) return found;
+  if (!at.reach.description.has.has("apps")) {
+    const known = findService(wanted, platform);
+    if (known) return known;
+    throw named(serviceNotFound(wanted, platform), device.record, "launching an app");
+  }
   // Part of a command: a device that is asleep is woken for it.
   const list = await command(device, turn, listing(device, at)).catch((error: unknown) => {
     // One that keeps its list to itself may still launch what everybody knows.

@@ -95,6 +95,8 @@ export interface Sighting<Memory = unknown> {
   readonly provisional?: true;
   /** It was met at a port beside its control port, which does not answer now: a device that is known there has not moved. */
   readonly beside?: true;
+  /** It is none of what else lives at its host, whatever they agree in, as a group of speakers is not the speaker that leads it. */
+  readonly alone?: true;
   /** Whether it is on, where it says so while it says who it is. */
   readonly power?: Power;
   /** The control port, where it is another than the one that was asked. */
