@@ -46,7 +46,9 @@ describe("a device that connecting wakes", () => {
     const quiet = await openHouse(
       (set) => ({ ...set.connection(), power: { ...neverOff, wakesByConnecting: true } }),
       [],
-      async () => void (quiet.set.failure = undefined),
+      async () => {
+        quiet.set.failure = undefined;
+      },
     );
     const sleeper = await quiet.add("1", { name: "TV" });
     const state = () => quiet.devices.of(sleeper).state(never);
