@@ -142,8 +142,9 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
   return edges;
 }
 
-/** Those at hosts that several platforms share: the others have nobody to agree with. */
-function shared(entries: readonly Entry[]): readonly Entry[] {
+/** Those at hosts that several platforms share: the others, and what is a device of its own, have nobody to agree with. */
+function shared(all: readonly Entry[]): readonly Entry[] {
+  const entries = all.filter(({ alone }) => alone !== true);
   const platforms = new Map<string, string | null>();
   for (const { host, platform } of entries) {
     const known = platforms.get(host);

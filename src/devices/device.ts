@@ -3,7 +3,7 @@
  * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
  * by name.
  */
-import { textOf, ZapdError } from "../api/errors.ts";
+import { inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -402,6 +402,8 @@ export class Device {
     for (const reach of this.#able(task)) {
       const before = reach.record;
       try {
+        if (reach.isOff && reach.connection.power?.wakesByConnecting)
+          throw named(inStandby(), reach.record, task.doing);
         return await reach.attempt(task, nobody);
       } catch (error) {
         if (!isUnreached(error)) throw error;
