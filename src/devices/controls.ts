@@ -327,12 +327,7 @@ export function selectChannel(
       work: async (connection, signal) => {
         const channels = requireCapability(connection.channels, "channels");
         const all = await channels.list(signal);
-        const channel = chosen(
-          wanted,
-          all,
-          (one) => [one.id, ...(one.number === null ? [] : [one.number]), one.name],
-          "channel",
-        );
+        const channel = chosen(wanted, all, (one) => [one.id, one.number, one.name], "channel");
         return { channel, confirmed: await channels.select(channel.id, signal) };
       },
     },
@@ -417,12 +412,23 @@ function reading<T>(
   return { doing, timeoutMs: timeoutMs.other, needs, work };
 }
 
-/** The one that a word means: by its id or exactly first, then without case where only one is called so. */
-function chosen<T>(wanted: string, all: readonly T[], namesOf: (one: T) => readonly string[], what: string): T {
-  const exact = all.find((one) => namesOf(one).includes(wanted));
-  if (exact) return exact;
+/**
+ * The one that a word means: exactly, by the first of their names that is so (a channel called "7" is not channel 7), then
+ * without case where only one is called so.
+ */
+function chosen<T>(
+  wanted: string,
+  all: readonly T[],
+  namesOf: (one: T) => readonly (string | null)[],
+  what: string,
+): T {
+  const most = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length));
+  for (let rank = 0; rank < most; rank++) {
+    const exact = all.find((one) => namesOf(one)[rank] === wanted);
+    if (exact) return exact;
+  }
   const lower = wanted.toLowerCase();
-  const alike = all.filter((one) => namesOf(one).some((name) => name.toLowerCase() === lower));
+  const alike = all.filter((one) => namesOf(one).some((name) => name?.toLowerCase() === lower));
   const [first] = alike;
   if (first && alike.length === 1) return first;
   const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
