@@ -132,6 +132,7 @@ const rooms: Readonly<Record<string, string>> = {
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
   server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",
+  web: "the page for people: a client of the API in the browser, made into one module of strings ([the page](web/README.md))",
   simulators:
     "sets that speak the real protocols, for the demo and the tests; one that shared code with its client would prove nothing",
   cli: "the commands; only `serve` and `demo` start a daemon, every other talks to one that runs",
