@@ -217,6 +217,18 @@ export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
   });
 }
 
+/** The same, of a device that has no list: what can be launched there by name. */
+export function serviceNotFound(wanted: string, { services }: Pick<Platform, "services">): ZapdError {
+  const names = [...new Set(services?.values())];
+  const meant = nearest(wanted, names);
+  const known = names.length > 0 ? `, or one of: ${names.join(", ")}` : "";
+  return new ZapdError(
+    "app_not_found",
+    `does not tell which apps it has, and none is known as ${JSON.stringify(wanted.slice(0, 128))}`,
+    { hint: `${meant ? `Did you mean ${meant}? ` : ""}Use its own id of the app${known}` },
+  );
+}
+
 function ambiguous(wanted: string, found: readonly App[]): ZapdError {
   return new ZapdError("ambiguous_app", `${JSON.stringify(wanted)} could be ${found.length} apps`, {
     hint: `Use the id of one: ${found.map((app) => `${app.id} ("${app.name}", ${app.platform_id})`).join(", ")}`,

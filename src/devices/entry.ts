@@ -46,6 +46,8 @@ export interface Entry {
   readonly macs: readonly string[];
   /** Further names that the hardware has for itself, comparable between platforms. */
   readonly hardware_ids?: readonly string[] | undefined;
+  /** It is a device of its own, whatever else lives at its host; its user may still join it. */
+  readonly alone?: boolean | undefined;
   readonly software_version: string | null;
   readonly access: Access | null;
   /** What the first edition remembered for its platform: read where there is no `memory` yet. */
@@ -111,6 +113,7 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   added_by: z.enum(["user", "scan"]).optional(),
   standing: standingSchema.optional(),
   hardware_ids: z.array(some).max(maxIds).optional().catch(undefined),
+  alone: z.boolean().optional().catch(undefined),
   // What is damaged in these costs no device: they are judged anew.
   part_of: uuid.optional().catch(undefined),
   labels: z.array(z.string().regex(labelForm)).max(maxLabels).optional().catch(undefined),

@@ -463,10 +463,13 @@ function withIdentity(entry: Entry, { identity, provisional }: Sighting): Entry 
   return { ...own, identity };
 }
 
-/** The names that the hardware has for itself; on probation it is measured by those of before. */
-function withHardwareIds(entry: Entry, { ids = [] }: Sighting): Entry {
-  if (ids.length === 0 || entry.standing?.probation) return entry;
-  return { ...entry, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
+/** What tells which other entries it may be one device with; on probation it is measured by what it said before. */
+function withHardwareIds(entry: Entry, { ids = [], alone }: Sighting): Entry {
+  if (entry.standing?.probation) return entry;
+  const judged = alone === entry.alone ? entry : { ...entry, alone };
+  return ids.length === 0
+    ? judged
+    : { ...judged, hardware_ids: ids.filter((id) => id.length <= maxId).slice(0, maxIds) };
 }
 
 function replace(content: Content, entry: Entry, next: Entry): Content {

@@ -1,7 +1,7 @@
 /**
- * A conversation in JSON over one WebSocket: questions, each waiting under its id for an answer that may come in any order,
+ * A conversation over one line that stays open: questions, each waiting under its id for an answer that may come in any order,
  * and what the device says by itself. One that falls silent is hung up on, as devices on their way to standby often leave
- * their sockets open.
+ * their sockets open. Most talk in JSON over a WebSocket.
  */
 import { DeviceError } from "../api/errors.ts";
 import type { PlatformHost } from "../platforms/platform.ts";
@@ -11,11 +11,24 @@ import { isJson, type Json, readJson } from "./json.ts";
 import type { Ending, Session } from "./session.ts";
 import { type LineEnd, openWebSocket, type WebSocketLine, type WebSocketOptions } from "./websocket.ts";
 
-export interface RpcOptions extends Omit<WebSocketOptions, "onText" | "onEnd" | "platformHost"> {
+export interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
   /** Milliseconds between two signs of life that are asked for, and after which one that gives none is hung up on. */
   readonly beatMs: number;
   readonly silentMs: number;
+}
+
+/** What a conversation goes over, whatever its messages look like. */
+export interface Line {
+  readonly open: boolean;
+  /** When the last byte came, on the monotonic clock. */
+  readonly heardAt: number;
+  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
+  readonly fingerprint: string | null;
+  /** Says goodbye, and hangs up within a second whatever the device does. */
+  close(): void;
+  /** Hangs up at once. */
+  destroy(): void;
 }
 
 interface Question<T> {
@@ -23,10 +36,10 @@ interface Question<T> {
   reject(error: unknown): void;
 }
 
-export abstract class RpcSession<T> implements Session {
+export abstract class RpcSession<T, L extends Line> implements Session {
   readonly #options: RpcOptions;
   readonly #waiting = new Map<unknown, Question<T>>();
-  #line: WebSocketLine | undefined;
+  #line: L | undefined;
   #pulse: ReturnType<typeof setInterval> | undefined;
   #onEnd: (ending: Ending & { readonly why: LineEnd }) => void = () => {};
   /** The device said that it goes off: its silence is no accident. */
@@ -36,11 +49,10 @@ export abstract class RpcSession<T> implements Session {
     this.#options = options;
   }
 
-  /** Opens the line, once. Fails as `openWebSocket` does. */
+  /** Opens the line, once. Fails as `connect` does. */
   async open(signal: AbortSignal): Promise<this> {
     const { beatMs, silentMs } = this.#options;
-    const onText = (text: string) => this.#take(text);
-    const line = await openWebSocket({ ...this.#options, onText, onEnd: (why) => this.#ended(why) }, signal);
+    const line = await this.connect((why) => this.#ended(why), signal);
     this.#line = line;
     if (!line.open) return this;
     this.#pulse = setInterval(() => {
@@ -85,24 +97,24 @@ export abstract class RpcSession<T> implements Session {
     this.#line?.destroy();
   }
 
-  /** Asks for a sign of life. */
-  protected abstract beat(line: WebSocketLine): void;
+  /** Opens the line. Fails with `device_unreachable` or `device_error`; `onEnd` is called once, when an open line ends. */
+  protected abstract connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<L>;
 
-  /** Takes one message. */
-  protected abstract received(said: Json): void;
+  /** Asks for a sign of life. */
+  protected abstract beat(line: L): void;
 
   /** Sends a question and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
-  protected async ask(message: Json & { readonly id: number | string }, signal: AbortSignal): Promise<T> {
+  protected async question(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
     if (!this.#line?.open)
       throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
     const question = Promise.withResolvers<T>();
-    this.#waiting.set(message.id, question);
+    this.#waiting.set(id, question);
     try {
-      this.#line.send(JSON.stringify(message));
+      send(this.#line);
       return await orAborted(question.promise, signal);
     } finally {
-      this.#waiting.delete(message.id);
+      this.#waiting.delete(id);
     }
   }
 
@@ -111,15 +123,35 @@ export abstract class RpcSession<T> implements Session {
     return this.#waiting.get(id);
   }
 
-  #take(message: string): void {
-    const said = readJson(message);
-    if (isJson(said)) this.received(said);
-  }
-
   #ended(why: LineEnd): void {
     clearInterval(this.#pulse);
     const gone = hungUp("hung up before it answered");
     for (const { reject } of this.#waiting.values()) reject(gone);
     this.#onEnd({ again: !this.leaving, why });
+  }
+}
+
+/** A conversation in JSON over a WebSocket. */
+export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketLine> {
+  readonly #socket: Omit<WebSocketOptions, "onText" | "onEnd">;
+
+  constructor(options: RpcOptions & Omit<WebSocketOptions, "onText" | "onEnd">) {
+    super(options);
+    this.#socket = options;
+  }
+
+  protected connect(onEnd: (why: LineEnd) => void, signal: AbortSignal): Promise<WebSocketLine> {
+    const onText = (text: string) => {
+      const said = readJson(text);
+      if (isJson(said)) this.received(said);
+    };
+    return openWebSocket({ ...this.#socket, onText, onEnd }, signal);
+  }
+
+  /** Takes one message. */
+  protected abstract received(said: Json): void;
+
+  protected ask(message: Json & { readonly id: number | string }, signal: AbortSignal): Promise<T> {
+    return this.question(message.id, (line) => line.send(JSON.stringify(message)), signal);
   }
 }

@@ -1,7 +1,16 @@
 /** What the suite works with: sets, relays to them, and connections, all gone after each test. */
 import { afterAll, expect } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import type { Archive, Connection, Key, Platform, Ports, Sighting, Target } from "../../src/platforms/platform.ts";
+import type {
+  Archive,
+  Capability,
+  Connection,
+  Key,
+  Platform,
+  Ports,
+  Sighting,
+  Target,
+} from "../../src/platforms/platform.ts";
 import { keptSecret, nobody, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 
@@ -41,6 +50,12 @@ export interface Contract {
   readonly secret?: unknown;
   /** A connection learns more of a set than those are told who only ask who it is. */
   readonly learnsMore?: boolean;
+  /** What no set of the platform has: that is not tried. */
+  readonly lacks?: ReadonlySet<Capability>;
+  /** Two keys that every set takes whatever it does, where `up` and `down` are none; the first comes first. */
+  readonly anyKeys?: readonly [Key, Key];
+  /** Its apps take no deep link. */
+  readonly takesNoLinks?: boolean;
   /** There is on and off, and nothing between. */
   readonly noStandby?: boolean;
   /** Text goes to the set in one message. */
@@ -77,6 +92,9 @@ export interface Bench extends Contract {
   line(timeout?: number, asleep?: Sleep): Promise<Line>;
   /** A set and a connection to it past the relay; `again` makes another one. */
   direct(): Promise<{ set: SimulatedSet; target: Target; connection: Connection; again(): Connection }>;
+  /** Whether its sets have a capability. */
+  can(capability: Capability): boolean;
+  readonly anyKeys: readonly [Key, Key];
   /** Does this after the test. */
   after(cleanup: () => unknown): void;
 }
@@ -121,6 +139,8 @@ export function createBench(contract: Contract): Bench {
   return {
     ...contract,
     ...{ start, after },
+    anyKeys: contract.anyKeys ?? ["up", "down"],
+    can: (capability) => !contract.lacks?.has(capability),
     async line(timeout = 1_500, asleep: Sleep = "deep") {
       const set = await start("One", asleep);
       const relay = await startRelay(set.host, set.port);

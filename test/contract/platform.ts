@@ -59,6 +59,13 @@ function identityContract(bench: Bench): void {
       expect(facts.access).toBe("full");
     });
 
+    test("what the suite leaves out is what the set says that it lacks", async () => {
+      const { target } = await line();
+      const { has } = platform.describe(target.facts, target.memory, true);
+      for (const capability of ["text", "apps", "launch", "power_on", "keys"] as const)
+        expect([capability, has.has(capability)]).toEqual([capability, bench.can(capability)]);
+    });
+
     test("nobody, where nothing answers, where something else does, and where it never ends", async () => {
       const set = await start();
       await set.stop();

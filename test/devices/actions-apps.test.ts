@@ -54,6 +54,23 @@ describe("apps", () => {
     expect(house.set.done.filter((one) => one === "apps").length).toBe(2);
   });
 
+  test("of a device without a list are launched by its own ids and by names that everybody knows, and nothing is asked for", async () => {
+    const bare = await openHouse((set) => {
+      const { apps, ...connection } = set.connection();
+      return { ...connection, apps: { launch: apps?.launch ?? (async () => null) } };
+    });
+    try {
+      const box = await bare.add("2", { name: "Box" });
+      const start = (wanted: string) => bare.actions.launch(box, wanted, {}, { signal: never });
+      expect((await start("Netflix")).app).toMatchObject({ id: "netflix", platform_id: "99" });
+      expect((await start("4242")).app.platform_id).toBe("4242");
+      expect(await failure(start("netflux"))).toStartWith("app_not_found: Box does not tell which apps it has");
+      expect(bare.set.done).toEqual(["launch 99 {}", "launch 4242 {}"]);
+    } finally {
+      await bare.remove();
+    }
+  });
+
   test("by an id that nobody lists go to the device; by a name that nobody has they do not", async () => {
     await house.actions.apps(tv, never);
     expect((await launch("4242")).app.platform_id).toBe("4242");

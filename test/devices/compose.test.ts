@@ -95,6 +95,17 @@ describe("entries of two platforms are one device", () => {
     expect(await pair({ name: null }, { name: null })).toEqual(apart);
   });
 
+  test("but one that is alone is nothing else that lives at its host, whatever they agree in", async () => {
+    const whole = seen("alpha", "a", { name: "Den", macs: [mac] });
+    const group = seen("beta", "b", { name: "Den", macs: [mac] });
+    const alone = { ...group, sighting: { ...group.sighting, alone: true as const } };
+    expect(await after(whole, group)).toEqual(together);
+    expect(await after(whole, alone)).toEqual(apart);
+    // What it says last is what counts.
+    expect(await after(whole, alone, group)).toEqual(together);
+    expect(await after(whole, group, alone)).toEqual(apart);
+  });
+
   test("and not otherwise: another host, no known pair, hardware that the neighbour table tells apart, words that many have", async () => {
     const same = { name: "Den", macs: [mac] };
     expect(await after(seen("alpha", "a", same), seen("beta", "b", { ...same, host: elsewhere.host }))).toEqual(apart);

@@ -92,6 +92,7 @@ export async function openHouse(
       const { has, ...described } = descriptionOf(connect(set), withheld);
       return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
     },
+    services: new Map([["99", "netflix"]]),
     ...(pair && { pair }),
     connect: (target, platformHost, emit) => {
       connected.push({ target, platformHost, emit });

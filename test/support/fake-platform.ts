@@ -39,6 +39,7 @@ export interface FakeOptions {
   readonly name?: string;
   readonly queries?: readonly DiscoveryQuery[];
   readonly port?: number;
+  readonly services?: Platform["services"];
   identify?(address: Address, signal: AbortSignal): Promise<Sighting>;
   connect?(target: Target, platformHost: PlatformHost, emit: Emit): Connection;
   describe?(facts: Facts): Description;
@@ -73,6 +74,7 @@ export function fakePlatform(options: FakeOptions = {}): Platform {
     },
     describe: (facts) => options.describe?.(facts) ?? descriptionOf(new FakeSet().connection()),
     connect: (target, platformHost, emit) => options.connect?.(target, platformHost, emit) ?? { close: () => {} },
+    ...(options.services && { services: options.services }),
     ...(options.pair && { pair: options.pair }),
   };
 }

@@ -4,11 +4,11 @@
  */
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
-import { RpcSession } from "../../transport/rpc.ts";
+import { WebSocketRpc } from "../../transport/rpc.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { resultIn } from "./rpc.ts";
 
-export class KodiSession extends RpcSession<unknown> {
+export class KodiSession extends WebSocketRpc<unknown> {
   #last = 0;
   #told: (method: string, data: Json) => void = () => {};
 

@@ -5,7 +5,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
-import { RpcSession } from "../../transport/rpc.ts";
+import { WebSocketRpc } from "../../transport/rpc.ts";
 import type { WebSocketLine } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { failureOf } from "./failures.ts";
@@ -23,7 +23,7 @@ export interface Endpoint extends Address {
 const helloId = "hello";
 const registerId = "register_0";
 
-export class WebosSession extends RpcSession<Payload> {
+export class WebosSession extends WebSocketRpc<Payload> {
   readonly endpoint: Endpoint;
   readonly #subscribers = new Map<unknown, (payload: Payload) => void>();
   #last = 0;
