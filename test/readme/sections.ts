@@ -55,6 +55,18 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
     devices: [
       { title: "Kodi", facts: { kind: "player", access: "full" } },
       { title: "its hardware address known", facts: { kind: "player", access: "full", macs: mac } },
+      {
+        title: "a tuner, and its screenshots in a source",
+        facts: { kind: "player", access: "full" },
+        memory: { screenshots: true, tuner: true },
+        sameKeys: true,
+      },
+      {
+        title: "no web server",
+        facts: { kind: "player", access: "full" },
+        memory: { socketOnly: 9_090 },
+        sameKeys: true,
+      },
       { title: "asks for a password, not paired", facts: { access: "unpaired", macs: mac }, sameKeys: true },
     ],
   },
