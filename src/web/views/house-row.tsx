@@ -214,7 +214,7 @@ function Power({
     return (
       <span class="set-power">
         <Button
-          label={`Turn ${device.name} off`}
+          label={`Turn off ${device.name}`}
           icon="power"
           iconOnly
           busy={isBusy}
@@ -228,7 +228,7 @@ function Power({
   return (
     <span class="set-power">
       <Button
-        label={`Turn ${device.name} on`}
+        label={`Turn on ${device.name}`}
         icon="power"
         busy={isBusy}
         onPress={() => void press(entry, on, "turning on")}
