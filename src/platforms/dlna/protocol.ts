@@ -1,14 +1,12 @@
 /** What renderers say and are told, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1, RenderingControl:1). Pure. */
-import { notUnderstood } from "../../api/errors.ts";
 import { escaped, type SoapValues } from "../../transport/soap.ts";
-import { child, childrenOf, childText, type Element, readXml } from "../../transport/xml.ts";
+import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
+import { readXml } from "../../transport/xml.ts";
 import type { Address, Facts, Kind, Lead, MediaItem, Playback, SsdpAnswer } from "../platform.ts";
 import type { DlnaMemory, Service } from "./memory.ts";
 import { stackOf } from "./stacks.ts";
 
 const rendererType = /^urn:schemas-upnp-org:device:MediaRenderer:\d+$/;
-/** Devices within devices are looked into so deep. */
-const deepest = 4;
 const longestPath = 2_048;
 
 /** Reads an answer to a search: the place that it names must be its sender, written as it is (SECURITY.md T6). */
@@ -25,7 +23,6 @@ export function readSearchAnswer({ headers, source }: SsdpAnswer): Lead | null {
 
 /** A renderer as its description has it, with the documents of its services that say more. */
 export interface Described {
-  /** Its UDN, without `uuid:`, in lower case. */
   readonly udn: string;
   readonly facts: Facts;
   readonly memory: DlnaMemory;
@@ -35,65 +32,40 @@ export interface Described {
 
 /** The description at a path of an address. Fails with `device_error` where it is none, or no renderer's. */
 export function readDescription(text: string, at: Address, path: string): Described {
-  const root = readXml(text, "root");
-  const device = rendererIn(child(root, "device"), deepest);
-  const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
-  if (!device || udn === "" || udn.length > 128) throw notUnderstood("is no renderer");
-  const base = `http://${at.host}:${at.port}${path}`;
-  const here = (to: string | null) => pathHere(to, childText(root, "URLBase"), base, at);
-  const services = childrenOf(child(device, "serviceList"), "service");
-  const service = (name: string) => services.find((one) => typeOf(one).includes(`:service:${name}:`));
-  const [transport, rendering, connections] = ["AVTransport", "RenderingControl", "ConnectionManager"].map(service);
-  const read = (one: Element | undefined): Service | undefined => {
-    const control = here(childText(one, "controlURL"));
-    return one && control !== null
-      ? { type: typeOf(one), control, events: here(childText(one, "eventSubURL")) }
-      : undefined;
+  const { udn, says, service } = readUpnp(text, at, path, rendererType);
+  const called = (name: string): Service | undefined => {
+    const { type = "", control = null, events = null } = service(name) ?? {};
+    return control === null ? undefined : { type, control, events };
   };
-  const known = { transport: read(transport), rendering: read(rendering), connections: read(connections) };
-  const model = childText(device, "modelName");
+  const [transport, rendering, connections] = [
+    called("AVTransport"),
+    called("RenderingControl"),
+    called("ConnectionManager"),
+  ];
+  const model = says("modelName");
   return {
     udn,
     facts: {
-      name: childText(device, "friendlyName"),
-      kind: kindOf(`${model} ${childText(device, "modelDescription")}`),
-      manufacturer: childText(device, "manufacturer"),
+      name: says("friendlyName"),
+      kind: kindOf(`${model} ${says("modelDescription")}`),
+      manufacturer: says("manufacturer"),
       model,
-      serial: childText(device, "serialNumber"),
+      serial: says("serialNumber"),
       macs: [],
       softwareVersion: null,
       access: "full",
     },
     memory: {
-      path,
-      stack: stackOf(model),
-      ...Object.fromEntries(Object.entries(known).filter(([, one]) => one !== undefined)),
-      ...(known.rendering === undefined && { volume: null, mutes: false }),
+      ...{ path, stack: stackOf(model) },
+      ...(transport && { transport }),
+      ...(rendering ? { rendering } : { volume: null, mutes: false }),
+      ...(connections && { connections }),
     },
-    documents: { transport: here(childText(transport, "SCPDURL")), rendering: here(childText(rendering, "SCPDURL")) },
+    documents: {
+      transport: service("AVTransport")?.document ?? null,
+      rendering: service("RenderingControl")?.document ?? null,
+    },
   };
-}
-
-/** The renderer of a tree of devices: often the device itself, now and then one within. */
-function rendererIn(device: Element | undefined, depth: number): Element | undefined {
-  if (!device || depth === 0) return undefined;
-  if (rendererType.test(childText(device, "deviceType") ?? "")) return device;
-  const inner = childrenOf(child(device, "deviceList"), "device").map((one) => rendererIn(one, depth - 1));
-  return inner.find((one) => one !== undefined);
-}
-
-function typeOf(service: Element): string {
-  return childText(service, "serviceType") ?? "";
-}
-
-/** The path of an address that a description names, where it is on the device itself; `null` for every other. */
-function pathHere(to: string | null, base: string | null, location: string, at: Address): string | null {
-  const from = base !== null && URL.canParse(base) ? base : location;
-  if (to === null || !URL.canParse(to, from)) return null;
-  const { protocol, hostname, port, pathname, search } = new URL(to, from);
-  const isHere = protocol === "http:" && hostname === at.host && (port === "" ? 80 : Number(port)) === at.port;
-  const path = pathname + search;
-  return isHere && path.length <= longestPath ? path : null;
 }
 
 function kindOf(words: string): Kind {
@@ -103,35 +75,22 @@ function kindOf(words: string): Kind {
 
 /** What AVTransport can, by its own document. */
 export function readTransport(text: string): Pick<DlnaMemory, "actions" | "seeks"> {
-  const { actions, variable } = readService(text);
-  const units = childrenOf(child(variable("A_ARG_TYPE_SeekMode"), "allowedValueList"), "allowedValue");
-  const goes = units.length === 0 || units.some((unit) => unit.text === "REL_TIME");
+  const { actions, values } = readUpnpService(text);
+  const units = values("A_ARG_TYPE_SeekMode");
+  const goes = units.length === 0 || units.includes("REL_TIME");
   return { actions: actions.filter((name) => told.has(name)), seeks: actions.includes("Seek") && goes };
 }
 
 const told: ReadonlySet<string> = new Set(["Play", "Pause", "Stop", "Next", "Previous", "GetCurrentTransportActions"]);
 
+/** Where no range is said. */
+export const usualRange = { min: 0, max: 100, step: 1 } as const;
+
 /** What RenderingControl can, by its own document; a range is not always 0 to 100 (players.md 8). */
 export function readRendering(text: string): Pick<DlnaMemory, "volume" | "mutes"> {
-  const { actions, variable } = readService(text);
-  const range = child(variable("Volume"), "allowedValueRange");
-  const number = (name: string, otherwise: number) => {
-    const value = Number(childText(range, name) ?? Number.NaN);
-    return Number.isFinite(value) ? value : otherwise;
-  };
-  const [min, max, step] = [number("minimum", 0), number("maximum", 100), number("step", 1)];
-  const isRange = max > min && step > 0;
-  const volume = isRange ? { min, max, step } : { min: 0, max: 100, step: 1 };
-  return { volume: actions.includes("SetVolume") ? volume : null, mutes: actions.includes("SetMute") };
-}
-
-function readService(text: string) {
-  const root = readXml(text, "scpd");
-  const variables = childrenOf(child(root, "serviceStateTable"), "stateVariable");
-  return {
-    actions: childrenOf(child(root, "actionList"), "action").flatMap((action) => childText(action, "name") ?? []),
-    variable: (name: string) => variables.find((one) => childText(one, "name") === name),
-  };
+  const { actions, range } = readUpnpService(text);
+  const volume = actions.includes("SetVolume") ? (range("Volume") ?? usualRange) : null;
+  return { volume, mutes: actions.includes("SetMute") };
 }
 
 const statuses: ReadonlyMap<string, Playback["status"]> = new Map([

@@ -6,15 +6,7 @@ import { documentText } from "../../transport/xml.ts";
 import type { Emit, PlatformHost, PlatformState, Playback, StatePart } from "../platform.ts";
 import { Events } from "./events.ts";
 import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
-import {
-  type Described,
-  levelOf,
-  ownVolume,
-  type Range,
-  readDescription,
-  readPosition,
-  readStatus,
-} from "./protocol.ts";
+import { levelOf, ownVolume, type Range, readDescription, readPosition, readStatus, usualRange } from "./protocol.ts";
 import { type Stack, stacks } from "./stacks.ts";
 
 export type Args = Readonly<Record<string, string | number>>;
@@ -33,18 +25,6 @@ const nothing = { power: "unknown", app: null, screensaver: null, input: null } 
 /** A renderer has nothing else that could change. */
 const everything: ReadonlySet<StatePart> = new Set(["power", "app", "screensaver", "playback", "volume", "input"]);
 const untold: ReadonlySet<StatePart> = new Set();
-const defaultRange: Range = { min: 0, max: 100, step: 1 };
-
-/** Reads a description, and says who answers there. */
-export async function describedAt(
-  read: Read,
-  at: DlnaTarget | { host: string; port: number },
-  path: string,
-): Promise<Described> {
-  const answer = await read(path, { maxBytes: descriptionBytes });
-  if (answer.status !== 200) throw notUnderstood("has no description there");
-  return readDescription(documentText(answer), at, path);
-}
 
 export class Renderer {
   readonly #target: DlnaTarget;
@@ -145,7 +125,7 @@ export class Renderer {
 
   /** How loud it is, as it shows it; `null` where it does not. */
   async volume(signal: AbortSignal): Promise<Volume | null> {
-    const { volume: range = defaultRange, mutes = true } = this.memory;
+    const { volume: range = usualRange, mutes = true } = this.memory;
     if (range === null && !mutes) return null;
     const channel = { Channel: "Master" };
     const loud = range && (await this.#unlessRefused(this.ask("rendering", "GetVolume", signal, channel)));
@@ -169,7 +149,7 @@ export class Renderer {
 
   /** To a level of 0 to 100. */
   async setVolume(level: number, signal: AbortSignal): Promise<void> {
-    const own = ownVolume(level, this.memory.volume ?? defaultRange);
+    const own = ownVolume(level, this.memory.volume ?? usualRange);
     await this.tell("rendering", "SetVolume", signal, { Channel: "Master", DesiredVolume: own });
     this.#asked = { own, level };
     this.#unmutedAt = Number.NEGATIVE_INFINITY;
@@ -205,11 +185,11 @@ export class Renderer {
 
   async #prove(read: Read): Promise<void> {
     const { path = "/" } = this.memory;
-    const { udn, facts, memory } = await describedAt(
-      (to, options) => read(to, this.#alone({ ...options })),
-      this.#target,
-      path,
-    );
+    const answer = await read(path, this.#alone<ReadOptions>({ maxBytes: descriptionBytes }));
+    // Where its description was is another's, or it has moved.
+    if (answer.status === 404) throw wrongDevice(this.#target.host);
+    if (answer.status !== 200) throw notUnderstood("did not say who it is");
+    const { udn, facts, memory } = readDescription(documentText(answer), this.#target, path);
     if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
     this.#provenAt = performance.now();
     this.#emit({ type: "facts", facts, memory });
