@@ -3,7 +3,16 @@
 import { ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
-import type { Archive, Confirmed, Connection, ConsoleLines, DeepLink, InstallResult } from "../platforms/platform.ts";
+import type {
+  Archive,
+  Confirmed,
+  Connection,
+  ConsoleLines,
+  DeepLink,
+  InstallResult,
+  Key,
+} from "../platforms/platform.ts";
+import { sleep } from "../system/sleep.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
@@ -30,6 +39,9 @@ const limits = {
   install: 180_000,
   logs: 12_000,
 } as const;
+
+/** A key that is said to be down again and again is let go after this all the same. */
+const longestHoldMs = 600_000;
 
 /** The catalog from its cache; a cold cache is filled from the device first. */
 export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
@@ -107,6 +119,38 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, wakes
     work: async (current, within, reach) => {
       checkTyped(device, press);
       await perform(reach, current, press, within);
+    },
+  });
+}
+
+/** Whether a key is held by the device itself, which is told when it goes down and when it is up. */
+export function isKeptDown(device: Device, key: Key): boolean {
+  const by = device.taker(takenBy({ key }), device.first("keys"));
+  return by.connection.keys?.down !== undefined;
+}
+
+/** Keeps a key down for a time, or until the signal of the turn ends; `begun` is called once it is down. It is let go in any case. */
+export async function keepDown(
+  device: Device,
+  key: Key,
+  turn: Turn,
+  { ms = longestHoldMs, begun = () => {} }: { readonly ms?: number | undefined; begun?(): void } = {},
+): Promise<void> {
+  const press = { key };
+  checkPress(device.record.name, device.description, press);
+  await command(device, turn, {
+    doing: `holding ${key}`,
+    timeoutMs: patience(press, device) + ms,
+    given: [key],
+    ...takenBy(press),
+    work: async ({ keys }, within) => {
+      const letGo = await requireCapability(keys?.down, "hold")(key, within);
+      begun();
+      try {
+        await sleep(ms, within).catch(() => {});
+      } finally {
+        await letGo();
+      }
     },
   });
 }

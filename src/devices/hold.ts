@@ -1,12 +1,13 @@
 /**
- * Keys that are held: presses that zapd repeats. No set is told that a key is down, or one whose daemon is killed, or whose
- * network is gone, would scroll on for ever.
+ * Keys that are held. Where a set would go on by itself they are presses that zapd repeats: a set that was told that a key is
+ * down, and whose daemon is killed, would scroll on for ever. Only a platform whose sets let go when their line ends tells
+ * them (`keys.down`).
  */
 import { ZapdError } from "../api/errors.ts";
 import { type Key, keys } from "../platforms/platform.ts";
 import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
-import { pressKey } from "./commands.ts";
+import { isKeptDown, keepDown, pressKey } from "./commands.ts";
 import type { Device } from "./device.ts";
 import type { Turn } from "./queue.ts";
 
@@ -26,7 +27,8 @@ export interface Holding {
 /** Holds a key; how often it was pressed, where it was held for a time that was given. */
 export async function holdKey(device: Device, key: string, how: Holding, turn: Turn): Promise<number | null> {
   const { hold_ms, repeat, phase } = how;
-  if (once.has(key) || !keys.some((one) => one === key))
+  const held = keys.find((one) => one === key);
+  if (once.has(key) || !held)
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Keys of power and text are sent once",
     });
@@ -35,21 +37,38 @@ export async function holdKey(device: Device, key: string, how: Holding, turn: T
     return null;
   }
   if (phase === "down") {
-    await down(device, key, turn);
+    await down(device, held, turn);
     return null;
+  }
+  const signal = AbortSignal.any([turn.signal, device.held.stopped]);
+  if (repeat === undefined && isKeptDown(device, held)) {
+    await keepDown(device, held, { ...turn, signal }, { ms: hold_ms });
+    return 1;
   }
   const end = performance.now() + (hold_ms ?? Number.POSITIVE_INFINITY);
   const goesOn = (count: number, next: number) => count < (repeat ?? Number.POSITIVE_INFINITY) && next < end;
-  const signal = AbortSignal.any([turn.signal, device.held.stopped]);
   return repeated((isFirst) => pressKey(device, key, { ...turn, signal }, isFirst), goesOn, signal);
 }
 
-async function down(device: Device, key: string, turn: Turn): Promise<void> {
+async function down(device: Device, key: Key, turn: Turn): Promise<void> {
   if (device.held.renew(key)) return;
   await device.held.end();
+  if (isKeptDown(device, key)) {
+    const isDown = Promise.withResolvers<void>();
+    await device.held.begin(key, (signal) => {
+      const keeping = keepDown(device, key, { ...turn, signal }, { begun: isDown.resolve });
+      keeping.catch(isDown.reject);
+      return keeping;
+    });
+    return isDown.promise;
+  }
   // The first is a press as any other: its caller waits for it, and a set that sleeps is woken.
   await pressKey(device, key, turn);
-  await device.held.begin(key, (signal) => pressKey(device, key, { ...turn, signal }, false));
+  await device.held.begin(key, async (signal) => {
+    await sleep(holding.everyMs, signal);
+    const press = () => pressKey(device, key, { ...turn, signal }, false);
+    await repeated(press, () => true, signal);
+  });
 }
 
 /**
@@ -108,22 +127,15 @@ export class HeldKey {
     return true;
   }
 
-  /** It has been pressed once, and is pressed again and again from now on, in the place of any other. */
-  async begin(key: string, press: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** It is down from now on, in the place of any other: `hold` goes on until its signal ends, or fails. */
+  async begin(key: string, hold: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     await this.end();
     const over = new AbortController();
     const letGo = () => over.abort(letGoError());
     let timer = setTimeout(letGo, holding.letGoAfterMs);
     const { signal } = over;
     // Whoever held it is told nothing by then: a press that fails ends it.
-    const ended = sleep(holding.everyMs, signal)
-      .then(() =>
-        repeated(
-          () => press(signal),
-          () => true,
-          signal,
-        ),
-      )
+    const ended = hold(signal)
       .catch(() => {})
       .then(() => {
         clearTimeout(timer);

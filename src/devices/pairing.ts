@@ -14,7 +14,7 @@ import { type Credentials, typed } from "./credentials.ts";
 import { both } from "./entry.ts";
 import { named, requireCapability, shown } from "./failures.ts";
 import { inCommand } from "./names.ts";
-import type { Reach } from "./reach.ts";
+import type { Reach, Task } from "./reach.ts";
 import type { Registry } from "./registry.ts";
 import { firstMet, isSameAddress } from "./standing.ts";
 import type { Trust } from "./trust.ts";
@@ -138,6 +138,13 @@ export class DevicePairing {
     return true;
   }
 
+  /** Fails with `device_busy` for what may not be done while a pairing is under way: all but reading the state, where it talks to one at a time. */
+  checkFree({ needs, pairs = false }: Pick<Task<unknown>, "needs" | "pairs">): void {
+    const current = this.#current;
+    if (!current || pairs || needs === "state" || !this.#reach.platform.oneConversation) return;
+    throw this.#busy(current);
+  }
+
   /** Ends what is under way for a reason of the daemon's own. */
   end(reason: ZapdError): void {
     if (this.#current) this.#end(this.#current, reason);
@@ -183,6 +190,7 @@ export class DevicePairing {
       return pairing;
     };
     try {
+      if (platform.oneConversation) await this.#reach.leave();
       const pairing = await this.#attempt(current, openTimeoutMs, [], work);
       const expiresAt = Date.now() + pairing.expiresMs;
       const { step } = pairing;
@@ -260,6 +268,7 @@ export class DevicePairing {
       timeoutMs,
       given,
       apart: anew,
+      pairs: true,
       work: (_connection: unknown, within: AbortSignal) =>
         work(within).catch((error: unknown) => {
           throw over.signal.aborted ? over.signal.reason : error;

@@ -24,6 +24,7 @@ import {
   type Target,
 } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
+import { until } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Seen } from "./compose.ts";
 import { type Credentials, typed } from "./credentials.ts";
@@ -91,6 +92,8 @@ export interface Task<T> {
   readonly makes?: Partial<PlatformState> | undefined;
   /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */
   readonly apart?: boolean;
+  /** It is a part of pairing. */
+  readonly pairs?: boolean;
   /** Whether a part of it has been done, so that it cannot be begun again. */
   begun?(): boolean;
   /** What it comes to at a device that is off: at once, or when that is woken. Otherwise it runs once the device is awake. */
@@ -108,6 +111,8 @@ const noParts: ReadonlySet<StatePart> = new Set();
 const longestTimer = 2 ** 31 - 1;
 /** A platform that does not let go when its signal ends is left behind after this, or it would hold the queue. */
 const letsGoWithin = 1_000;
+/** What is under way when a pairing begins may end within this. */
+const leavesWithin = 5_000;
 /** A device that is called by magic packets answers within this, or not at all. */
 const wakeTimeoutMs = 30_000;
 /** From the moment that it answers until it says that it is on. */
@@ -351,6 +356,12 @@ export class Reach {
     return { ...target, ...known, host, port, secret: secret ?? target.secret };
   }
 
+  /** Closes what is open once nothing is under way any more, which is waited for a while. */
+  async leave(): Promise<void> {
+    await until(() => this.#running.size === 0, { timeoutMs: leavesWithin, everyMs: 20 });
+    this.disconnect();
+  }
+
   /** Closes what is open; the next call opens it anew. */
   disconnect(): void {
     this.#opened?.connection.close();
@@ -449,6 +460,7 @@ export class Reach {
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     if (this.#over) throw this.#over;
+    this.#pairing?.checkFree(task);
     const { log } = this.#deps;
     const controller = new AbortController();
     const leave = () => controller.abort(signal.reason);

@@ -261,6 +261,11 @@ export interface PowerControl {
   off?(signal: AbortSignal): Promise<void>;
   /** Whether a magic packet may wake it now: not where its machine is up and the program that is driven has ended. */
   readonly wakesByPacket: boolean;
+  /**
+   * Connecting to it may turn it on: while its last word is that it is off nothing is read from it, and only commands and
+   * waking call it.
+   */
+  readonly wakesByConnecting?: true;
 }
 
 /** Bytes that a picture may have; an adapter reads no more (SECURITY.md 4). */
@@ -332,7 +337,14 @@ export interface Connection {
     stop?(signal: AbortSignal): Promise<PlatformApp | null>;
   };
   /** `power-on` is never pressed where there is `power`, nor is what that turns off. */
-  keys?: { press(key: Key, signal: AbortSignal): Promise<void> };
+  keys?: {
+    press(key: Key, signal: AbortSignal): Promise<void>;
+    /**
+     * Presses a key and leaves it down. What it gives lets go of it, whatever has become of `signal` by then, and is called in
+     * any case. Without it a key that is held is pressed again and again.
+     */
+    down?(key: Key, signal: AbortSignal): Promise<() => Promise<void>>;
+  };
   /** Types text, by code point. `longestMs` is what a text takes at most, so that a deadline can be set. */
   text?: { type(text: string, signal: AbortSignal): Promise<void>; longestMs(text: string): number };
   /** What the core wakes it with (devices/wake.ts). */
@@ -434,6 +446,11 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   /** The control port, and words for others that may be set per device, with their usual numbers. */
   readonly ports: Readonly<Record<string, number>> & { readonly control: number };
   readonly queries: readonly DiscoveryQuery[];
+  /**
+   * A device talks to one at a time, or shows its prompt again to each who comes: while it is being paired there is no other
+   * conversation with it. What is under way may end first; commands are `device_busy` until the pairing is over.
+   */
+  readonly oneConversation?: true;
   /** What a user sets on a device so that it can be woken: the hint of one that does not wake. */
   readonly sleepHint?: string;
   /** Services that everybody knows, by this platform's ids of their apps: launched by name where a device keeps its list to itself. */
@@ -466,6 +483,11 @@ export interface Platform<Memory = unknown, Secret = unknown> {
 export interface Composition {
   /** Two platforms that one box often speaks: at one host and of one name or model, they are one device. */
   readonly pairs: readonly (readonly [string, string])[];
+  /**
+   * Platforms that reach a part of a device, whatever else drives it: at the host of the one device that others reach there,
+   * or of one of its name, they belong to that. What they say stands where nobody else says it.
+   */
+  readonly partial?: readonly string[];
   /** Who leads a device, the first first: what it says of the device is shown, and it is asked before the others. */
   readonly leading: readonly string[];
   /** Who comes first for a capability, where that is another order. */

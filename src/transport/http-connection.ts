@@ -7,7 +7,7 @@
 import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address } from "../platforms/platform.ts";
-import { connectSocket, fingerprintOf, hostLine, marker, tooLate } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, tooLate } from "./socket.ts";
 
 /** What a device answered. Header names are in lower case. */
 export interface Answer {
@@ -20,7 +20,7 @@ export interface Answer {
 export type Wanted = "head" | "all";
 
 export interface Exchange {
-  readonly method: "GET" | "HEAD" | "POST";
+  readonly method: "GET" | "HEAD" | "POST" | "DELETE";
   /** Path and query, already percent-encoded: one word of printable ASCII. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -59,18 +59,18 @@ export class HttpConnection {
   }
 
   /**
-   * Connects; over TLS where a certificate is given, which the device must show (SHA-256, in lower-case hex). Fails with
-   * `device_unreachable`, and with `device_unproven` where it shows another.
+   * Connects; over TLS where a certificate is given, which the device must show (SHA-256, in lower-case hex), or `null`: it may
+   * show any. Fails with `device_unreachable`, and with `device_unproven` where it shows another.
    */
-  static async open(address: Address, signal: AbortSignal, certificate?: string): Promise<HttpConnection> {
+  static async open(address: Address, signal: AbortSignal, certificate?: string | null): Promise<HttpConnection> {
     const socket = await connectSocket(address, certificate !== undefined, signal);
-    if (certificate === undefined || fingerprintOf(socket) === certificate) return new HttpConnection(socket, address);
-    socket.on("error", () => {});
-    socket.destroy();
-    throw new DeviceError("device_unproven", "shows another certificate than before", {
-      phase: "connect",
-      reason: "wrong_device",
-    });
+    refuseOtherThan(certificate, socket);
+    return new HttpConnection(socket, address);
+  }
+
+  /** SHA-256 of the certificate that the device showed, in lower-case hex; `null` without TLS. */
+  get fingerprint(): string | null {
+    return fingerprintOf(this.#socket);
   }
 
   /** Sends one request and waits for its answer. Fails with `device_timeout` or `device_error`, and closes the connection then. */

@@ -34,6 +34,8 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
   /** With it a read is a POST: a question that is asked in a body. */
   readonly body?: string;
+  /** Of a command without a body; `POST`, unless it takes something away. */
+  readonly method?: "POST" | "DELETE";
   /** Called once the device has proven who it is, before anything is sent: what it throws keeps the exchange back. */
   readonly check?: () => void;
 }
@@ -47,6 +49,8 @@ export interface ReadOptions extends Sent {
 export interface DeviceHttpOptions {
   readonly address: Address;
   readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
+  /** Over TLS, where it is given: SHA-256 of the certificate that the device must show, or `null` where it may show any. */
+  readonly certificate?: string | null;
   /** Reads the device's identity with the `read` it is given, and throws when another device answers. */
   prove?(read: Read): Promise<void>;
   /**
@@ -102,7 +106,7 @@ export class DeviceHttp {
   async command(path: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer> {
     const exchange: Exchange =
       sent.body === undefined
-        ? { method: "POST", path, wanted: "head", maxBytes: descriptionBytes }
+        ? { method: sent.method ?? "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
     return this.#inTime(signal, async (within) => {
       const connection = await unlessSlept(this.#proven(within));
@@ -235,9 +239,9 @@ export class DeviceHttp {
   }
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
-    const { address, platformHost } = this.#options;
+    const { address, platformHost, certificate } = this.#options;
     refuseOwn(address, platformHost);
-    return HttpConnection.open(address, signal).catch((error: unknown) => {
+    return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
       const { silentHint } = this.#options;
       if (silentHint === undefined || !(error instanceof ZapdError) || error.code !== "device_unreachable") throw error;
       throw error.reworded(error.message, { hint: silentHint });

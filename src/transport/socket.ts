@@ -52,6 +52,20 @@ export function fingerprintOf(socket: net.Socket): string | null {
   return createHash("sha256").update(raw).digest("hex");
 }
 
+/**
+ * Hangs up on a device that shows another certificate than the one that it must, before anything is said to it. Fails with
+ * `device_unproven` then. Without one, or with `null`, it may show any.
+ */
+export function refuseOtherThan(certificate: string | null | undefined, socket: net.Socket): void {
+  if (certificate == null || fingerprintOf(socket) === certificate) return;
+  socket.on("error", () => {});
+  socket.destroy();
+  throw new DeviceError("device_unproven", "shows another certificate than before", {
+    phase: "connect",
+    reason: "wrong_device",
+  });
+}
+
 type Told = readonly [words: string, reason: DeviceReason];
 const noRoute: Told = ["there is no route to it", "no_route"];
 const unknownReason: Told = ["it cannot be reached", "no_route"];

@@ -8,7 +8,7 @@ import type net from "node:net";
 import { DeviceError, notUnderstood, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
-import { connectSocket, fingerprintOf, hostLine, marker, refuseOwn } from "./socket.ts";
+import { connectSocket, fingerprintOf, hostLine, marker, refuseOtherThan, refuseOwn } from "./socket.ts";
 import { FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** The whole of connecting, TLS and the upgrade (SECURITY.md 4: 10 s). */
@@ -29,6 +29,8 @@ export interface WebSocketOptions {
   readonly address: Address;
   readonly path: string;
   readonly tls: boolean;
+  /** Over TLS: SHA-256 of the certificate that it must show before the path is said, which may hold a secret; else any. */
+  readonly certificate?: string | null;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly maxBytes?: number;
   readonly maxFragments?: number;
@@ -61,6 +63,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   const late = AbortSignal.timeout(handshakeWithin);
   const within = AbortSignal.any([signal, late]);
   const socket = await connectSocket(address, options.tls, within);
+  refuseOtherThan(options.certificate, socket);
   try {
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
     const rest = await upgraded(socket, upgradeOf(options, key), key, within);

@@ -350,3 +350,32 @@ describe("credentials", () => {
     expect(opened.keeper("x").read()).toBeNull();
   });
 });
+
+describe("a device that talks to one at a time", () => {
+  test("has no other conversation while it is paired: what is open is closed first, and commands are busy", async () => {
+    const { platform, connected, set } = house;
+    Object.assign(platform, { oneConversation: true });
+    set.takes = 100;
+    const before = house.actions.key(tv, "home", { signal: never });
+    await until("it is under way", () => set.running === 1);
+    set.closed.length = 0;
+    let closedFirst: readonly string[] = [];
+    next = () => {
+      closedFirst = [...set.done, ...set.closed];
+      return new Asked();
+    };
+    await pair({ begin: true });
+    await before;
+    expect(closedFirst).toEqual(["home", "closed"]);
+    expect(await failure(house.actions.key(tv, "home", { signal: never }))).toStartWith(
+      "device_busy: TV is being paired already",
+    );
+    // What it does is no conversation.
+    await device().state(never);
+    expect(connected.length).toBeGreaterThan(1);
+    last().end.resolve(given);
+    await until("it is paired", () => access() === "full");
+    await house.actions.key(tv, "home", { signal: never });
+    expect(set.done.filter((one) => one === "home").length).toBe(2);
+  });
+});

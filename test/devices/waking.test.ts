@@ -41,6 +41,34 @@ const fallAsleep = async (power: "standby" | "off" = "standby") => {
   house.set.done.length = 0;
 };
 
+describe("a device that connecting wakes", () => {
+  test("is not read while its last word is that it is off; a command calls it, and then it is read again", async () => {
+    const quiet = await openHouse(
+      (set) => ({ ...set.connection(), power: { ...neverOff, wakesByConnecting: true } }),
+      [],
+      async () => {
+        quiet.set.failure = undefined;
+      },
+    );
+    const sleeper = await quiet.add("1", { name: "TV" });
+    const state = () => quiet.devices.of(sleeper).state(never);
+    quiet.set.state = { ...quiet.set.state, power: "on" };
+    expect((await state()).power).toBe("on");
+    quiet.connected[0]?.emit({ type: "disconnected", why: "going_off" });
+    quiet.set.done.length = 0;
+    expect((await state()).power).toBe("off");
+    expect(await failure(quiet.actions.refresh(sleeper, false, never))).toStartWith(
+      "device_unreachable: TV is in standby",
+    );
+    expect(quiet.set.done).toEqual([]);
+    quiet.set.failure = silent();
+    await quiet.actions.key(sleeper, "home", { signal: never });
+    expect((await state()).power).toBe("on");
+    expect(quiet.set.done).toEqual(["home", "state"]);
+    quiet.remove();
+  });
+});
+
 describe("the state of a silent device", () => {
   test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
     await fallAsleep();

@@ -1,0 +1,328 @@
+/**
+ * A small HTTP listener for one peer: a device that is to fetch a file from here, or to call back. It is bound to the one
+ * address that faces the peer, hangs up on everybody else before a byte is read, and answers at one path, which nobody can
+ * guess. `node:net` rather than `node:http`: a server of that kind reads, and under some runtimes answers, before it tells
+ * who called.
+ */
+import { randomBytes } from "node:crypto";
+import { createSocket } from "node:dgram";
+import net from "node:net";
+import { networkInterfaces } from "node:os";
+import { DeviceError } from "../api/errors.ts";
+
+export interface PeerRequest {
+  /** One of the `methods`. */
+  readonly method: string;
+  /** By name in lower case; of a name that came twice, the last. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** Ends when the peer has hung up, or the listener was closed. */
+  readonly signal: AbortSignal;
+}
+
+export interface PeerAnswer {
+  readonly status: number;
+  /** `content-length` has to be among them where there is a body. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Read no faster than the peer takes it. One that fails ends the connection; of an answer to HEAD it is not read. */
+  readonly body?: AsyncIterable<Uint8Array>;
+}
+
+export interface PeerListenerOptions {
+  /** The peer's IP address. */
+  readonly peer: string;
+  /** Those that are answered, in capitals; others get 405. */
+  readonly methods: readonly string[];
+  /** Anything behind the secret part of the path, for those who go by the name of a file. */
+  readonly name?: string;
+  /** A request with a longer body gets 413; 0 without it. */
+  readonly maxBodyBytes?: number;
+  /** The port to listen at; a free one without it. */
+  readonly port?: number;
+  /** A request must be whole within this time; 10 s without it. */
+  readonly timeoutMs?: number;
+  /** Failing is answered with 500. */
+  answer(request: PeerRequest): PeerAnswer | Promise<PeerAnswer>;
+}
+
+export interface PeerListener {
+  /** What to tell the peer; whoever has it may call from the peer's address. */
+  readonly url: string;
+  /** Ends every connection; afterwards nothing is left. */
+  close(): Promise<void>;
+}
+
+/** From connecting to the last byte of the request. */
+const requestMs = 10_000;
+/** A peer that has its answer has so long to hang up. */
+const lingerMs = 2_000;
+/** A player opens one connection for each place in a film that it reads from, and leaves some of them open. */
+const mostConnections = 16;
+const mostHeadBytes = 16 * 1024;
+/** 128 bits. */
+const secretBytes = 16;
+/** A peer that went without a word is noticed in the end, also while it takes nothing because a film is paused. */
+const keepAliveMs = 30_000;
+
+/**
+ * Begins to listen. Fails with `device_unreachable` where no address of this machine faces the peer, and with the
+ * system's error where the port is taken.
+ */
+export async function listenToPeer(options: PeerListenerOptions): Promise<PeerListener> {
+  const address = await addressFacing(options.peer);
+  const path = `/${randomBytes(secretBytes).toString("hex")}/`;
+  const peer = plainAddress(options.peer);
+  const open = new Set<Connection>();
+  // Who has sent its request may say that it sends no more, and read on.
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on("error", () => {});
+    if (plainAddress(socket.remoteAddress ?? "") !== peer) return void socket.destroy();
+    const connection = new Connection(socket, path, options, () => open.delete(connection));
+    open.add(connection);
+    // One that leaves connections behind must not keep itself out.
+    const inTheWay = open.size > mostConnections ? leastActive(open) : undefined;
+    if (!inTheWay) return;
+    open.delete(inTheWay);
+    inTheWay.close();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, address, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const bound = server.address();
+  const port = typeof bound === "object" && bound ? bound.port : 0;
+  const host = address.includes(":") ? `[${plainAddress(address)}]` : address;
+  let closed: Promise<void> | undefined;
+  return {
+    url: `http://${host}:${port}${path}${encodeURIComponent(options.name ?? "")}`,
+    close: () =>
+      (closed ??= new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const connection of open) connection.close();
+      })),
+  };
+}
+
+/** The address of this machine that faces another one, as its routes have it. Fails with `device_unreachable`. */
+export async function addressFacing(peer: string): Promise<string> {
+  const family = net.isIP(peer);
+  if (family === 0) throw noRoute(peer);
+  const socket = createSocket(family === 6 ? "udp6" : "udp4");
+  try {
+    // Nothing is sent: the system chooses an address for what might be.
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      socket.connect(9, peer, () => resolve());
+    });
+    const { address } = socket.address();
+    // Not every runtime hands the connecting on to the system.
+    if (!/^(0\.0\.0\.0|::)$/.test(address)) return address;
+  } catch (error) {
+    throw noRoute(peer, error);
+  } finally {
+    socket.close();
+  }
+  return sharedNetwork(peer, family === 6 ? "ipv6" : "ipv4");
+}
+
+/** Without the system's word: the address in whose network the peer is, or the only one by which anybody can be reached. */
+function sharedNetwork(peer: string, family: "ipv4" | "ipv6"): string {
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter((one) => one.family.toLowerCase() === family && one.cidr !== null);
+  const facing = own.find(({ address, cidr }) => {
+    const network = new net.BlockList();
+    network.addSubnet(address, Number(cidr?.split("/")[1]), family);
+    return network.check(plainAddress(peer), family);
+  });
+  const outward = own.filter(({ internal, address }) => !internal && !/^fe80:/i.test(address));
+  const found = facing ?? (outward.length === 1 ? outward[0] : undefined);
+  if (!found) throw noRoute(peer);
+  return found.address;
+}
+
+function noRoute(peer: string, cause?: unknown): DeviceError {
+  return new DeviceError("device_unreachable", `cannot be served from here: no address of this machine faces ${peer}`, {
+    phase: "connect",
+    reason: "no_route",
+    hint: "Check that this machine is in the network of the device",
+    cause,
+  });
+}
+
+/** Without a zone, and an IPv4 address as such, however a runtime writes it. */
+function plainAddress(address: string): string {
+  return address
+    .replace(/%.*$/s, "")
+    .replace(/^::ffff:(?=\d+\.)/i, "")
+    .toLowerCase();
+}
+
+function leastActive(connections: ReadonlySet<Connection>): Connection | undefined {
+  return [...connections].sort((one, other) => one.movedAt - other.movedAt)[0];
+}
+
+/** One connection, with one request: a device that wants more opens another. */
+class Connection {
+  /** When a byte last went over it. */
+  movedAt = performance.now();
+  readonly #socket: net.Socket;
+  readonly #path: string;
+  readonly #options: PeerListenerOptions;
+  readonly #ended = new AbortController();
+  #timer: ReturnType<typeof setTimeout>;
+  #received: Buffer = Buffer.alloc(0);
+  #head: Head | undefined;
+  /** Whether the request is whole, or was refused: what comes behind it is let go by. */
+  #isRead = false;
+
+  constructor(socket: net.Socket, path: string, options: PeerListenerOptions, closed: () => void) {
+    this.#socket = socket;
+    this.#path = path;
+    this.#options = options;
+    this.#timer = setTimeout(() => this.#refuse(408), options.timeoutMs ?? requestMs);
+    socket.setKeepAlive(true, keepAliveMs);
+    socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    socket.on("end", () => {
+      if (!this.#isRead) this.close();
+    });
+    socket.on("close", () => {
+      clearTimeout(this.#timer);
+      this.#ended.abort(new Error("The peer hung up"));
+      closed();
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#isRead) return;
+    this.movedAt = performance.now();
+    this.#received = Buffer.concat([this.#received, bytes]);
+    this.#head ??= this.#takeHead();
+    if (!this.#head || this.#received.length < this.#head.bodyBytes) return;
+    this.#isRead = true;
+    clearTimeout(this.#timer);
+    const body = this.#received.subarray(0, this.#head.bodyBytes);
+    void this.#respond({ ...this.#head, body, signal: this.#ended.signal });
+  }
+
+  /** The head once it is whole and not refused; what has come of the body stays. */
+  #takeHead(): Head | undefined {
+    const end = this.#received.indexOf("\r\n\r\n");
+    if ((end === -1 ? this.#received.length : end) > mostHeadBytes) return this.#refuse(431);
+    if (end === -1) return undefined;
+    const head = readHead(this.#received.toString("latin1", 0, end));
+    if (!head) return this.#refuse(400);
+    const refusal = this.#judge(head);
+    if (refusal !== null) return this.#refuse(refusal);
+    this.#received = this.#received.subarray(end + 4);
+    return head;
+  }
+
+  /** What a head is refused with, before its body has come; `null` for one that is not. */
+  #judge({ method, target, headers, bodyBytes }: Head): number | null {
+    // Some write the whole address there, as one would to a proxy.
+    if (!target.replace(/^http:\/\/[^/]*/i, "").startsWith(this.#path)) return 404;
+    if (!this.#options.methods.includes(method)) return 405;
+    if (headers["transfer-encoding"] !== undefined) return 411;
+    if (!Number.isSafeInteger(bodyBytes)) return 400;
+    return bodyBytes > (this.#options.maxBodyBytes ?? 0) ? 413 : null;
+  }
+
+  #refuse(status: number): undefined {
+    this.#isRead = true;
+    const headers = status === 405 ? { allow: this.#options.methods.join(", ") } : {};
+    void this.#send({ status, headers: { ...headers, "content-length": "0" } });
+  }
+
+  async #respond(request: PeerRequest): Promise<void> {
+    let answer: PeerAnswer;
+    try {
+      answer = await this.#options.answer(request);
+    } catch {
+      this.#refuse(500);
+      return;
+    }
+    const { body, ...head } = answer;
+    await this.#send(request.method === "HEAD" || !body ? head : answer);
+  }
+
+  async #send({ status, headers = {}, body }: PeerAnswer): Promise<void> {
+    clearTimeout(this.#timer);
+    const lines = Object.entries({ ...headers, connection: "close" }).map(([name, value]) => `${name}: ${value}\r\n`);
+    try {
+      await this.#write(Buffer.from(`HTTP/1.1 ${status} ${reasons[status] ?? ""}\r\n${lines.join("")}\r\n`, "latin1"));
+      for await (const bytes of body ?? []) await this.#write(bytes);
+    } catch {
+      return this.close();
+    }
+    this.#socket.end();
+    if (!this.#ended.signal.aborted) this.#timer = setTimeout(() => this.close(), lingerMs);
+  }
+
+  /** Waits until the peer takes more. Fails when the connection has ended. */
+  async #write(bytes: Uint8Array): Promise<void> {
+    const { signal } = this.#ended;
+    signal.throwIfAborted();
+    const isTaken = this.#socket.write(bytes);
+    if (!isTaken)
+      await new Promise<void>((resolve, reject) => {
+        const ended = () => {
+          this.#socket.off("drain", drained);
+          reject(signal.reason);
+        };
+        const drained = () => {
+          signal.removeEventListener("abort", ended);
+          resolve();
+        };
+        signal.addEventListener("abort", ended, { once: true });
+        this.#socket.once("drain", drained);
+      });
+    this.movedAt = performance.now();
+  }
+}
+
+interface Head {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `NaN` for a length that is none. */
+  readonly bodyBytes: number;
+}
+
+function readHead(text: string): Head | null {
+  const [first = "", ...lines] = text.split("\r\n");
+  const [, method, target] = /^([A-Z]{1,16}) ([!-~]+) HTTP\/1\.[01]$/.exec(first) ?? [];
+  if (method === undefined || target === undefined) return null;
+  const headers: Record<string, string> = Object.create(null);
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) return null;
+    headers[name.toLowerCase()] = value;
+  }
+  const length = headers["content-length"] ?? "0";
+  return { method, target, headers, bodyBytes: /^\d{1,15}$/.test(length) ? Number(length) : Number.NaN };
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  200: "OK",
+  206: "Partial Content",
+  304: "Not Modified",
+  400: "Bad Request",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  410: "Gone",
+  411: "Length Required",
+  412: "Precondition Failed",
+  413: "Content Too Large",
+  416: "Range Not Satisfiable",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+};

@@ -1,0 +1,77 @@
+/** Keys that a device itself keeps down: it is told when they go down and, in any case, when they are up. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
+import type { Entry } from "../../src/devices/entry.ts";
+import { holdKey } from "../../src/devices/hold.ts";
+import { until } from "../support/http-device.ts";
+import { type House, never, openHouse } from "./harness.ts";
+
+let house: House;
+let tv: Entry;
+beforeEach(async () => {
+  house = await openHouse((set) => ({
+    ...set.connection(),
+    keys: {
+      press: (key, signal) => set.do(key, signal, undefined),
+      async down(key, signal) {
+        await set.do(`${key} down`, signal, undefined);
+        return () => set.do(`${key} up`, never, undefined);
+      },
+    },
+  }));
+  tv = await house.add("1", { name: "TV" });
+});
+afterEach(() => house.remove());
+
+const device = () => house.devices.of(tv);
+const done = () => house.set.done.join(", ");
+const hold = (how: Parameters<typeof holdKey>[2], signal = never) => holdKey(device(), "up", how, { signal });
+
+test("for a time: once down, once up, and no press", async () => {
+  const begun = performance.now();
+  expect(await hold({ hold_ms: 200 })).toBe(1);
+  expect(performance.now() - begun).toBeGreaterThan(190);
+  expect(done()).toBe("up down, up up");
+});
+
+test("so often: they are presses", async () => {
+  expect(await hold({ repeat: 2 })).toBe(2);
+  expect(done()).toBe("up, up");
+});
+
+test("down is answered once it is down, and up once it is up; what comes meanwhile waits", async () => {
+  await hold({ phase: "down" });
+  expect(done()).toBe("up down");
+  const waiting = house.actions.key(tv, "home", { signal: never });
+  await Bun.sleep(50);
+  expect(done()).toBe("up down");
+  await hold({ phase: "up" });
+  await waiting;
+  expect(done()).toBe("up down, up up, home");
+});
+
+test("down, and never again: it is let go after 2 s", async () => {
+  await hold({ phase: "down" });
+  await until("it is let go", () => done() === "up down, up up", 4_000);
+});
+
+test("it is let go when its caller hangs up, and when the device is removed", async () => {
+  const caller = new AbortController();
+  const holding = hold({ hold_ms: 10_000 }, caller.signal).catch(() => {});
+  await until("it is down", () => done() === "up down");
+  caller.abort(new ZapdError("device_error", "gone"));
+  await holding;
+  await until("it is let go", () => done() === "up down, up up");
+  await hold({ phase: "down" });
+  device().letGo();
+  await until("it is let go again", () => done() === "up down, up up, up down, up up");
+});
+
+test("one that cannot be pressed is not down, and its caller is told", async () => {
+  house.set.failure = new ZapdError("device_refused", "takes no keys");
+  expect(await hold({ phase: "down" }).catch((error) => error.code)).toBe("device_refused");
+  house.set.failure = undefined;
+  await hold({ phase: "down" });
+  await hold({ phase: "up" });
+  expect(done()).toBe("up down, up up");
+});

@@ -1,0 +1,67 @@
+/** A device that is known by its certificate: one that shows another is told nothing, not even a path. */
+import { afterAll, expect, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { DeviceError } from "../../src/api/errors.ts";
+import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { DeviceHttp } from "../../src/transport/http.ts";
+import { openWebSocket } from "../../src/transport/websocket.ts";
+
+const never = new AbortController().signal;
+const certificate = createCertificateFor("One");
+const shown = new X509Certificate(certificate.cert).fingerprint256.replaceAll(":", "").toLowerCase();
+const other = "00".repeat(32);
+
+const heard: string[] = [];
+const server = createServer({ ...certificate }, (request, response) => {
+  heard.push(`${request.method} ${request.url}`);
+  response.end("yes");
+});
+server.on("upgrade", (request, socket) => {
+  heard.push(`upgrade ${request.url}`);
+  socket.destroy();
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+const address = { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const platformHost = { requestTimeoutMs: () => 2_000, isOwnListener: () => false };
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => "none",
+    (error: unknown) => (error instanceof DeviceError ? `${error.code} ${error.reason}` : String(error)),
+  );
+}
+
+test("over HTTP: the one that is meant is asked, and any where none is named; another hears nothing", async () => {
+  for (const [wanted, comes] of [
+    [shown, "none"],
+    [null, "none"],
+    [other, "device_unproven wrong_device"],
+  ] as const) {
+    heard.length = 0;
+    const http = new DeviceHttp({ address, platformHost, certificate: wanted });
+    expect(await codeOf(http.read("/a?token=1", never))).toBe(comes);
+    expect(await codeOf(http.command("/a/1", never, { method: "DELETE" }))).toBe(comes);
+    expect(heard).toEqual(comes === "none" ? ["GET /a?token=1", "DELETE /a/1"] : []);
+    http.close();
+  }
+});
+
+test("over a WebSocket: another does not hear the path, which may hold a secret", async () => {
+  const open = (wanted: string | null) =>
+    openWebSocket(
+      { address, path: "/?token=1", tls: true, certificate: wanted, platformHost, onText() {}, onEnd() {} },
+      never,
+    );
+  heard.length = 0;
+  expect(await codeOf(open(other))).toBe("device_unproven wrong_device");
+  expect(heard).toEqual([]);
+  for (const wanted of [shown, null]) expect(await codeOf(open(wanted))).toBe("device_unreachable closed");
+  expect(heard).toEqual(["upgrade /?token=1", "upgrade /?token=1"]);
+});
