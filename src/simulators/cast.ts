@@ -22,6 +22,9 @@ const MEDIA = `${PREFIX}media`;
 const DISCOVERY = `${PREFIX}receiver.discovery`;
 const SETUP = `${PREFIX}setup`;
 const PLATFORM = "receiver-0";
+const AUTH = `${PREFIX}tp.deviceauth`;
+/** A response with a signature and a certificate of a byte each, which senders that check them refuse. */
+const AUTHENTIC = Buffer.from("12060a0100120100", "hex");
 const BACKDROP = "E8C28D3C";
 
 type Content = Readonly<Record<string, unknown>>;
@@ -268,7 +271,12 @@ export class CastSimulator extends SimulatedSet {
       if (type === "PING") this.#send(client, destination, source, HEARTBEAT, { type: "PONG" });
       return;
     }
-    // Hardware drops what comes before CONNECT (3.3); a challenge of its certificate may stay unanswered (3.1).
+    // Some senders say nothing else before this is answered, such as VLC.
+    if (namespace === AUTH && !client.socket.destroyed)
+      client.socket.write(
+        writeMessage({ source: destination, destination: source, namespace, text: "", bytes: AUTHENTIC }),
+      );
+    // Hardware drops what comes before CONNECT (3.3).
     if (!client.joined.has(way)) return;
     const answer = (said: Content) => this.#send(client, destination, source, namespace, said);
     const { requestId } = content;
@@ -317,7 +325,7 @@ export class CastSimulator extends SimulatedSet {
       if (fails !== undefined || !this.#start(appId))
         return answer({ type: "LAUNCH_ERROR", requestId, reason: fails ?? "NOT_FOUND" });
       // Newer receivers say all this before the answer (3.3).
-      answer({ type: "LAUNCH_STATUS", launchRequestId: requestId, requestId, status: "USER_ALLOWED" });
+      answer({ type: "LAUNCH_STATUS", launchRequestId: requestId, requestId: 0, status: "USER_ALLOWED" });
       this.#tellReceiver(0);
       return answer(this.#receiverStatus(requestId));
     }

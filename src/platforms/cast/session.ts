@@ -172,7 +172,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
       this.#media = readMedia(said, this.#media);
       this.#changed();
     }
-    // It goes before the answer, and has its number (3.3).
+    // It goes before the answer (3.3), and is none.
     if (type === "LAUNCH_STATUS") return;
     this.waitingFor(said["requestId"] ?? said["request_id"])?.resolve(said);
   }

@@ -5,6 +5,8 @@ export interface Message {
   readonly destination: string;
   readonly namespace: string;
   readonly text: string;
+  /** In its place. */
+  readonly bytes?: Uint8Array;
 }
 
 /** What no message is longer than. */
@@ -54,9 +56,9 @@ function number(body: Buffer, from: number): [value: number, after: number] {
   return [Number.POSITIVE_INFINITY, body.length];
 }
 
-export function writeMessage({ source, destination, namespace, text }: Message): Buffer {
-  const field = (key: number, words: string) => {
-    const bytes = Buffer.from(words);
+export function writeMessage({ source, destination, namespace, text, bytes: payload }: Message): Buffer {
+  const field = (key: number, words: string | Uint8Array) => {
+    const bytes = typeof words === "string" ? Buffer.from(words) : Buffer.from(words);
     const size: number[] = [];
     for (let left = bytes.length; ; left = Math.floor(left / 128)) {
       if (left < 128) {
@@ -72,8 +74,7 @@ export function writeMessage({ source, destination, namespace, text }: Message):
     field(0x12, source),
     field(0x1a, destination),
     field(0x22, namespace),
-    Buffer.from([0x28, 0]),
-    field(0x32, text),
+    ...(payload ? [Buffer.from([0x28, 1]), field(0x3a, payload)] : [Buffer.from([0x28, 0]), field(0x32, text)]),
   ]);
   const head = Buffer.alloc(4);
   head.writeUInt32BE(body.length);

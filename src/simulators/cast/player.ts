@@ -20,7 +20,7 @@ interface Playing {
 const USUAL = 15;
 /** What a receiver has a decoder for; others fail to load. */
 const PLAYED =
-  /^(video\/(mp4|webm)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
+  /^(video\/(mp4|webm|x-matroska)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
 
 export class Player {
   readonly #options: CastOptions;

@@ -1,5 +1,5 @@
 /** Devices of this platform, and connections to them. */
-import { afterEach } from "bun:test";
+import { afterAll } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { cast } from "../../../src/platforms/cast/adapter.ts";
 import type { Connection, MdnsService, Sighting, Target } from "../../../src/platforms/platform.ts";
@@ -24,7 +24,7 @@ export function doneTo({ commands }: CastSimulator): string[] {
 }
 
 const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
@@ -44,7 +44,7 @@ export interface RoomOptions extends Partial<CastSimulatorOptions> {
   announced?(type: string, host: string): MdnsService | null;
 }
 
-/** A device, identified and connected to; all is gone after the test. */
+/** A device, identified and connected to; all is gone after the tests. */
 export async function room({ timeout, said, announced, ...options }: RoomOptions = {}): Promise<Room> {
   const set = await startCast(options);
   cleanups.push(() => set.stop());
