@@ -173,6 +173,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), {
       completes: "device",
       most: 1,
+      examples: ["zapd remote", "zapd remote Kitchen"],
     }),
   },
   Devices: {
