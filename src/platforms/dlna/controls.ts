@@ -36,8 +36,9 @@ export function commandsOf({ actions: own }: Renderer["memory"]): ReadonlySet<Pl
 
 export async function tellPlayer(renderer: Renderer, what: PlaybackCommand, signal: AbortSignal): Promise<void> {
   const { actions: own = [] } = renderer.memory;
-  // Stacks say 200 to a next that there is not: what they can do now, they say where they are asked for it.
-  if ((what === "next" || what === "previous") && own.includes("GetCurrentTransportActions")) {
+  // What it can do now it says where it is asked.
+  const isAsked = own.includes("GetCurrentTransportActions") && !renderer.stack.agreesToAll;
+  if ((what === "next" || what === "previous") && isAsked) {
     const now = readActions(await renderer.ask("transport", "GetCurrentTransportActions", signal).catch(unlessGone));
     if (now.size > 0 && !now.has(actions[what].toLowerCase()))
       throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it plays`);

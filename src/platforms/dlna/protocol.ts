@@ -56,7 +56,7 @@ export function readDescription(text: string, at: Address, path: string): Descri
       access: "full",
     },
     memory: {
-      ...{ path, stack: stackOf(model) },
+      ...{ path, stack: stackOf(`${says("manufacturer")} ${model}`) },
       ...(transport && { transport }),
       ...(rendering ? { rendering } : { volume: null, mutes: false }),
       ...(connections && { connections }),
