@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
+import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import {
   capabilities,
@@ -38,6 +39,12 @@ interface Example {
 const mac = ["02:00:00:00:00:01"];
 const sound = { volume: true, power: true, developer: false };
 const television = { ...sound, inputs: true };
+
+const service = { type: "urn:schemas-upnp-org:service:AVTransport:1", control: "/control", events: "/events" };
+const renderer = {
+  ...{ path: "/description.xml", transport: service, rendering: service, seeks: true, mutes: true },
+  ...{ actions: ["Play", "Pause", "Stop"], volume: { min: 0, max: 100, step: 1 } },
+};
 
 const examples: readonly { readonly platform: Platform; readonly devices: readonly Example[] }[] = [
   {
@@ -77,6 +84,13 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
       { title: "paired", facts: { kind: "tv", access: "full" } },
       { title: "paired, its hardware address known", facts: { kind: "tv", access: "full", macs: mac } },
       { title: "not paired", facts: { kind: "tv", access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+  {
+    platform: dlna,
+    devices: [
+      { title: "renderer", facts: { kind: "player" }, memory: renderer },
+      { title: "without a volume", facts: { kind: "player" }, memory: { ...renderer, volume: null } },
     ],
   },
   {
