@@ -25,6 +25,7 @@ export function powerOf(
   let pressedAt = Number.NEGATIVE_INFINITY;
   const isOn = async (signal: AbortSignal) => {
     const { power } = await rest.info(signal);
+    if (power === "on") pressedAt = Number.NEGATIVE_INFINITY;
     return power === null ? null : power === "on";
   };
   return {

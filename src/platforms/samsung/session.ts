@@ -47,10 +47,24 @@ export interface RemoteOptions {
   readonly token: string | null;
 }
 
+/** When a set takes another key, over whichever connection the last one came. */
+export class Pace {
+  #free = Promise.resolve();
+
+  /** Waits until it does. */
+  turn(signal: AbortSignal): Promise<void> {
+    const turn = orAborted(this.#free, signal);
+    this.#free = turn.then(
+      () => sleep(keyEveryMs),
+      () => {},
+    );
+    return turn;
+  }
+}
+
 export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
-  /** When the last key was sent; the next one is not sent sooner than sets take it. */
-  #free = Promise.resolve();
+  readonly #pace: Pace;
   #isTried = false;
   #answersPings = true;
   #isRefused = false;
@@ -58,7 +72,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
   #focus: boolean | null = null;
   #over: (why: LineEnd) => void = () => {};
 
-  constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost) {
+  constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
     const path = channelPath(token);
     // Pings come from the set, and ours are not answered by all of them (3.4): whether it lives is asked over HTTP.
     super({
@@ -71,6 +85,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
       beatMs: 60_000,
       silentMs: Number.POSITIVE_INFINITY,
     });
+    this.#pace = pace;
     this.#first.promise.catch(() => {});
     this.onEnd(({ why }) => {
       this.#first.reject(why.code === crowdedCode ? crowded() : hungUp());
@@ -90,7 +105,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Presses a key. Fails with `pairing_required` where the set refuses all of them. */
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
-    await this.#inTurn(signal);
+    await this.#pace.turn(signal);
     await this.#say([messages.key(code, how)], signal);
   }
 
@@ -142,16 +157,6 @@ export class RemoteSession extends WebSocketRpc<Json> {
     return said?.["data"];
   }
 
-  /** Waits until the set takes another key. */
-  #inTurn(signal: AbortSignal): Promise<void> {
-    const turn = orAborted(this.#free, signal);
-    this.#free = turn.then(
-      () => sleep(keyEveryMs),
-      () => {},
-    );
-    return turn;
-  }
-
   /** What is sent is not accepted yet: whether it is refused shows behind the first (3.4). */
   async #say(sent: readonly string[], signal: AbortSignal): Promise<void> {
     const isRead = this.tell((line) => {
@@ -185,6 +190,7 @@ export function remoteOf(
   let promptedAt = performance.now();
   let crowdedAt = Number.NEGATIVE_INFINITY;
   let waking = 0;
+  const pace = new Pace();
   const times = () => target.memory.prompted ?? 0;
   const isLeftAlone = () =>
     times() >= mostPrompts || (times() > 0 && performance.now() - promptedAt < leftAloneMs * 2 ** (times() - 1));
@@ -202,7 +208,7 @@ export function remoteOf(
     if (waking === 0) await rest.mustBeOn(signal);
     const kept = secret.read();
     const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token: kept?.token ?? null };
-    const session = new RemoteSession(options, platformHost);
+    const session = new RemoteSession(options, platformHost, pace);
     session.onOver((why) => {
       platformHost.debug(
         `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,

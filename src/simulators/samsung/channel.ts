@@ -41,9 +41,10 @@ export class Channel {
     keep(received.tokens, token);
     if (traits.socketWakes && this.#model.power === "standby") this.#model.togglePower();
     if (traits.silent) return;
-    // May come before anything else (3.2).
-    if (traits.tokens)
+    if (traits.saysMoreFirst) {
       this.#say({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
+      this.#say({ event: "ms.voiceApp.hide", from: "host" });
+    }
     if (traits.tokens && !this.#asked.secure) return this.#refuse();
     const isKnown = traits.tokens ? token !== null && tokens.has(token) : tokens.has(this.#name);
     if (isKnown && this.#model.asks === "first") this.#let(null);

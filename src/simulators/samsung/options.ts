@@ -101,6 +101,8 @@ export interface Traits {
   keyMs: number;
   /** Says nothing on its channel, whoever comes. */
   silent: boolean;
+  /** Says something else before it says whether it lets in (smart-tvs.md 3.2). */
+  saysMoreFirst: boolean;
   /** Some sets do not (smart-tvs.md 3.4). */
   answersPings: boolean;
   /** Leaves out of REST who it is. */
@@ -122,6 +124,7 @@ export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Trai
     connections: 3,
     keyMs: 120,
     silent: false,
+    saysMoreFirst: false,
     answersPings: true,
     nameless: false,
     tellsFocus: true,
