@@ -8,7 +8,7 @@ import type { Finding, Seats } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Ports, Sighting } from "../platforms/platform.ts";
 import { type Log, redacted } from "../system/log.ts";
 import type { Devices } from "./devices.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, memoryOf } from "./entry.ts";
 import { isPredicate, shown } from "./failures.ts";
 import { checkName, inCommand } from "./names.ts";
 import type { EntryChange, Merged, Registry } from "./registry.ts";
@@ -67,11 +67,13 @@ export class Arrivals {
   /** Where else than at their own addresses a scan asks for devices that are known. */
   alsoAsked(): Asked[] {
     return this.#deps.registry.entries
-      .flatMap((entry) =>
-        this.#deps.trust
+      .flatMap((entry) => {
+        const { platform, identity } = entry;
+        const memory = this.#remembered(entry);
+        return this.#deps.trust
           .othersToAsk(entry)
-          .map(({ host, port }) => ({ platform: entry.platform, identity: entry.identity, host, port })),
-      )
+          .map(({ host, port }) => ({ platform, identity, host, port, memory }));
+      })
       .slice(0, mostAlsoAsked);
   }
 
@@ -359,11 +361,21 @@ export class Arrivals {
   async #identityAt(entry: Entry, at: Address, withinMs: number): Promise<Sighting | null> {
     const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
     const sighting = await platform
-      ?.identify({ host: at.host, port: at.port }, this.#deps.platformHost, AbortSignal.timeout(withinMs))
+      ?.identify(
+        { host: at.host, port: at.port, memory: this.#remembered(entry) },
+        this.#deps.platformHost,
+        AbortSignal.timeout(withinMs),
+      )
       .catch(() => null);
     if (!sighting) return null;
     if (provesToBe(sighting, entry)) return sighting;
     return mayBe(sighting, entry, at) ? sightingOf(entry) : null;
+  }
+
+  /** What its platform remembers of a device; nothing where there is no such platform. */
+  #remembered(entry: Entry): unknown {
+    const platform = this.#deps.platforms.find((one) => one.name === entry.platform);
+    return platform && memoryOf(entry, platform);
   }
 
   /** Milliseconds that a device may take to show that it is still where it is, while somebody waits to add it. */

@@ -10,6 +10,8 @@ import type { Entry } from "./entry.ts";
 export interface Seen<State extends object = Partial<PlatformState>> {
   readonly state: State;
   readonly pushed: ReadonlySet<string>;
+  /** It knows a part of the device: what it says stands where nobody else says it. */
+  readonly isPartial?: boolean;
 }
 
 /** Which entries belong to each entry; always told of both. */
@@ -23,10 +25,16 @@ const shortestSerial = 6;
  * their user joined them; and when they are at the same host, and have a hardware id in common, or are of a pair of platforms
  * that one box often speaks and agree in name or model. Where two candidates fit, none is joined, nor what the user split.
  */
-export function groupsOf(entries: readonly Entry[], { pairs }: Composition): readonly (readonly Entry[])[] {
+export function groupsOf(entries: readonly Entry[], composition: Composition): readonly (readonly Entry[])[] {
   const joined = joinedByUser(entries);
-  const soft = agreeing(shared(entries), pairs);
+  const soft = agreeing(shared(entries), composition);
   dropContested(soft, joined);
+  const groups = withoutConflicts(entries, joined, soft);
+  return linkParts(groups, composition, soft) ? connected(entries, [joined, soft]) : groups;
+}
+
+/** The groups, once whatever would make two of one platform, or what the user split, a group is taken apart. */
+function withoutConflicts(entries: readonly Entry[], joined: Edges, soft: Edges): readonly (readonly Entry[])[] {
   for (;;) {
     const groups = connected(entries, [joined, soft]);
     const contested = groups.flatMap((group) =>
@@ -37,6 +45,39 @@ export function groupsOf(entries: readonly Entry[], { pairs }: Composition): rea
     if (cut.length === 0) return groups;
     for (const one of cut) for (const other of [...(soft.get(one) ?? [])]) unlink(soft, one, other);
   }
+}
+
+/**
+ * Joins what reaches a part of a device to the one device at its host, where nothing but the host says so: there is one such,
+ * and one such device, which has no such part yet. Whether any was joined.
+ */
+function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Composition, soft: Edges): boolean {
+  if (partial.length === 0) return false;
+  const isPart = ({ platform }: Entry) => partial.includes(platform);
+  const hosts = new Map<string, { readonly devices: Set<readonly Entry[]>; readonly parts: Entry[] }>();
+  const at = (host: string) => {
+    const one = hosts.get(host) ?? { devices: new Set(), parts: [] };
+    hosts.set(host, one);
+    return one;
+  };
+  for (const group of groups) {
+    const [only] = group;
+    if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
+    else if (!group.every(isPart)) for (const { host } of group) at(host).devices.add(group);
+  }
+  let linked = false;
+  for (const { devices, parts } of hosts.values()) {
+    const [device] = devices;
+    const anchor = device?.find((entry) => !isPart(entry));
+    if (!device || !anchor || devices.size > 1) continue;
+    for (const part of parts) {
+      const rivals = parts.filter(({ platform }) => platform === part.platform);
+      if (rivals.length > 1 || device.some((one) => conflict(one, part) || isOtherHardware(one, part))) continue;
+      link(soft, anchor, part);
+      linked = true;
+    }
+  }
+  return linked;
 }
 
 /** Whether the user said of two that they are not one device. */
@@ -68,7 +109,7 @@ function joinedByUser(entries: readonly Entry[]): Edges {
  * Whatever two entries at one host have in common that makes them one device, unless something speaks against it, or two of
  * one platform have it. A host that announces itself a thousand times costs no more than its thousand entries.
  */
-function agreeing(entries: readonly Entry[], pairs: Composition["pairs"]): Edges {
+function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Composition): Edges {
   const edges: Edges = new Map();
   const contested = new Map<Entry, Set<string>>();
   const match = (keysOf: (entry: Entry) => readonly string[], fits: (one: Entry, other: Entry) => boolean) => {
@@ -90,7 +131,11 @@ function agreeing(entries: readonly Entry[], pairs: Composition["pairs"]): Edges
   const arePair = (one: Entry, other: Entry) =>
     pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
   match(hardwareIds, () => true);
-  match((entry) => folded(entry.name_on_device, "name"), arePair);
+  const isPartOf = (one: Entry, other: Entry) => [one, other].some(({ platform }) => partial.includes(platform));
+  match(
+    (entry) => folded(entry.name_on_device, "name"),
+    (one, other) => arePair(one, other) || isPartOf(one, other),
+  );
   match((entry) => folded(entry.model, "model"), arePair);
   for (const [one, platforms] of contested)
     for (const other of [...(edges.get(one) ?? [])]) if (platforms.has(other.platform)) unlink(edges, one, other);
@@ -213,7 +258,10 @@ export function inOrder<T>(
   return all.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** A device's state, part by part: of those that say anything of it who tells it by itself, then who was asked, the preferred first. */
+/**
+ * A device's state, part by part: of those that say anything of it who tells it by itself, then who was asked, the preferred
+ * first; who knows but a part of the device stands behind the others.
+ */
 export function mergedState<State extends object>(first: Seen<State>, ...others: readonly Seen<State>[]): State {
   if (others.length === 0) return first.state;
   const seen = [first, ...others];
@@ -221,7 +269,9 @@ export function mergedState<State extends object>(first: Seen<State>, ...others:
   const says = ({ state }: Seen<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
   const merged = { ...first.state };
   for (const part of parts) {
-    const tells = seen.filter((one) => says(one, part));
+    const all = seen.filter((one) => says(one, part));
+    const whole = all.filter(({ isPartial }) => !isPartial);
+    const tells = whole.length > 0 ? whole : all;
     const teller = tells.find(({ pushed }) => pushed.has(part)) ?? tells[0];
     if (teller) merged[part] = teller.state[part];
   }

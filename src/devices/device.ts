@@ -106,7 +106,7 @@ export class Device {
         return device.record.access;
       },
       get pushes() {
-        return new Set(device.reaches.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
+        return new Set(device.#leaders.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
       },
       look: (parts) => this.#look(parts),
     });
@@ -141,6 +141,24 @@ export class Device {
     return first;
   }
 
+  /** Those that drive it as a whole: what reaches a part of it waits behind them, where there are such. */
+  get #leaders(): readonly Reach[] {
+    const { reaches } = this;
+    if (reaches.length < 2) return reaches;
+    const whole = reaches.filter((reach) => !this.#isPartial(reach));
+    return whole.length > 0 ? whole : reaches;
+  }
+
+  #isPartial({ record: { platform } }: Reach): boolean {
+    return this.#deps.registry.composition.partial?.includes(platform) === true;
+  }
+
+  /** Those whose keys are its own: what reaches a part of a device has keys for that part, which mean another thing. */
+  get #keyed(): readonly Reach[] {
+    const leaders = this.#leaders;
+    return leaders.some(({ description }) => description.has.has("keys")) ? leaders : this.reaches;
+  }
+
   /** Who takes a press: a reach itself, if it can, or else the first of the others that can. */
   taker(task: Pick<Task<unknown>, "needs" | "fits" | "confidential">, usual: Reach): Reach {
     const able = this.#able(task);
@@ -164,7 +182,8 @@ export class Device {
     if (reaches.length < 2 || needs === undefined) return reaches.slice(0, 1);
     const { trust, registry } = this.#deps;
     const preferred = registry.composition.preferred[needs] ?? [];
-    const order = inOrder(reaches, preferred, (reach) => reach.record.platform);
+    const those = needs === "keys" ? this.#keyed : reaches;
+    const order = inOrder(those, preferred, (reach) => reach.record.platform);
     const able = order.filter((reach) => reach.has(needs) && (fits?.(reach) ?? true));
     const own = confidential ? able.filter((reach) => trust.hasSecrets(reach.record)) : [];
     const chosen = own.length > 0 ? own : able;
@@ -225,7 +244,7 @@ export class Device {
     const has = new Set(all.flatMap((one) => [...one.has]));
     const works = this.capabilities;
     const withheld = new Set([...has].filter((one) => !works.includes(one)));
-    return { has, withheld, keys: new Set(all.flatMap((one) => [...one.keys])) };
+    return { has, withheld, keys: new Set(this.#keyed.flatMap(({ description }) => [...description.keys])) };
   }
 
   /** Fails with `unsupported_operation`, under its name, where it lacks a capability. */
@@ -273,7 +292,9 @@ export class Device {
       ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),
       keys:
-        reaches.length < 2 ? [...this.reach.keys] : keys.filter((key) => reaches.some((one) => one.keys.includes(key))),
+        reaches.length < 2
+          ? [...this.reach.keys]
+          : keys.filter((key) => this.#keyed.some((one) => one.keys.includes(key))),
       used: this.#isUsed,
       is_default: this.#isDefault,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
@@ -329,7 +350,7 @@ export class Device {
     over.abort();
     const seen = order.flatMap((reach) => {
       const state = read.get(reach);
-      return state ? [{ state, pushed: reach.seen.pushed }] : [];
+      return state ? [{ state, pushed: reach.seen.pushed, isPartial: this.#isPartial(reach) }] : [];
     });
     const [first, ...others] = seen;
     // None has answered: the first is looked for, and says why.
@@ -541,8 +562,11 @@ export class Device {
 
   /** What was last seen of its state, part by part; one that was never seen is missing. */
   get lastState(): Partial<PlatformState> {
-    const [first = this.reach, ...others] = this.#told;
-    return mergedState(first.seen, ...others.map((one) => one.seen));
+    const [first = this.reach.seen, ...others] = this.#told.map((reach) => ({
+      ...reach.seen,
+      isPartial: this.#isPartial(reach),
+    }));
+    return mergedState(first, ...others);
   }
 
   /** Those of its protocols of which a word is still worth something: what is silent, and did not say that it goes off, is old. */

@@ -69,18 +69,24 @@ export function composed(content: Content, composition: Composition): Content {
   const changed = new Map<Entry, Entry>();
   const told = new Map<readonly Entry[], Pick<Entry, "name" | "named_by">>();
   const groups = groupsOf(content.devices, composition);
+  const isPart = ({ platform }: Entry) => composition.partial?.includes(platform) === true;
+  /** Devices that are called otherwise than what drives them as a whole: what they are named by. */
+  const misnamed = new Map<readonly Entry[], Entry>();
   for (const group of groups) {
     // What was a part before has only borrowed its name.
     const own = group.filter((entry) => entry.part_of === undefined);
     const named = own.find((entry) => entry.named_by === "user") ?? own[0];
-    if (named) told.set(group, named);
+    const by = named && isPart(named) ? otherNameOf(named, group, isPart) : null;
+    if (by) misnamed.set(group, by);
+    else if (named) told.set(group, named);
   }
   const chosen = content.default;
   for (const group of groups) {
     const device = firstOf(group);
     const isDefault = group.some((entry) => entry.id === chosen?.id);
     const taken = () => [...told.values(), ...(chosen && !isDefault ? [{ name: chosen.wanted }] : [])];
-    const { name, named_by } = told.get(group) ?? ownName(device, taken());
+    const by = misnamed.get(group);
+    const { name, named_by } = told.get(group) ?? (by ? nameOf(by, taken()) : ownName(device, taken()));
     told.set(group, { name, named_by });
     for (const entry of group) {
       const { part_of: was, ...rest } = entry;
@@ -97,10 +103,29 @@ export function composed(content: Content, composition: Composition): Content {
 /** Entries of which it has been judged just now which are one device. */
 const judged = new WeakSet<readonly Entry[]>();
 
+/**
+ * What a device is to be named by whose oldest entry reaches but a part of it: what drives it as a whole, or that entry itself,
+ * where it has borrowed its name of what is a device of its own again. `null` where its name is right.
+ */
+function otherNameOf(named: Entry, group: readonly Entry[], isPart: (entry: Entry) => boolean): Entry | null {
+  if (named.named_by === "user") return null;
+  const whole = group.find((one) => !isPart(one));
+  if (whole) return whole.name === named.name ? null : whole;
+  return named.name.startsWith(named.name_on_device ?? "") ? null : named;
+}
+
 /** The name of what was a part of a device and is one of its own now. */
 function ownName(entry: Entry, taken: readonly Pick<Named, "name">[]): Pick<Entry, "name" | "named_by"> {
   const { name, named_by, name_on_device, model } = entry;
   if (inventName(name, taken) === name) return { name, named_by };
+  return nameOf({ name, name_on_device, model }, taken);
+}
+
+/** What a device calls itself, told apart from others. */
+function nameOf(
+  { name, name_on_device, model }: Pick<Entry, "name" | "name_on_device" | "model">,
+  taken: readonly Pick<Named, "name">[],
+): Pick<Entry, "name" | "named_by"> {
   return { name: inventName(name_on_device ?? model ?? name, taken), named_by: "device" };
 }
 

@@ -30,6 +30,8 @@ const headStartMs = 250;
 export interface Asked extends Address {
   readonly platform: string;
   readonly identity: string;
+  /** What its platform remembers of it. */
+  readonly memory?: unknown;
 }
 
 export interface DiscoveryDependencies<D> {
@@ -170,9 +172,9 @@ export class Discovery<D> {
         query.over === over ? [{ platform, query: query as DiscoveryQuery & { over: Over } }] : [],
       );
     const common = { interfaces: asked, window, onTrouble: warn };
-    for (const { platform, identity, host, port } of this.#deps.alsoAsked?.() ?? []) {
+    for (const { platform, identity, host, port, memory } of this.#deps.alsoAsked?.() ?? []) {
       const asks = platforms.find((one) => one.name === platform);
-      if (asks) void intake.offer(asks, { host, port }, identity);
+      if (asks) void intake.offer(asks, { host, port, memory }, identity);
     }
     window.onJoin(() => void Promise.all(hosts.map((host) => this.#ask(host, intake))));
     await Promise.all([

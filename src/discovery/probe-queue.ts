@@ -58,7 +58,7 @@ export class Intake<D> {
   offer(platform: Platform, lead: Lead | null, only?: string): Promise<boolean> {
     const no = Promise.resolve(false);
     if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.platformHost.isOwnListener(lead)) return no;
-    const key = `${platform.name} ${lead.host} ${lead.port} ${only ?? ""}`;
+    const key = `${platform.name} ${lead.host} ${lead.port} ${lead.path ?? ""} ${only ?? ""}`;
     const host = this.#host(lead.host);
     const most = host.tries < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
     if (this.#seen.has(key) || this.#tries >= most || host.tries >= perHost.candidates) return no;

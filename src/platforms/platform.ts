@@ -483,6 +483,11 @@ export interface Platform<Memory = unknown, Secret = unknown> {
 export interface Composition {
   /** Two platforms that one box often speaks: at one host and of one name or model, they are one device. */
   readonly pairs: readonly (readonly [string, string])[];
+  /**
+   * Platforms that reach a part of a device, whatever else drives it: at the host of the one device that others reach there,
+   * or of one of its name, they belong to that. What they say stands where nobody else says it.
+   */
+  readonly partial?: readonly string[];
   /** Who leads a device, the first first: what it says of the device is shown, and it is asked before the others. */
   readonly leading: readonly string[];
   /** Who comes first for a capability, where that is another order. */

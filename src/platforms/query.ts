@@ -8,7 +8,11 @@ export interface Address {
 
 /** Where a device may be, and what the answer that named the place said of it; only its own platform reads that. */
 export interface Lead extends Address {
+  /** Where at that port it says who it is, on platforms whose devices choose that: several may share a port. */
+  readonly path?: string;
   readonly said?: Readonly<Record<string, string>>;
+  /** What its platform remembers of the device that is looked for there. */
+  readonly memory?: unknown;
 }
 
 /** An answer to a search over SSDP: its headers (names in lower case) and who sent it. */

@@ -1,0 +1,174 @@
+/** What reaches a part of a device: where it belongs, what it is called, and when its word counts. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { configOf } from "../../src/config/schema.ts";
+import { Catalog } from "../../src/devices/catalog.ts";
+import { pressKey } from "../../src/devices/commands.ts";
+import { mergedState } from "../../src/devices/compose.ts";
+import { Credentials } from "../../src/devices/credentials.ts";
+import { Devices } from "../../src/devices/devices.ts";
+import type { Discovered } from "../../src/devices/entry.ts";
+import { Registry } from "../../src/devices/registry.ts";
+import { Trust } from "../../src/devices/trust.ts";
+import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
+import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { platformHostOf } from "../support/platform-host.ts";
+
+const composition: Composition = { pairs: [], partial: ["part"], leading: ["alpha", "beta", "part"], preferred: {} };
+const box = "192.0.2.1";
+
+async function withRegistry<T>(run: (registry: Registry, folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-partial-"));
+  try {
+    return await run(await Registry.open({ path: join(folder, "devices.json"), composition, damaged }), folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function damaged(problem: string): never {
+  throw new Error(problem);
+}
+
+let ports = 1_000;
+function seen(platform: string, name: string, facts: Partial<Facts> = {}, host = box): Discovered {
+  const sighting = sightingOf(`${platform} ${name}`, { serial: null, name, ...facts });
+  return { platform, sighting, address: { host, port: ports++ } };
+}
+
+/** The devices by their names, each with what reaches it. */
+function house(registry: Registry): string[] {
+  return registry.devices
+    .map(
+      ({ id, name }) =>
+        `${name}: ${registry
+          .partsOf(id)
+          .map((entry) => entry.identity)
+          .toSorted()
+          .join(" + ")}`,
+    )
+    .toSorted();
+}
+
+async function after(...sightings: readonly Discovered[]): Promise<string[]> {
+  return withRegistry(async (registry) => {
+    for (const one of sightings) await registry.merge(one);
+    return house(registry);
+  });
+}
+
+describe("what reaches a part of a device belongs", () => {
+  test("to the one device at its host, whatever either is called; that names it, found first or last", async () => {
+    const [tv, part] = [seen("alpha", "Den"), seen("part", "Renderer 7")];
+    expect(await after(tv, part)).toEqual(["Den: alpha Den + part Renderer 7"]);
+    expect(await after(part, tv)).toEqual(["Den: alpha Den + part Renderer 7"]);
+    const alike = seen("part", "Den");
+    expect(await after(alike, tv)).toEqual(["Den: alpha Den + part Den"]);
+  });
+
+  test("to nobody at another host, nor where two devices or two such parts might be meant", async () => {
+    expect(await after(seen("alpha", "Den"), seen("part", "Den", {}, "192.0.2.2"))).toHaveLength(2);
+    expect(await after(seen("part", "One"), seen("part", "Two"))).toHaveLength(2);
+    const [one, other] = [seen("alpha", "One"), seen("beta", "Other")];
+    expect(await after(one, other, seen("part", "Third"))).toHaveLength(3);
+    expect(await after(one, seen("part", "First"), seen("part", "Second"))).toHaveLength(3);
+  });
+
+  test("to the one of its name where there are several, whatever comes first; another at that host is a device of its own", async () => {
+    const all = [
+      ...[seen("alpha", "Left"), seen("alpha", "Right"), seen("part", "Right"), seen("part", "Left")],
+      ...[seen("part", "Speaker"), seen("beta", "Elsewhere", {}, "192.0.2.9")],
+    ];
+    const whole = [
+      "Elsewhere: beta Elsewhere",
+      "Left: alpha Left + part Left",
+      "Right: alpha Right + part Right",
+      "Speaker: part Speaker",
+    ];
+    const orders = fc.shuffledSubarray([...all, ...all], { minLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(orders, async (order) => {
+        expect(await after(...order, ...all.filter((one) => !order.includes(one)))).toEqual(whole);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("to no device from which its user split it, and keeps the name that its user gave it", () =>
+    withRegistry(async (registry) => {
+      const first = await registry.merge(seen("part", "Renderer"));
+      await registry.change(first.entry.id, { name: "Mine" });
+      const tv = await registry.merge(seen("alpha", "Den"));
+      expect(house(registry)).toEqual(["Mine: alpha Den + part Renderer"]);
+      await registry.split(tv.entry.id, "part");
+      await registry.merge(seen("beta", "Far", {}, "192.0.2.7"));
+      expect(house(registry)).toHaveLength(3);
+    }));
+
+  test("to a device that is renamed at the set: its new name is taken over", () =>
+    withRegistry(async (registry) => {
+      await registry.merge(seen("part", "Renderer"));
+      const tv = seen("alpha", "Den");
+      await registry.merge(tv);
+      await registry.merge({ ...tv, sighting: { ...tv.sighting, facts: { ...tv.sighting.facts, name: "Attic" } } });
+      expect(house(registry)).toEqual(["Attic: alpha Den + part Renderer"]);
+    }));
+});
+
+test("its word on the state stands where nobody else says anything, though it is pushed", () => {
+  const part = {
+    state: { volume: { level: 9 }, playback: { title: "b" } },
+    pushed: new Set(["volume"]),
+    isPartial: true,
+  };
+  const whole = { state: { volume: { level: 5 }, playback: null }, pushed: new Set<string>() };
+  const wanted = { volume: { level: 5 }, playback: { title: "b" } };
+  expect(mergedState<object>(whole, part)).toEqual(wanted);
+  expect(mergedState<object>(part, whole)).toEqual(wanted);
+});
+
+test("it takes what the device lacks, and no key of one that has keys of its own", () =>
+  withRegistry(async (registry, folder) => {
+    const [tv, part] = [new FakeSet(), new FakeSet()];
+    const platform = (name: string, set: FakeSet, has: readonly Capability[], keys: readonly ("home" | "stop")[]) =>
+      fakePlatform({
+        name,
+        describe: () => ({ has: new Set(has), withheld: new Set(), keys: new Set(keys) }),
+        connect: () => ({
+          ...set.connection(),
+          media: { play: (item, signal) => set.do(`play ${item.url}`, signal, undefined) },
+        }),
+      });
+    const platforms = [
+      platform("alpha", tv, ["state", "keys"], ["home"]),
+      platform("part", part, ["state", "keys", "media"], ["stop"]),
+    ];
+    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+    const credentials = await Credentials.open({ path: join(folder, "credentials.json"), damaged, hide: () => {} });
+    const common = { registry, credentials, platforms, log };
+    const devices = new Devices({
+      ...common,
+      catalog: await Catalog.open({ path: join(folder, "apps.json"), damaged }),
+      trust: new Trust({ ...common, neighbours: { macOf: () => null }, now: Date.now }),
+      platformHost: platformHostOf(),
+      config: () => configOf(),
+      lost: () => {},
+      look: async () => {},
+    });
+    try {
+      for (const one of [seen("part", "Renderer"), seen("alpha", "Den")]) await registry.merge(one);
+      const den = devices.find("Den");
+      expect(den.describe()).toMatchObject({ platforms: ["alpha", "part"], keys: ["home"], platform: "alpha" });
+      expect(den.capabilities).toContain("media");
+      const now = { signal: new AbortController().signal };
+      await pressKey(den, "home", now);
+      await expect(pressKey(den, "stop", now)).rejects.toMatchObject({ code: "unsupported_key" });
+      expect([tv.done, part.done]).toEqual([["home"], []]);
+    } finally {
+      devices.close();
+    }
+  }));
