@@ -53,10 +53,11 @@ export class Pace {
 
   /** Waits until it does. */
   turn(signal: AbortSignal): Promise<void> {
-    const turn = orAborted(this.#free, signal);
+    const before = this.#free;
+    const turn = orAborted(before, signal);
     this.#free = turn.then(
       () => sleep(keyEveryMs),
-      () => {},
+      () => before,
     );
     return turn;
   }
