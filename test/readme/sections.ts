@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
+import { cast } from "../../src/platforms/cast/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import {
   capabilities,
@@ -95,6 +96,13 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
         sameKeys: true,
       },
       { title: "not paired", facts: { kind: "tv", access: "unpaired" }, memory: newSamsung, sameKeys: true },
+    ],
+  },
+  {
+    platform: cast,
+    devices: [
+      { title: "Cast device, or a group", facts: { kind: "player" } },
+      { title: "its volume is fixed", facts: { kind: "player" }, memory: { volume: "fixed" } },
     ],
   },
 ];
