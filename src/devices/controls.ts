@@ -365,12 +365,9 @@ export async function appIcon(
   const words = [id, known.platform_id, known.version ?? ""];
   const kept = cache.get(...words);
   if (kept) return kept;
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.icon, "icons")(known.platform_id, within),
-      pictureBytes.icon,
-      "icon for that app",
-    );
+  const work = checked("icon for that app", ({ icon }, within) =>
+    requireCapability(icon, "icons")(known.platform_id, within),
+  );
   const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
   // A disk that takes none costs a question more, and no answer.
   await cache.put(picture, ...words).catch(() => {});
@@ -378,26 +375,28 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.artwork, "artwork")(within),
-      pictureBytes.icon,
-      "picture of what plays",
-    );
+  const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
   return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const doing = "taking a picture of its screen";
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.screenshot, "screenshot")(within, () =>
-        device.developerPassword(doing, "Taking a picture of the screen of"),
-      ),
-      pictureBytes.screenshot,
-      "picture of its screen",
-    );
+  const password = () => device.developerPassword(doing, "Taking a picture of the screen of");
+  const work = checked(
+    "picture of its screen",
+    (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
+    pictureBytes.screenshot,
+  );
   return device.read("screenshot", reading("screenshot", doing, work), signal);
+}
+
+/** Reads a picture and checks what it is; `what` is the word for it. */
+function checked(
+  what: string,
+  read: (connection: Connection, signal: AbortSignal) => Promise<Uint8Array | null>,
+  mostBytes: number = pictureBytes.icon,
+): (connection: Connection, signal: AbortSignal) => Promise<CheckedPicture> {
+  return async (connection, within) => checkPicture(await read(connection, within), mostBytes, what);
 }
 
 function reading<T>(
