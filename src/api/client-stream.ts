@@ -18,14 +18,22 @@ export interface StreamOptions {
   passes(error: unknown): boolean;
   /** Told when the stream broke off, and when it is back. */
   broken?(isBroken: boolean): void;
+  /** It was followed before: the first opening, too, is tried again. */
+  readonly resumed?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The events, until the caller ends. The first opening fails as any call does; from then on it comes back by itself. */
-export async function* follow({ open, passes, broken, signal }: StreamOptions): AsyncGenerator<Followed> {
+export async function* follow({
+  open,
+  passes,
+  broken,
+  resumed = false,
+  signal,
+}: StreamOptions): AsyncGenerator<Followed> {
   let lastId: string | null = null;
   let pause = firstPause;
-  let hasBegun = false;
+  let hasBegun = resumed;
   for (;;) {
     const connection = new AbortController();
     const leave = () => connection.abort(signal?.reason);

@@ -9,7 +9,7 @@
  * ```
  */
 
-import type { Followed } from "./client-stream.ts";
+import type { Followed, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
@@ -112,15 +112,16 @@ export async function readPicture(
 
 /** Follows an operation that answers with a stream: what only that needs is loaded for it. */
 export async function* createStream(
-  options: ClientOptions & { broken?(isBroken: boolean): void },
+  options: ClientOptions & Pick<StreamOptions, "broken" | "resumed">,
   name: EndpointName,
   given: AnyArguments = {},
 ): AsyncGenerator<Followed> {
-  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken } = options;
+  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken, resumed } = options;
   const { follow } = await import("./client-stream.ts");
   yield* follow({
     signal: given.signal,
     ...(broken && { broken }),
+    resumed,
     passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",
     async open(lastId, signal) {
       const request = requestOf(url, endpoints[name], { ...given, signal });

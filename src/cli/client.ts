@@ -4,6 +4,8 @@ import {
   ApiError,
   type Arguments,
   createCall,
+  createStream,
+  type Followed,
   NotZapdError,
   type Result,
   type ValueName,
@@ -77,6 +79,24 @@ async function callOnce<Name extends ValueName>(
     if (signal?.aborted && late === undefined) throw error;
     if (error instanceof ZapdError && late === undefined) throw CommandError.of(error);
     throw (await import("./unanswered.ts")).unanswered(error, context, name, late);
+  }
+}
+
+/**
+ * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by
+ * itself, and `broken` is told. `resumed`: it was followed before, and whoever is not there is waited for.
+ */
+export async function* followEvents(
+  context: Context,
+  given: Arguments<"events">,
+  told: { broken(isBroken: boolean): void; readonly resumed?: boolean },
+): AsyncGenerator<Followed> {
+  const fetch = (request: Request) => sendRequest(context, request);
+  try {
+    yield* createStream({ url: "http://zapd/v1", fetch, ...told }, "events", given);
+  } catch (error) {
+    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
+    throw (await import("./unanswered.ts")).unanswered(error, context);
   }
 }
 

@@ -1,38 +1,22 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
-import { ApiError, type ApiEvent, createStream, type Followed } from "../api/client.ts";
+import type { ApiEvent, Followed } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { call, sendRequest } from "./client.ts";
+import { call, followEvents } from "./client.ts";
 import type { Context } from "./context.ts";
 import { activity, powerWords } from "./control.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { UsageError } from "./failure.ts";
 import { columnsOf, paintFor } from "./print.ts";
-import { unanswered } from "./unanswered.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
   process.once("SIGINT", () => stopped.abort());
   const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
-  const events = createStream(
-    {
-      url: "http://zapd/v1",
-      fetch: (request) => sendRequest(context, request),
-      broken: (isBroken) =>
-        context.say(
-          isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back",
-        ),
-    },
-    "events",
-    { query, signal: stopped.signal },
-  );
   const print = context.json ? printJson(context) : printLine(context);
-  try {
-    for await (const event of events) print(event);
-  } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    throw unanswered(error, context);
-  }
+  const broken = (isBroken: boolean) =>
+    context.say(isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back");
+  for await (const event of followEvents(context, { query, signal: stopped.signal }, { broken })) print(event);
 }
 
 function printJson(context: Context): (event: Followed) => void {

@@ -449,8 +449,9 @@ function chosen<T>(
   const [first] = alike;
   if (first && alike.length === 1) return first;
   const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
-  const found = `${first ? "several" : "no"} ${what} called ${JSON.stringify(wanted.slice(0, 64))}`;
-  throw new ZapdError("invalid_payload", `${device.record.name} has ${found}`, {
+  const { name } = device.record;
+  const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
+  throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
     hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
   });
 }

@@ -22,6 +22,8 @@ export type Connection = "connecting" | "live" | "lost";
 const mostEvents = 200;
 
 const entriesNow = signal<readonly Entry[]>([]);
+/** The same by id: of a thousand, one is found at once. */
+const byId = new Map<string, Entry>();
 const connectionNow = signal<Connection>("connecting");
 const eventsNow = signal<readonly Followed[]>([]);
 
@@ -33,7 +35,13 @@ export const events: ReadonlySignal<readonly Followed[]> = eventsNow;
 
 /** The entry of a device by its id; `undefined` when it is not known (any more). Reading it subscribes to comings and goings. */
 export function entryOf(id: string): Entry | undefined {
-  return entries.value.find((one) => one.id === id);
+  return entries.value.length === 0 ? undefined : byId.get(id);
+}
+
+function setEntries(now: readonly Entry[]): void {
+  byId.clear();
+  for (const entry of now) byId.set(entry.id, entry);
+  entriesNow.value = now;
 }
 
 /** Everything, as one tab hands it to another. */
@@ -84,10 +92,10 @@ export function take(event: Followed): void {
     case "device.changed":
       return put(event.device);
     case "device.removed":
-      entriesNow.value = entries.peek().filter(({ id }) => id !== event.device_id);
+      setEntries(entries.peek().filter(({ id }) => id !== event.device_id));
       return;
     case "state.changed": {
-      const entry = entries.peek().find(({ id }) => id === event.device_id);
+      const entry = byId.get(event.device_id);
       if (entry) entry.state.value = event.state;
       return;
     }
@@ -96,22 +104,21 @@ export function take(event: Followed): void {
 
 /** Takes a device as an answer of the API has it: the event may come later. */
 export function put(device: Device): void {
-  const known = entries.peek().find(({ id }) => id === device.id);
+  const known = byId.get(device.id);
   if (known) known.device.value = device;
-  else entriesNow.value = [...entries.peek(), entryFrom(device, null)];
+  else setEntries([...entries.peek(), entryFrom(device, null)]);
 }
 
 function replaceDevices(given: Picture["devices"]): void {
-  const before = new Map(entries.peek().map((one) => [one.id, one]));
   const now = given.map(({ device, state }) => {
-    const known = before.get(device.id);
+    const known = byId.get(device.id);
     if (!known) return entryFrom(device, state);
     known.device.value = device;
     known.state.value = state;
     return known;
   });
-  const isSame = now.length === before.size && now.every((one, at) => entries.peek()[at] === one);
-  if (!isSame) entriesNow.value = now;
+  const isSame = now.length === byId.size && now.every((one, at) => entries.peek()[at] === one);
+  if (!isSame) setEntries(now);
 }
 
 function entryFrom(device: Device, state: State | null): Entry {
@@ -143,4 +150,27 @@ export async function attempt<T>(entry: Entry, doing: string, work: () => Promis
 /** Presses a key of a device, once. */
 export function press(entry: Entry, key: string, doing: string): Promise<unknown> {
   return attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key: key as Device["keys"][number] } }));
+}
+
+/** By device, the level that is wanted next, while one is on its way; `null` for none. */
+const nextLevels = new Map<string, number | null>();
+
+/** Sets the volume. While one level is on its way only the last of those that are wanted meanwhile goes after it: some sets step there. */
+export async function setVolume(entry: Entry, level: number): Promise<void> {
+  const { id } = entry;
+  if (nextLevels.has(id)) {
+    nextLevels.set(id, level);
+    return;
+  }
+  for (let next: number | null = level; next !== null; next = nextLevels.get(id) ?? null) {
+    nextLevels.set(id, null);
+    const wanted = next;
+    await attempt(entry, "setting the volume", () => call("setVolume", { id, body: { level: wanted } }));
+  }
+  nextLevels.delete(id);
+}
+
+/** Mutes a device, or has it sound again. */
+export function setMuted(entry: Entry, muted: boolean): Promise<unknown> {
+  return attempt(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
 }

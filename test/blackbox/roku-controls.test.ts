@@ -48,7 +48,7 @@ describe("a TV", () => {
     expect([set.state.input, set.state.channel]).toEqual(["tvinput.dtv", "5.1"]);
     expect(await post("inputs", { input: "HDMI 1" })).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
     expect(await post("inputs", { input: "hdmi9" })).toMatchObject({
-      message: 'Den has no input called "hdmi9"',
+      message: 'No input of Den is called "hdmi9"',
       hint: expect.stringContaining("It has: Blu-ray player"),
     });
     const { body } = await daemon.api("GET", `/devices/${id}/inputs`);

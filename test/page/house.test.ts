@@ -18,7 +18,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   test("shows every set, live, and a refusal in the daemon's words", async () => {
     const { page, problems, close } = await look(browser, demo.port);
     for (const name of ["Living Room", "Bedroom", "Workbench", "Cinema", "Kitchen"]) await shows(page, name);
-    await pressNamed(page, "Turn Living Room off");
+    await pressNamed(page, "Turn off Living Room");
     await shows(page, "standby");
     expect(demo.printed()).toContain("Living Room");
     expect(await problems()).toEqual([]);

@@ -9,26 +9,37 @@ interface SliderProps {
   readonly step?: number;
   /** How a value is read out. */
   readonly textOf?: (value: number) => string;
-  /** Called while it moves, at most five times a second, and with where it ends. */
-  onMove(value: number): void;
+  /** Called while it moves, at most five times a second, and with where it ends; what it answers with has been done. */
+  onMove(value: number): Promise<unknown>;
 }
 
 const throttleMs = 200;
-/** After it was let go, so long for the device to follow before what it says is shown again. */
-const settleMs = 1_500;
+/** After it was done, so long for the device to say so before what it says is shown again. */
+const settleMs = 800;
 
 /** A slider that answers at once and is corrected by the device. */
 export function Slider({ label, value, max, step = 1, textOf = String, onMove }: SliderProps) {
   const [own, setOwn] = useState<number | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  /** Moves that have not been done yet. */
+  const under = useRef(0);
   const last = useRef({ at: 0, wanted: null as number | null });
   const send = () => {
     timer.current = undefined;
     const { wanted } = last.current;
     if (wanted === null) return;
     last.current = { at: performance.now(), wanted: null };
-    onMove(wanted);
+    clearTimeout(settle.current);
+    under.current++;
+    void onMove(wanted).finally(() => {
+      under.current--;
+      if (under.current > 0) return;
+      clearTimeout(settle.current);
+      settle.current = setTimeout(() => {
+        if (last.current.wanted === null) setOwn(null);
+      }, settleMs);
+    });
   };
   const move = (wanted: number) => {
     setOwn(wanted);
@@ -36,8 +47,6 @@ export function Slider({ label, value, max, step = 1, textOf = String, onMove }:
     const wait = last.current.at + throttleMs - performance.now();
     if (wait <= 0) send();
     else timer.current ??= setTimeout(send, wait);
-    clearTimeout(settle.current);
-    settle.current = setTimeout(() => setOwn(null), settleMs);
   };
   useEffect(
     () => () => {
@@ -47,12 +56,6 @@ export function Slider({ label, value, max, step = 1, textOf = String, onMove }:
     },
     [],
   );
-  useEffect(() => {
-    if (own === value) {
-      clearTimeout(settle.current);
-      setOwn(null);
-    }
-  }, [value]);
   const shown = own ?? value;
   return (
     <input
