@@ -4,9 +4,10 @@ import { dlna } from "./dlna/adapter.ts";
 import { kodi } from "./kodi/adapter.ts";
 import type { Composition, Platform } from "./platform.ts";
 import { roku } from "./roku/adapter.ts";
+import { samsung } from "./samsung/adapter.ts";
 import { webos } from "./webos/adapter.ts";
 
-export const platforms: readonly Platform[] = [roku, kodi, webos, cast, dlna];
+export const platforms: readonly Platform[] = [roku, kodi, webos, samsung, cast, dlna];
 
 /**
  * How they go together where several of them reach one device: a Kodi runs on sets of LG and of Google, those of LG take
@@ -19,6 +20,6 @@ export const composition: Composition = {
     ["kodi", "cast"],
   ],
   partial: ["dlna"],
-  leading: ["roku", "webos", "kodi", "cast", "dlna"],
+  leading: ["roku", "webos", "samsung", "kodi", "cast", "dlna"],
   preferred: {},
 };

@@ -15,6 +15,7 @@ import {
   type Platform,
 } from "../../src/platforms/platform.ts";
 import { roku } from "../../src/platforms/roku/adapter.ts";
+import { samsung } from "../../src/platforms/samsung/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
 import { root, sourcesIn } from "../support/sources.ts";
@@ -45,6 +46,8 @@ const renderer = {
   ...{ path: "/description.xml", transport: service, rendering: service, seeks: true, mutes: true },
   ...{ actions: ["Play", "Pause", "Stop"], volume: { min: 0, max: 100, step: 1 } },
 };
+const newSamsung = { year: 2021, token: true, saysPower: true, frame: false, renderer: true };
+const oldSamsung = { year: 2016, token: false, saysPower: false, frame: false, renderer: true };
 
 const examples: readonly { readonly platform: Platform; readonly devices: readonly Example[] }[] = [
   {
@@ -91,6 +94,21 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
     devices: [
       { title: "renderer", facts: { kind: "player" }, memory: renderer },
       { title: "without a volume", facts: { kind: "player" }, memory: { ...renderer, volume: null } },
+    ],
+  },
+  {
+    platform: samsung,
+    devices: [
+      { title: "2019 and newer, paired", facts: { kind: "tv", access: "full" }, memory: newSamsung },
+      { title: "2018, paired", facts: { kind: "tv", access: "full" }, memory: { ...newSamsung, year: 2018 } },
+      { title: "2016 and 2017", facts: { kind: "tv", access: "full", macs: mac }, memory: oldSamsung },
+      {
+        title: "without a renderer",
+        facts: { access: "full" },
+        memory: { ...newSamsung, renderer: false },
+        sameKeys: true,
+      },
+      { title: "not paired", facts: { kind: "tv", access: "unpaired" }, memory: newSamsung, sameKeys: true },
     ],
   },
   {
