@@ -9,7 +9,7 @@
  * ```
  */
 
-import type { Followed } from "./client-stream.ts";
+import type { Followed, StreamLine } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
@@ -89,9 +89,9 @@ export function createClient(options: ClientOptions = {}): Client {
 
 /** A client as one function, for callers that want the text of each response, too. */
 export function createCall(options: ClientOptions = {}): Call {
-  const { url = usualUrl, fetch: send = (request: Request) => fetch(request) } = options;
+  const send = senderOf(options);
   const call = async (name: EndpointName, given: AnyArguments = {}) => {
-    const response = await send(requestOf(url, endpoints[name], given));
+    const response = await send(name, given);
     return readAnswer(await response.text());
   };
   // What each name takes and answers is in the table of operations, which types cannot follow through a call.
@@ -99,40 +99,56 @@ export function createCall(options: ClientOptions = {}): Call {
 }
 
 /** A picture, by an operation that answers with one. */
-export async function readPicture(
-  { url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions,
-  name: EndpointName,
-  given: AnyArguments = {},
-): Promise<Blob> {
-  const response = await send(requestOf(url, endpoints[name], given));
+export async function readPicture(options: ClientOptions, name: EndpointName, given: AnyArguments = {}): Promise<Blob> {
+  const response = await senderOf(options)(name, given);
   if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
   readAnswer(await response.text());
   throw new NotZapdError("What answers is not zapd");
 }
 
+export interface FollowOptions extends ClientOptions {
+  /** Told when the stream broke off, with what it failed with where that is known, and when it is back. */
+  broken?(isBroken: boolean, error?: unknown): void;
+  /** Whether a failure to come back is one that passes; without it, whatever is not the daemon's own but for want of room. */
+  passes?(error: unknown): boolean;
+}
+
 /** Follows an operation that answers with a stream: what only that needs is loaded for it. */
-export async function* createStream(
-  options: ClientOptions & { broken?(isBroken: boolean): void },
+export async function* createStream<Line extends StreamLine = Followed>(
+  options: FollowOptions,
   name: EndpointName,
   given: AnyArguments = {},
-): AsyncGenerator<Followed> {
-  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken } = options;
+): AsyncGenerator<Line> {
+  const { broken, passes = isPassing } = options;
+  const send = senderOf(options);
   const { follow } = await import("./client-stream.ts");
-  yield* follow({
+  yield* follow<Line>({
     signal: given.signal,
     ...(broken && { broken }),
-    passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",
+    passes,
     async open(lastId, signal) {
-      const request = requestOf(url, endpoints[name], { ...given, signal });
-      request.headers.set("accept", "application/x-ndjson");
-      if (lastId !== null) request.headers.set("last-event-id", lastId);
-      const response = await send(request);
+      const accept = { accept: "application/x-ndjson" };
+      const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
+      const response = await send(name, { ...given, signal }, headers);
       const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
       if (isStream && response.body) return response.body;
       readAnswer(await response.text());
       throw new NotZapdError("What answers is not zapd");
     },
   });
+}
+
+function isPassing(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.code === "too_many_streams";
+}
+
+/** Sends the requests of operations to where the API is. */
+function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions) {
+  return (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
+    const request = requestOf(url, endpoints[name], given);
+    for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
+    return send(request);
+  };
 }
 
 interface AnyArguments {

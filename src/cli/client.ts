@@ -3,6 +3,7 @@ import {
   type Answer,
   ApiError,
   type Arguments,
+  type ClientOptions,
   createCall,
   NotZapdError,
   type Result,
@@ -64,20 +65,36 @@ async function callOnce<Name extends ValueName>(
   const { signal: own } = given as Given;
   const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
-  const send = createCall({
-    url: "http://zapd/v1",
-    fetch: (request) => sendRequest(context, request, endpoints[name].path === endpoints.installPackage.path),
-  }) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
+  const isUpload = endpoints[name].path === endpoints.installPackage.path;
+  const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
     const late = deadline?.signal.aborted ? deadline.ms : undefined;
-    if (signal?.aborted && late === undefined) throw error;
-    if (error instanceof ZapdError && late === undefined) throw CommandError.of(error);
-    throw (await import("./unanswered.ts")).unanswered(error, context, name, late);
+    if (signal?.aborted && late === undefined && !(error instanceof ApiError)) throw error;
+    throw await failureOf(error, context, name, late);
   }
+}
+
+/** Where the API is, for a client of it: behind the control socket. */
+export function apiOf(context: Context, upload = false): ClientOptions {
+  return { url: "http://zapd/v1", fetch: (request) => sendRequest(context, request, upload) };
+}
+
+/**
+ * What a call failed with, as a command fails: the daemon's own failure, or why it has not answered. `lateMs` is the time
+ * that the call was given, where that is over.
+ */
+export async function failureOf(
+  error: unknown,
+  context: Context,
+  name?: EndpointName,
+  lateMs?: number,
+): Promise<CommandError> {
+  if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
+  if (error instanceof ZapdError && lateMs === undefined) return CommandError.of(error);
+  return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
 }
 
 /** Who waits for longer than this wants to know for what. */
@@ -106,12 +123,12 @@ export async function readDocument(context: Context, path: string): Promise<stri
     if (response.ok) return text.trim();
     throw new NotZapdError(`${path} is not there`);
   } catch (error) {
-    throw (await import("./unanswered.ts")).unanswered(error, context);
+    throw await failureOf(error, context);
   }
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
-export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);

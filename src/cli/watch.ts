@@ -1,13 +1,12 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
-import { ApiError, type ApiEvent, createStream, type Followed } from "../api/client.ts";
+import { type ApiEvent, createStream, type Followed } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { call, sendRequest } from "./client.ts";
+import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { activity, powerWords } from "./control.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { UsageError } from "./failure.ts";
 import { columnsOf, paintFor } from "./print.ts";
-import { unanswered } from "./unanswered.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
@@ -16,8 +15,7 @@ export async function watch(context: Context): Promise<void> {
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
   const events = createStream(
     {
-      url: "http://zapd/v1",
-      fetch: (request) => sendRequest(context, request),
+      ...apiOf(context),
       broken: (isBroken) =>
         context.say(
           isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back",
@@ -30,8 +28,7 @@ export async function watch(context: Context): Promise<void> {
   try {
     for await (const event of events) print(event);
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    throw unanswered(error, context);
+    throw await failureOf(error, context);
   }
 }
 
