@@ -21,6 +21,8 @@ export interface DaemonOptions {
   readonly config: string;
   readonly state: string;
   readonly log: Log;
+  /** `false`: the page for people is not served, whatever the config says. */
+  readonly page?: boolean;
 }
 
 /** A daemon that runs. */
@@ -41,7 +43,7 @@ export interface Daemon {
 const graceMs = 3_500;
 
 /** Starts zapd behind its two listeners, the loopback port and the control socket. Fails with a ZapdError that says what is in the way. */
-export async function startDaemon({ config: file, state, log }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon({ config: file, state, log, page = true }: DaemonOptions): Promise<Daemon> {
   const config = await ConfigFile.open(file);
   const { http_enabled, http_host, http_port, socket: configured } = config.running.daemon;
   const wanted = socketPath(state, configured);
@@ -75,6 +77,7 @@ export async function startDaemon({ config: file, state, log }: DaemonOptions): 
     log,
     unwritable,
     examined,
+    page,
     listeners: { socket: socket ?? "", http_host, http_port },
     // Another address of 127.0.0.0/8 is as good as the usual one, when the daemon is bound to it.
     hosts: [`${http_host}:${http_port}`],

@@ -50,6 +50,8 @@ export interface ZapdOptions {
   readonly hosts?: readonly string[];
   /** The path below which it is mounted in another server, such as `/tv`. */
   readonly prefix?: string;
+  /** `false`: the page for people is not served, whatever the config says. */
+  readonly page?: boolean;
   /** Which hardware answers at an address; without it, the system's own table where it can be read. */
   readonly neighbours?: Neighbours;
   /** How those go together where several of them reach one device. */
@@ -203,6 +205,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     hosts,
     prefix,
     listeners: () => listeners,
+    page: () => options.page !== false && running.daemon.page,
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { root, type Source, sourceOf, sourcesIn } from "./support/sources.ts";
+import { isMade, root, type Source, sourceOf, sourcesIn } from "./support/sources.ts";
 
 interface Layer {
   readonly name: string;
@@ -55,6 +55,10 @@ const layers: readonly Layer[] = [
     uses: ["words", "endpoints"],
     knows: ["api"],
     why: "a client is made from the same table as the server, and runs without it",
+  },
+  {
+    ...{ name: "page", files: /^src\/web\//, uses: ["endpoints"], knows: ["words", "api", "client"] },
+    why: "the page is a client of the API like any other, and knows no more than its types",
   },
   {
     ...{ name: "platform", files: /^src\/platforms\/[\w-]+\//, uses: ["words", "contract"] },
@@ -140,7 +144,10 @@ const onlyIn: readonly {
 
 const sources = sourcesIn("src");
 const layerOf = (path: string) => layers.find((layer) => layer.files.test(path));
-const inside = (source: Source) => source.imports.filter((one) => one.from.startsWith("src/"));
+/** What a file imports of ours; what a script makes is no file of ours, and is loaded by one route only. */
+const inside = (source: Source) =>
+  source.imports.filter(({ from }) => from.startsWith("src/") && !isMade(from) && !from.endsWith(".css"));
+
 test("the reader of these rules sees what it must", () => {
   const some = ['type { A } from "./a.ts"', '{ type B } from "../b.ts"', '"d"', '{\n  f,\n} from "f"'];
   const text = [
@@ -154,9 +161,10 @@ test("the reader of these rules sees what it must", () => {
   expect(code).not.toMatch(/Bun|\bany\b/);
   expect(code).toContain("`Deno // no`");
   // Comments are taken out, and nothing else: what runs stays the same.
-  const transpiler = new Bun.Transpiler({ loader: "ts" });
-  for (const source of sources)
-    expect(transpiler.transformSync(source.code)).toBe(transpiler.transformSync(source.text));
+  for (const { path, code, text } of sources) {
+    const transpiler = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" });
+    expect(transpiler.transformSync(code)).toBe(transpiler.transformSync(text));
+  }
   expect(sources.length).toBeGreaterThan(50);
 });
 
@@ -201,6 +209,13 @@ describe("imports go one way", () => {
     }
   });
 
+  test("what the page is made into is loaded by its route alone, and late", () => {
+    const uses = sources.flatMap(({ path, imports }) =>
+      imports.filter(({ from }) => isMade(from)).map((one) => ({ path, ...one })),
+    );
+    expect(uses.map(({ path, late }) => ({ path, late }))).toEqual([{ path: "src/server/page.ts", late: true }]);
+  });
+
   test("no platform imports another", () => {
     const wrong = sources.flatMap((source) => {
       const own = /^src\/platforms\/([\w-]+)\//.exec(source.path)?.[1];
@@ -235,7 +250,7 @@ describe("imports go one way", () => {
 
   test("whatever is imported is there", () => {
     for (const source of [...sources, ...sourcesIn("test")])
-      for (const { from } of source.imports.filter((one) => /^(src|test)\//.test(one.from)))
+      for (const { from } of source.imports.filter((one) => /^(src|test)\//.test(one.from) && !isMade(one.from)))
         expect([source.path, from, existsSync(join(root, from))]).toEqual([source.path, from, true]);
   });
 });

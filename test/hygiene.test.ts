@@ -15,7 +15,9 @@ if (noShared !== null) process.stderr.write(`skipped: that nothing shared was co
 test("nothing starts on import: a process that imports every file ends by itself, in silence, and leaves nothing", async () => {
   const folder = await mkdtemp(join(tmpdir(), "zapd-imports-"));
   try {
-    const imports = sourcesIn("src").map(({ path }) => `await import(${JSON.stringify(join(root, path))});`);
+    // What is written for a browser runs in none here: it has `document` only.
+    const here = sourcesIn("src").filter(({ path }) => !path.startsWith("src/web/"));
+    const imports = here.map(({ path }) => `await import(${JSON.stringify(join(root, path))});`);
     const child = spawn(process.execPath, ["-e", imports.join("\n")], {
       cwd: folder,
       env: { PATH: process.env["PATH"], HOME: folder, ZAPD_STATE_DIR: join(folder, "state"), TMPDIR: folder },

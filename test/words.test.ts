@@ -84,9 +84,15 @@ describe("packages", () => {
     );
 
   test("what is declared is imported, and what runs is declared", () => {
-    const used = imported(sources);
+    const used = imported(sources.filter(({ path }) => !path.startsWith("src/web/")));
     expect([...used].filter((name) => !Object.hasOwn(dependencies, name))).toEqual([]);
     expect(Object.keys(dependencies).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test("what the page is made of is taken into it when it is built", () => {
+    const used = [...imported(sources.filter(({ path }) => path.startsWith("src/web/")))];
+    expect(used.filter((name) => !name.endsWith(".css") && !Object.hasOwn(devDependencies, name))).toEqual([]);
+    expect(used).toContain("preact");
   });
 
   test("tests use nothing that is not declared", () => {

@@ -23,6 +23,8 @@ export interface StreamOptions {
   passes(error: unknown): boolean;
   /** Told when the stream broke off, with what it failed with where that is known, and when it is back. */
   broken?(isBroken: boolean, error?: unknown): void;
+  /** It was followed before: the first opening, too, is tried again. */
+  readonly resumed?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,11 +33,12 @@ export async function* follow<Line extends StreamLine>({
   open,
   passes,
   broken,
+  resumed = false,
   signal,
 }: StreamOptions): AsyncGenerator<Line> {
   let lastId: string | null = null;
   let pause = firstPause;
-  let hasBegun = false;
+  let hasBegun = resumed;
   for (;;) {
     const connection = new AbortController();
     let failed: unknown;

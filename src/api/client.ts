@@ -9,7 +9,7 @@
  * ```
  */
 
-import type { Followed, StreamLine } from "./client-stream.ts";
+import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
@@ -106,9 +106,7 @@ export async function readPicture(options: ClientOptions, name: EndpointName, gi
   throw new NotZapdError("What answers is not zapd");
 }
 
-export interface FollowOptions extends ClientOptions {
-  /** Told when the stream broke off, with what it failed with where that is known, and when it is back. */
-  broken?(isBroken: boolean, error?: unknown): void;
+export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
   /** Whether a failure to come back is one that passes; without it, whatever is not the daemon's own but for want of room. */
   passes?(error: unknown): boolean;
 }
@@ -119,12 +117,13 @@ export async function* createStream<Line extends StreamLine = Followed>(
   name: EndpointName,
   given: AnyArguments = {},
 ): AsyncGenerator<Line> {
-  const { broken, passes = isPassing } = options;
+  const { broken, resumed, passes = isPassing } = options;
   const send = senderOf(options);
   const { follow } = await import("./client-stream.ts");
   yield* follow<Line>({
     signal: given.signal,
     ...(broken && { broken }),
+    resumed,
     passes,
     async open(lastId, signal) {
       const accept = { accept: "application/x-ndjson" };

@@ -370,7 +370,7 @@ const own = {
         ),
       timeout_ms: z
         .string()
-        .regex(/^\d{1,5}$/)
+        .regex(/^\d{1,9}$/)
         .refine((ms) => Number(ms) <= 60_000, { error: "must be at most 60000" })
         .optional()
         .describe("How long to wait for it, in milliseconds: 60000 at most, 10000 without it"),
@@ -626,7 +626,7 @@ const own = {
     tag: "apps",
     summary: "The icon of an app",
     description:
-      "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, or its platform id, as the catalog has it.",
+      "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, its platform id or its name, as the device lists it.",
     codes: [...asking, "app_not_found", "picture_not_found"],
     data: Picture,
   },

@@ -5,6 +5,8 @@ import {
   type Arguments,
   type ClientOptions,
   createCall,
+  createStream,
+  type Followed,
   NotZapdError,
   type Result,
   type ValueName,
@@ -95,6 +97,22 @@ export async function failureOf(
   if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
   if (error instanceof ZapdError && lateMs === undefined) return CommandError.of(error);
   return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
+}
+
+/**
+ * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by
+ * itself, and `broken` is told. `resumed`: it was followed before, and whoever is not there is waited for.
+ */
+export async function* followEvents(
+  context: Context,
+  given: Arguments<"events">,
+  told: { broken(isBroken: boolean): void; readonly resumed?: boolean },
+): AsyncGenerator<Followed> {
+  try {
+    yield* createStream({ ...apiOf(context), ...told }, "events", given);
+  } catch (error) {
+    throw await failureOf(error, context);
+  }
 }
 
 /** Who waits for longer than this wants to know for what. */

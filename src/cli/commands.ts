@@ -182,6 +182,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     remote: command("[NAME]", "a remote that fills the terminal, with live state", from(remote, "remote"), {
       completes: "device",
       most: 1,
+      examples: ["zapd remote", "zapd remote Kitchen"],
     }),
   },
   Devices: {
@@ -287,12 +288,18 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
   "The daemon": {
     serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), {
       also: ["start", "run", "daemon"],
+      options: { "no-page": flag("serve no page, whatever daemon.page says") },
     }),
     demo: command(
       "[--port PORT]",
       "run a daemon with simulated sets; nothing leaves this machine",
       from(demo, "demo"),
-      { options: { port: value("PORT", "the port of its API (else 7272)") } },
+      {
+        options: {
+          port: value("PORT", "the port of its API (else 7272)"),
+          "no-page": flag("serve no page, only the API"),
+        },
+      },
     ),
     status: command("", "what the daemon is doing, and where", from(daemon, "status")),
     doctor: command("", "look for what is in the way, and say what to do", from(doctor, "doctor")),

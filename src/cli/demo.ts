@@ -42,7 +42,7 @@ export async function demo(context: Context): Promise<number> {
     for (const [at, set] of sets.entries()) running.push(await startSet(set, `127.0.0.${at + 2}`));
     const config = join(folder, "config.toml");
     writeFileSync(config, configOf(port), { mode: 0o600 });
-    const daemon = await start(config, join(folder, "state"), log);
+    const daemon = await start(config, join(folder, "state"), log, !context.flag("no-page"));
     if (typeof daemon === "number") return daemon;
     await Promise.race([introduce(daemon, running), stopped]);
     const unnote = daemon.socket === null ? () => {} : note(daemon.socket, "demo");
@@ -118,6 +118,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
 
 ${rows.join("\n")}
 
+Page    ${(url ?? "").replace(/v1$/, "")}
 API     ${url}
 
 ${where}:

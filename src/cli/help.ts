@@ -7,6 +7,7 @@ import { asksForJson, printDocument } from "./explain.ts";
 import { failureDocument, UsageError } from "./failure.ts";
 import { keyCommands } from "./key-commands.ts";
 import { wrap } from "./print.ts";
+import { bindings, commands as remoteCommands } from "./remote/keys.ts";
 
 /** What each exit status means, for people. */
 export const exitTable: readonly (readonly [number, string])[] = [
@@ -41,11 +42,19 @@ function helpText(topic: string | undefined): string {
   if (topic === "exit") return exitHelp();
   const command = known().find(([name]) => name === topic)?.[1];
   if (!command) throw unknownCommand(topic);
-  return commandHelp(
-    topic,
-    command,
-    topic === "key" ? `Keys, each of which is a command too\n${keyRows()}` : undefined,
-  );
+  return commandHelp(topic, command, more[topic]?.());
+}
+
+/** What else is said of a command. */
+const more: Readonly<Record<string, () => string>> = {
+  key: () => `Keys, each of which is a command too\n${keyRows()}`,
+  remote: () => `Its keys, as far as a set has what they are for\n${remoteRows()}`,
+};
+
+function remoteRows(): string {
+  const keys = bindings.map(({ cap, word, key }) => [cap, word || String(key)] as const);
+  const own = remoteCommands.map(({ cap, word }) => [cap, word] as const);
+  return [...keys, ...own].map(([cap, word]) => `  ${cap.padEnd(12)}${word}`).join("\n");
 }
 
 /** Every command with its word, keys behind the others. */
@@ -89,11 +98,11 @@ zapd help COMMAND says more of one; zapd help exit lists the exit statuses.
 `;
 }
 
-function commandHelp(name: string, { use, about, options, examples }: Command, more?: string): string {
+function commandHelp(name: string, { use, about, options, examples }: Command, also?: string): string {
   const parts = [`zapd ${name} ${use}`.trimEnd(), `  ${about}`];
   if (options) parts.push(`Options\n${optionRows(options)}`);
   if (examples) parts.push(`Such as\n${examples.map((example) => `  ${example}`).join("\n")}`);
-  if (more !== undefined) parts.push(more);
+  if (also !== undefined) parts.push(also);
   return `${parts.join("\n\n")}\n\nOptions of every command: zapd help\n`;
 }
 

@@ -3,12 +3,12 @@
  * long as it plays it.
  */
 import { fileURLToPath } from "node:url";
-import { createStream, type Followed } from "../api/client.ts";
+import type { Followed } from "../api/client.ts";
 import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { listenToPeer, type PeerListener } from "../transport/peer-listener.ts";
-import { apiOf, ask, call, failureOf, groupOf } from "./client.ts";
+import { ask, call, followEvents, groupOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { pressKey } from "./keys.ts";
@@ -176,14 +176,9 @@ class PlayedFile {
           : "zapd: the daemon is back",
       );
     const query = { devices: id, types: "state.changed,device.removed" };
-    const events = createStream({ ...apiOf(this.#context), broken }, "events", { query, signal });
-    try {
-      for await (const event of events) {
-        if (event.type === "device.removed") return;
-        this.#state = stateIn(event, id) ?? this.#state;
-      }
-    } catch (error) {
-      if (!signal.aborted) throw await failureOf(error, this.#context);
+    for await (const event of followEvents(this.#context, { query, signal }, { broken })) {
+      if (event.type === "device.removed") return;
+      this.#state = stateIn(event, id) ?? this.#state;
     }
   }
 

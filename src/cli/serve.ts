@@ -18,7 +18,7 @@ export async function serve(context: Context): Promise<number> {
   process.umask(0o077);
   const log = terminalLog();
   catchStrays(log);
-  const started = await start(configPath(process.env, given), stateFolder(process.env), log);
+  const started = await start(configPath(process.env, given), stateFolder(process.env), log, !context.flag("no-page"));
   if (typeof started === "number") return started;
   let unnote = () => {};
   // Behind whoever is knocking already.
@@ -40,9 +40,9 @@ export async function serve(context: Context): Promise<number> {
 }
 
 /** Starts, or says what is in the way and gives the exit status. */
-export async function start(config: string, state: string, log: Log): Promise<Daemon | number> {
+export async function start(config: string, state: string, log: Log, page: boolean): Promise<Daemon | number> {
   try {
-    return await startDaemon({ config, state, log });
+    return await startDaemon({ config, state, log, page });
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     log.error(error.hint === undefined ? error.message : `${error.message}. ${error.hint}`);

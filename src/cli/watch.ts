@@ -1,8 +1,8 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
-import { type ApiEvent, createStream, type Followed } from "../api/client.ts";
+import type { ApiEvent, Followed } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { apiOf, call, failureOf } from "./client.ts";
+import { call, followEvents } from "./client.ts";
 import type { Context } from "./context.ts";
 import { activity, powerWords } from "./control.ts";
 import { UsageError } from "./failure.ts";
@@ -13,23 +13,10 @@ export async function watch(context: Context): Promise<void> {
   process.once("SIGINT", () => stopped.abort());
   const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
-  const events = createStream(
-    {
-      ...apiOf(context),
-      broken: (isBroken) =>
-        context.say(
-          isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back",
-        ),
-    },
-    "events",
-    { query, signal: stopped.signal },
-  );
   const print = context.json ? printJson(context) : printLine(context);
-  try {
-    for await (const event of events) print(event);
-  } catch (error) {
-    throw await failureOf(error, context);
-  }
+  const broken = (isBroken: boolean) =>
+    context.say(isBroken ? "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends" : "zapd: it is back");
+  for await (const event of followEvents(context, { query, signal: stopped.signal }, { broken })) print(event);
 }
 
 function printJson(context: Context): (event: Followed) => void {

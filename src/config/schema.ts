@@ -48,6 +48,9 @@ export const configSchema = z.object({
       description: "The HTTP API on the loopback interface; off, only the control socket is left",
       restart: true,
     }),
+    page: toggle.default(true).meta({
+      description: "Whether the page for people is served, at `/` of the HTTP API, and the documentation at `/docs`",
+    }),
     http_host: text(64, host)
       .refine((given) => given === "localhost" || given === "::1" || (isIPv4(given) && given.startsWith("127.")), host)
       .default("127.0.0.1")

@@ -12,8 +12,10 @@ import {
   type VolumeControl,
 } from "../platforms/platform.ts";
 import { sleep, until } from "../system/sleep.ts";
+import { appNotFound, findApp } from "./catalog.ts";
+import { listApps } from "./commands.ts";
 import type { Device } from "./device.ts";
-import { requireCapability } from "./failures.ts";
+import { named, requireCapability } from "./failures.ts";
 import { type CheckedPicture, checkPicture, type IconCache } from "./pictures.ts";
 import type { Turn } from "./queue.ts";
 import type { Reach, Task } from "./reach.ts";
@@ -264,7 +266,7 @@ export async function selectInput(
       given: [wanted],
       work: async (connection, signal, reach) => {
         const inputs = requireCapability(connection.inputs, "inputs");
-        const input = chosen(wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
+        const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
         await inputs.select(input.id, signal);
         const state = await stateAfter(device, reach, connection, (one) => one.input === input.id, signal);
         return { input, confirmed: state === null ? null : state.input === input.id };
@@ -298,12 +300,7 @@ export function selectChannel(
       work: async (connection, signal) => {
         const channels = requireCapability(connection.channels, "channels");
         const all = await channels.list(signal);
-        const channel = chosen(
-          wanted,
-          all,
-          (one) => [one.id, ...(one.number === null ? [] : [one.number]), one.name],
-          "channel",
-        );
+        const channel = chosen(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
         return { channel, confirmed: await channels.select(channel.id, signal) };
       },
     },
@@ -324,7 +321,7 @@ export function notify(device: Device, message: string, turn: Turn): Promise<voi
   );
 }
 
-/** The icon of an app as the catalog has it, by its id or its platform id; from the disk where it is kept. */
+/** The icon of an app that the device lists, by its id, its platform id or its name; from the disk where it is kept. */
 export async function appIcon(
   device: Device,
   app: string,
@@ -332,16 +329,10 @@ export async function appIcon(
   signal: AbortSignal,
 ): Promise<CheckedPicture> {
   const { id } = device.first("icons");
-  const known = device.catalog.apps(id)?.find((one) => one.id === app || one.platform_id === app);
-  if (!known)
-    throw new ZapdError(
-      "app_not_found",
-      `No app of ${device.record.name} has the id ${JSON.stringify(app.slice(0, 64))}`,
-      {
-        hint: "Its apps by their ids: zapd apps",
-        named: true,
-      },
-    );
+  const apps = await listApps(device, signal);
+  // Only what it lists is asked for: a word that looks like an id is none of its apps.
+  const known = findApp(app, apps, { isAppId: () => false });
+  if (!known) throw named(appNotFound(app, apps), device.record, "reading an icon");
   const words = [id, known.platform_id, known.version ?? ""];
   const kept = cache.get(...words);
   if (kept) return kept;
@@ -388,20 +379,33 @@ function reading<T>(
   return { doing, timeoutMs: timeoutMs.other, needs, work };
 }
 
-/** The one that a word means: by its id or exactly first, then without case where only one is called so. */
-function chosen<T>(wanted: string, all: readonly T[], namesOf: (one: T) => readonly string[], what: string): T {
-  const exact = all.find((one) => namesOf(one).includes(wanted));
-  if (exact) return exact;
-  const lower = wanted.toLowerCase();
-  const alike = all.filter((one) => namesOf(one).some((name) => name.toLowerCase() === lower));
+/**
+ * The one that a word means: exactly, by the first of their names that is so (a channel called "7" is not channel 7), then
+ * without case and spaces where only one is called so.
+ */
+function chosen<T>(
+  device: Device,
+  wanted: string,
+  all: readonly T[],
+  namesOf: (one: T) => readonly (string | null)[],
+  what: string,
+): T {
+  const most = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length));
+  for (let rank = 0; rank < most; rank++) {
+    const exact = all.find((one) => namesOf(one)[rank] === wanted);
+    if (exact) return exact;
+  }
+  const word = bareWord(wanted);
+  const alike = all.filter((one) => namesOf(one).some((name) => name !== null && bareWord(name) === word));
   const [first] = alike;
   if (first && alike.length === 1) return first;
   const listed = all.slice(0, 12).map((one) => namesOf(one).at(-1));
-  throw new ZapdError(
-    "invalid_payload",
-    `has ${first ? "several" : "no"} ${what} called ${JSON.stringify(wanted.slice(0, 64))}`,
-    {
-      hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
-    },
-  );
+  const { name } = device.record;
+  const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
+  throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
+    hint: listed.length > 0 ? `It has: ${listed.join(", ")}` : undefined,
+  });
 }
+
+/** "HDMI 1" is `hdmi1`. */
+const bareWord = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");

@@ -5,8 +5,11 @@ import type { Journal } from "./journal.ts";
 
 export type Cause = EventOf<"state.changed">["cause"];
 
-/** Of one device at most so many changes of state are told in a second; the last of a burst always is. */
-const bucket = { size: 10, refillMs: 100 } as const;
+/**
+ * Of one device at most so many changes of state are told in a second, and a little more, so that whoever counts them where
+ * they arrive counts no more either. What had to wait goes on at a steady pace. The last of a burst is always told.
+ */
+const pace = { most: 10, withinMs: 1_050, everyMs: 105 } as const;
 /** Milliseconds between two words on how far a package is. */
 const installEveryMs = 250;
 /** A position that is this far from where it would have run to, in milliseconds, is a jump. */
@@ -23,9 +26,11 @@ interface Followed {
   actionId: string | undefined;
 }
 
-interface Bucket {
-  tokens: number;
-  filledAt: number;
+/** When changes of a device were told, the last of them, and the one that waits for its turn. */
+interface Told {
+  readonly at: number[];
+  /** Whether the last one had to wait. */
+  hasWaited: boolean;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
@@ -34,7 +39,7 @@ export class Feed {
   readonly #now: () => number;
   readonly #views = new Map<string, View>();
   readonly #states = new Map<string, Followed>();
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #paces = new Map<string, Told>();
   readonly #installs = new Map<string, { readonly phase: string; readonly at: number }>();
 
   constructor(journal: Journal, now: () => number = () => performance.now()) {
@@ -64,15 +69,15 @@ export class Feed {
     const device = this.#views.get(id);
     this.#views.delete(id);
     this.#states.delete(id);
-    clearTimeout(this.#buckets.get(id)?.timer);
-    this.#buckets.delete(id);
+    clearTimeout(this.#paces.get(id)?.timer);
+    this.#paces.delete(id);
     this.#installs.delete(id);
     if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
   }
 
-  /** How many devices, states, buckets and packages on their way are kept. */
+  /** How many devices, states, paces and packages on their way are kept. */
   get size(): number {
-    return this.#views.size + this.#states.size + this.#buckets.size + this.#installs.size;
+    return this.#views.size + this.#states.size + this.#paces.size + this.#installs.size;
   }
 
   /** A device lists other apps than before. */
@@ -94,7 +99,7 @@ export class Feed {
     const before = this.#states.get(id);
     const isNew = changesBetween(before?.state ?? null, state).length > 0;
     // Changes that wait for their turn keep the command that brought the first of them about.
-    const waits = before !== undefined && this.#buckets.get(id)?.timer !== undefined;
+    const waits = before !== undefined && this.#paces.get(id)?.timer !== undefined;
     const brought = waits && actionId === undefined ? before.actionId : actionId;
     this.#states.set(id, {
       state,
@@ -108,27 +113,25 @@ export class Feed {
 
   /** Ends the timers; nothing more is told. */
   close(): void {
-    for (const { timer } of this.#buckets.values()) clearTimeout(timer);
-    this.#buckets.clear();
+    for (const { timer } of this.#paces.values()) clearTimeout(timer);
+    this.#paces.clear();
   }
 
+  /** Tells a change, or tells it later; what is told then is what holds by then. */
   #tell(id: string): void {
-    const own = this.#buckets.get(id) ?? { tokens: bucket.size, filledAt: this.#now(), timer: undefined };
-    this.#buckets.set(id, own);
-    const filled = Math.floor((this.#now() - own.filledAt) / bucket.refillMs);
-    own.tokens = Math.min(bucket.size, own.tokens + filled);
-    own.filledAt = own.tokens === bucket.size ? this.#now() : own.filledAt + filled * bucket.refillMs;
-    if (own.tokens > 0) {
-      own.tokens--;
-      return this.#publish(id);
+    const own = this.#paces.get(id) ?? { at: [], hasWaited: false, timer: undefined };
+    this.#paces.set(id, own);
+    const hasWaited = own.timer !== undefined;
+    own.timer = undefined;
+    const wait = dueAt(own) - this.#now();
+    if (wait > 0) {
+      own.timer = setTimeout(() => this.#tell(id), wait);
+      return;
     }
-    own.timer = setTimeout(
-      () => {
-        own.timer = undefined;
-        this.#tell(id);
-      },
-      Math.max(1, own.filledAt + bucket.refillMs - this.#now()),
-    );
+    own.hasWaited = hasWaited;
+    own.at.push(this.#now());
+    if (own.at.length > pace.most) own.at.shift();
+    this.#publish(id);
   }
 
   #publish(id: string): void {
@@ -141,6 +144,13 @@ export class Feed {
     const by = actionId === undefined ? {} : { action_id: actionId };
     this.#journal.publish({ type: "state.changed", device_id: id, state, changed, cause, ...by });
   }
+}
+
+/** When the next change of a device may be told. */
+function dueAt({ at, hasWaited }: Told): number {
+  const [first = 0] = at;
+  const afterTen = at.length < pace.most ? 0 : first + pace.withinMs;
+  return hasWaited ? Math.max(afterTen, (at.at(-1) ?? 0) + pace.everyMs) : afterTen;
 }
 
 /** What is other in a state than before, as dotted paths; a position that only ran on is not. */

@@ -16,6 +16,7 @@ import { eventRoutes } from "./events.ts";
 import { groupRoutes } from "./groups.ts";
 import { guard } from "./guard.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
+import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
 import { Streams } from "./streams.ts";
@@ -40,6 +41,8 @@ export interface AppDependencies {
   readonly prefix: string;
   /** The control socket's path, and where the daemon listens now. */
   listeners(): { socket: string; http_host: string; http_port: number };
+  /** Whether the page for people is served. */
+  page(): boolean;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
 }
@@ -73,5 +76,6 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   daemonRoutes(app, deps);
   configRoutes(app, deps);
   openApiRoute(app, deps);
+  pageRoutes(app, deps);
   return app;
 }

@@ -6,7 +6,7 @@ import { SimulatedSet } from "./bench/set.ts";
 import { createEventServer } from "./kodi/events.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
-import type { KodiSimulatorOptions, Power } from "./kodi/options.ts";
+import type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
 import { openChannel, pause, position, start, stop } from "./kodi/playback.ts";
 import { web } from "./kodi/web.ts";
 import { closeDialog, type DialogKind, type DialogOptions, inFront, openDialog } from "./kodi/windows.ts";
@@ -21,6 +21,7 @@ export type {
   SimulatedChannel,
   SimulatedFavourite,
   SimulatedMedia,
+  SimulatedScreenshots,
   SimulatedTexture,
 } from "./kodi/options.ts";
 export type { DialogKind, DialogOptions } from "./kodi/windows.ts";
@@ -140,6 +141,11 @@ export class KodiSimulator extends SimulatedSet {
   /** Its owner has its web server ask for another password; null for none. */
   setPassword(password: string | null): void {
     this.#model.password = password;
+  }
+
+  /** Its owner sets another folder for pictures of its screen; null for none. */
+  setScreenshots(screenshots: SimulatedScreenshots | null): void {
+    this.#model.screenshots = screenshots;
   }
 
   setVolume(level: number, muted = this.#model.muted): void {

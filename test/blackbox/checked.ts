@@ -26,7 +26,7 @@ const statuses: readonly [number, string][] = [
     "invalid_host invalid_archive package_rejected dev_password_missing unsupported_patch_value unknown_config_key invalid_config_value",
   ],
   [403, "forbidden_host forbidden_origin loop_detected"],
-  [404, "device_not_found default_device_missing app_not_found dev_package_missing not_found"],
+  [404, "device_not_found default_device_missing app_not_found dev_package_missing picture_not_found not_found"],
   [405, "method_not_allowed"],
   [413, "payload_too_large"],
 ];

@@ -1,9 +1,12 @@
 /** What happens, as it happens: the stream of events as any client reads it, and waits (issue "Live", guarantees 1 to 8). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { EventStream, seqOf } from "../support/event-stream.ts";
 import { soundPackage } from "../support/room.ts";
+import { FakeRoku } from "./fake-roku.ts";
 
 let daemon: TestDaemon;
 let set: RokuSimulator;
@@ -157,14 +160,42 @@ describe("the stream", () => {
   });
 });
 
-describe("T33: streams and foreign pages", () => {
-  test("a page of another origin opens none, though it tries 600 times, and holds no slot", async () => {
+describe("T33 streams and foreign pages", () => {
+  test.each<[string, Record<string, string>]>([
+    ["of another origin", { origin: "http://evil.example" }],
+    ["without an origin", { origin: "null" }],
+    ["of another site", { "sec-fetch-site": "cross-site" }],
+    ["of another port", { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" }],
+  ])("a page %s opens none, though it tries 600 times, and holds no slot", async (_who, headers) => {
     for (let round = 0; round < 600; round++) {
-      const { status, body } = await daemon.api("GET", "/events", undefined, { origin: "http://evil.example" });
+      const { status, body } = await daemon.api("GET", "/events", undefined, headers);
       expect([status, body.error.code]).toEqual([403, "forbidden_origin"]);
     }
     (await read()).close();
   });
+
+  test("1,000 HEADs on a followed log, and on a wait, hold no slot and ask nothing of the set", async () => {
+    const fake = await FakeRoku.start();
+    const own = await startTestDaemon({ speed: 1 });
+    try {
+      const { id } = (await own.api("POST", "/devices", fake.address)).body.data;
+      fake.forget();
+      const head = (path: string) => fetch(`${own.url}/devices/${id}/${path}`, { method: "HEAD" });
+      for (let round = 0; round < 1_000; round++) {
+        expect((await head("dev/logs?follow=true")).status).toBe(200);
+        expect((await head("state?wait_for=app:nothing&timeout_ms=60000")).status).toBe(200);
+      }
+      // What had been started would ask now.
+      await Bun.sleep(1_000);
+      expect([fake.wire.requests, fake.console.connections]).toEqual([[], 0]);
+      const streams = Array.from({ length: 64 }, () => new EventStream({ to: own.port }));
+      for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
+      for (const stream of streams) stream.close();
+    } finally {
+      await own.dispose();
+      await fake.stop();
+    }
+  }, 60_000);
 
   test("1,000 HEADs hold no slot; 64 streams are open over TCP at most, and one that ends makes room", async () => {
     for (let round = 0; round < 1_000; round++) {
@@ -240,4 +271,62 @@ test("the client comes back by itself when the daemon was away, and the end is t
   await following;
   expect(seen).toEqual(["snapshot start", "daemon.stopping", "snapshot restarted"]);
   await again.dispose();
+});
+
+describe("the end of the daemon", () => {
+  test("is told while a command is under way and streams are open, and comes in time", async () => {
+    const own = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 20_000 } } });
+    const hanging = createRokuSimulator({ name: "Hangs", serial: "X0LIVE000009", ssdp: false });
+    await hanging.start();
+    const { id: device } = (await own.api("POST", "/devices", { host: hanging.host, port: hanging.port })).body.data;
+    const following = (["sse", "lines", "lines"] as const).map((form) => new EventStream({ to: own.port, form }));
+    const socket = join(own.stateFolder, "zapd.sock");
+    const streams = [
+      ...following,
+      new EventStream({ to: socket }),
+      new EventStream({ to: own.port, path: "/events?types=apps.changed" }),
+    ];
+    for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
+    hanging.fault("hang");
+    const pressing = own.api("POST", `/devices/${device}/remote/key`, { key: "home" }).catch(() => null);
+    const waiting = own.api("GET", `/devices/${device}/state?wait_for=app:nothing&timeout_ms=60000`).catch(() => null);
+    await Bun.sleep(300);
+    const began = performance.now();
+    const exit = own.stop("SIGTERM");
+    for (const stream of streams) {
+      expect(await stream.until(({ type }) => type === "daemon.stopping")).toMatchObject({ restart: false });
+      expect(stream.frames.at(-1)?.type).toBe("daemon.stopping");
+    }
+    expect(await exit).toBe(0);
+    expect(performance.now() - began).toBeLessThan(6_500);
+    for (const stream of streams) expect(await stream.ended(1_000)).toBe(true);
+    await Promise.all([pressing, waiting]);
+    await own.dispose();
+    await hanging.stop();
+  }, 60_000);
+
+  test("by -9 is noticed by whoever comes back with an id: a snapshot says so, and the order begins anew", async () => {
+    const own = await startTestDaemon();
+    const stream = new EventStream({ to: own.port });
+    await stream.until(({ type }) => type === "snapshot");
+    await own.api("PATCH", "/config", { "devices.request_timeout_ms": 4_001 });
+    const last = await stream.until(({ type }) => type === "config.changed");
+    await own.stop("SIGKILL");
+    expect(await stream.ended()).toBe(true);
+    const again = await startTestDaemon({ folder: own.folder });
+    for (const [form, how] of [
+      ["sse", { headers: [`last-event-id: ${last.id}`] }],
+      ["lines", { path: `/events?since=${last.id}` }],
+    ] as const) {
+      const back = new EventStream({ to: again.port, form, ...how });
+      const first = await back.until(() => true);
+      expect(first).toMatchObject({ type: "snapshot", reason: "restarted", last: true });
+      expect(first.id.split(".")[0]).not.toBe(last.id.split(".")[0]);
+      await again.api("PATCH", "/config", { "devices.request_timeout_ms": 4_002 + seqOf(first) });
+      const next = await back.until(({ type }) => type === "config.changed");
+      expect(seqOf(next)).toBe(seqOf(first) + 1);
+      back.close();
+    }
+    await again.dispose();
+  }, 60_000);
 });

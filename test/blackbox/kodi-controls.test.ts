@@ -13,8 +13,10 @@ let id: string;
 beforeAll(async () => {
   daemon = await startTestDaemon({ config: { discovery: { interfaces: ["none"] } } });
   const channels = [
-    { id: 11, name: "One", number: 1 },
-    { id: 12, name: "Two", number: 2 },
+    // Kodi's own number of each is another's channel number.
+    { id: 2, name: "One", number: 1 },
+    { id: 1, name: "Two", number: 2 },
+    { id: 3, name: "1", number: 7 },
   ];
   set = createKodiSimulator({ name: "Cinema", host: "127.0.74.1", port: 0, tcpPort: 0, mdns: false, channels });
   plain = createKodiSimulator({ name: "Hall", host: "127.0.74.2", port: 0, tcpPort: 0, mdns: false });
@@ -78,12 +80,20 @@ test("channels are listed where there is a tuner, and tuned to by number, name o
   );
   const { channels } = await succeed(daemon, "listChannels", { id });
   expect(channels).toEqual([
-    { id: "11", number: "1", name: "One" },
-    { id: "12", number: "2", name: "Two" },
+    { id: "channel:2", number: "1", name: "One" },
+    { id: "channel:1", number: "2", name: "Two" },
+    { id: "channel:3", number: "7", name: "1" },
   ]);
-  for (const channel of ["2", "one", "12"]) {
+  for (const [channel, meant] of [
+    ["2", 1],
+    ["1", 2],
+    ["one", 2],
+    ["channel:1", 1],
+    ["channel:3", 3],
+  ] as const) {
     const tuned = await succeed(daemon, "selectChannel", { id, body: { channel } });
-    expect(tuned).toMatchObject({ confirmed: true, channel: { id: channel === "one" ? "11" : "12" } });
+    expect(tuned).toMatchObject({ confirmed: true, channel: { id: `channel:${meant}` } });
+    expect([channel, set.state.playback?.channel]).toEqual([channel, meant]);
   }
   const { hint } = await refuse(daemon, "selectChannel", { id, body: { channel: "Nine" } }, "invalid_payload");
   expect(hint).toContain("One, Two");

@@ -45,6 +45,11 @@ describe("a TV", () => {
     });
     expect(await post("channels", { channel: "KDEM" })).toMatchObject({ channel: { id: "5.1" }, confirmed: true });
     expect([set.state.input, set.state.channel]).toEqual(["tvinput.dtv", "5.1"]);
+    expect(await post("inputs", { input: "HDMI 1" })).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
+    expect(await post("inputs", { input: "hdmi9" })).toMatchObject({
+      message: 'No input of Den is called "hdmi9"',
+      hint: expect.stringContaining("It has: Blu-ray player"),
+    });
     const { body } = await daemon.api("GET", `/devices/${id}/inputs`);
     expect(body.data.inputs).toHaveLength(5);
   });
@@ -71,10 +76,11 @@ describe("a TV", () => {
   test("gives the icons of its apps, which are then kept", async () => {
     const set = await plugIn("Attic", { apps: [{ id: "782875", name: "Media Assistant" }] });
     const { id, post } = await add(set, "Attic");
-    await daemon.api("POST", `/devices/${id}/apps/refresh`, {});
-    const icon = () => fetch(`${daemon.url}/devices/${id}/apps/782875/icon`);
-    for (const response of [await icon(), await icon()])
+    const icon = (app: string) => fetch(`${daemon.url}/devices/${id}/apps/${app}/icon`);
+    // Nobody has asked for its apps before; an icon may be asked for by the app's name too.
+    for (const response of [await icon("782875"), await icon("media%20assistant")])
       expect([response.status, response.headers.get("content-type")]).toEqual([200, "image/png"]);
+    expect((await icon("4711")).status).toBe(404);
     expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
     expect(await post("media", { url: "http://192.0.2.9/film.mp4" })).toMatchObject({ confirmed: true });
   });

@@ -17,6 +17,28 @@ describe("what a terminal sends", () => {
     expect(read("h +é📺").inputs).toEqual(keys("h", " ", "+", "é", "📺"));
   });
 
+  test("says whether a key repeats or has come up, where it was asked to and can", () => {
+    expect(read("\x1b[1;1:1B\x1b[1;1:2B\x1b[1;129:3B\x1b[5;1:2~\x1b[6;1:3~").inputs).toEqual([
+      { key: "down" },
+      { key: "down", phase: "repeat" },
+      { key: "down", phase: "up" },
+      { key: "page-up", phase: "repeat" },
+      { key: "page-down", phase: "up" },
+    ]);
+    expect(read("\x1b[43;1:3u\x1b[104u\x1b[61:43;2u\x1b[32;1:2u").inputs).toEqual([
+      { key: "+", phase: "up" },
+      ...keys("h", "+"),
+      { key: " ", phase: "repeat" },
+    ]);
+    // As some terminals send the others, too.
+    expect(read("\x1b[27u\x1b[13u\x1b[9;2u\x1b[127u\x1b[99;5u\x1b[122;133u").inputs).toEqual(
+      keys("escape", "enter", "shift-tab", "backspace", "ctrl-c", "ctrl-z"),
+    );
+    // Caps Lock alone, Alt with a letter, codes that are none.
+    const none = "\x1b[57358u\x1b[97;3u\x1b[u\x1b[0u\x1b[55296u\x1b[99999999u\x1b[97:99999999;2u\x1b[120;5u";
+    expect(read(none)).toEqual({ inputs: [], pending: "" });
+  });
+
   test("that means nothing here is swallowed whole: function keys, Alt, other controls, answers to questions", () => {
     for (const text of [
       "\x1b[15~",
@@ -42,6 +64,8 @@ describe("what a terminal sends", () => {
       "\x1b[5~",
       "\x1b]0;x\x07",
       "\r",
+      "\x1b[1;1:3B",
+      "\x1b[43;1:2u",
     ];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 8 }), fc.array(fc.nat(40)), (words, cuts) => {

@@ -1,30 +1,48 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { Failure } from "../../src/cli/failure.ts";
-import { type Glimpse, Presses, pauseAfter, Watch } from "../../src/cli/remote/session.ts";
+import type { Command } from "../../src/cli/remote/model.ts";
+import { Presses } from "../../src/cli/remote/presses.ts";
 
-/** A slow set: each press ends when the test says so. */
+const open: Presses[] = [];
+afterEach(() => {
+  for (const presses of open.splice(0)) presses.released();
+});
+
+/** A slow set: each press ends when the test says so. `now` stands still but for what the test lets pass. */
 function slowSet() {
   let now = 0;
   const sent: string[] = [];
   const told: string[] = [];
   const waiting: ((failure: Failure | null) => void)[] = [];
+  const words = ({ operation, body }: Command) =>
+    operation === "pressKey" ? [body.key, body.phase ?? []].flat().join(" ") : `${operation} ${JSON.stringify(body)}`;
   const presses = new Presses({
-    send: (id, key) => {
-      sent.push(`${id} ${key}`);
+    send: (id, command) => {
+      sent.push(`${id} ${words(command)}`);
       return new Promise((resolve) => waiting.push(resolve));
     },
-    settled: (id, key, failure) => told.push(`${failure?.code ?? "done"} ${id} ${key}`),
     dropped: (id, count) => told.push(`dropped ${id} ${count}`),
     now: () => now,
   });
+  open.push(presses);
+  const take = (command: Command, input: string, more: object = {}) =>
+    presses.take({ id: "a", input, command, ...more });
   return {
     presses,
     sent,
     told,
     /** Presses, that many milliseconds after the press before. */
-    press(key: string, after = 150, id = "a") {
+    press(key: string, after = 150, more: object = {}) {
       now += after;
-      presses.press(id, key);
+      take({ operation: "pressKey", body: { key: key as "down" } }, key, more);
+    },
+    seek(position_ms: number, after = 150) {
+      now += after;
+      take({ operation: "controlPlayback", body: { do: "seek", position_ms } }, ".");
+    },
+    louder(after: number) {
+      now += after;
+      take({ operation: "setVolume", body: { step: 1 } }, "+");
     },
     pass(ms: number) {
       now += ms;
@@ -32,9 +50,37 @@ function slowSet() {
     /** The oldest press on its way ends. */
     async end(failure: Failure | null = null) {
       waiting.shift()?.(failure);
-      await new Promise((resolve) => setTimeout(resolve, 0));
+      await Bun.sleep(0);
     },
   };
+}
+
+/** A set that takes everything at once; a press comes 33 ms after the one before. */
+function quickSet(failure: Failure | null = null) {
+  let now = 0;
+  const sent: string[] = [];
+  const presses = new Presses({
+    send: async (_id, { body }) => {
+      sent.push("key" in body ? [body.key, body.phase ?? []].flat().join(" ") : "");
+      return failure;
+    },
+    dropped() {},
+    now: () => now,
+  });
+  open.push(presses);
+  const press = (key: string, isRepeat: boolean) => {
+    now += 33;
+    presses.take({
+      ...{ id: "a", input: key, isRepeat, held: key as "down" },
+      command: { operation: "pressKey", body: { key: key as "down" } },
+    });
+  };
+  return { presses, sent, press };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const since = performance.now(); !holds(); await Bun.sleep(5))
+    if (performance.now() - since > 5_000) throw new Error("it has not come to that within 5 s");
 }
 
 describe("presses", () => {
@@ -46,29 +92,31 @@ describe("presses", () => {
     set.press("up");
     expect(set.sent).toEqual(["a up"]);
     await set.end();
-    expect([set.sent, set.told]).toEqual([["a up", "a left"], ["done a up"]]);
+    expect(set.sent).toEqual(["a up", "a left"]);
     await set.end();
     await set.end();
     expect(set.sent).toEqual(["a up", "a left", "a up"]);
   });
 
-  test("of a key that is held leave one waiting at most, and all of those that are tapped", async () => {
-    const held = slowSet();
-    for (let repeat = 0; repeat < 40; repeat++) held.press("down", 33);
-    await held.end();
-    await held.end();
-    await held.end();
-    expect(held.sent).toEqual(["a down", "a down"]);
+  test("of a key that is tapped are all sent; of one that is kept down and not held, two", async () => {
     const tapped = slowSet();
-    for (let tap = 0; tap < 4; tap++) tapped.press("down", 160);
+    for (let tap = 0; tap < 4; tap++) tapped.press("home", 160);
     for (let tap = 0; tap < 5; tap++) await tapped.end();
     expect(tapped.sent).toHaveLength(4);
+    const kept = slowSet();
+    for (let repeat = 0; repeat < 40; repeat++) kept.press("home", 33);
+    for (let tap = 0; tap < 5; tap++) await kept.end();
+    expect(kept.sent).toHaveLength(2);
+    const said = slowSet();
+    for (let repeat = 0; repeat < 40; repeat++) said.press("home", 500, { isRepeat: repeat > 0 });
+    for (let tap = 0; tap < 5; tap++) await said.end();
+    expect(said.sent).toHaveLength(1);
   });
 
   test("on one set do not wait for another", () => {
     const sets = slowSet();
     sets.press("up");
-    sets.press("home", 150, "b");
+    sets.press("home", 150, { id: "b" });
     expect(sets.sent).toEqual(["a up", "b home"]);
   });
 
@@ -78,7 +126,7 @@ describe("presses", () => {
     expect(set.told).toEqual(["dropped a 1"]);
     set.pass(4_000);
     await set.end();
-    expect([set.sent, set.told]).toEqual([["a a"], ["dropped a 1", "done a a", "dropped a 8"]]);
+    expect([set.sent, set.told]).toEqual([["a a"], ["dropped a 1", "dropped a 8"]]);
     set.press("z");
     expect(set.sent).toEqual(["a a", "a z"]);
   });
@@ -88,47 +136,120 @@ describe("presses", () => {
     for (const key of ["a", "b", "c"]) set.press(key);
     await set.end({ code: "unsupported_key", message: "no a" });
     await set.end({ code: "device_unreachable", message: "gone" });
-    expect([set.sent, set.told]).toEqual([
-      ["a a", "a b"],
-      ["unsupported_key a a", "device_unreachable a b"],
-    ]);
+    expect(set.sent).toEqual(["a a", "a b"]);
+  });
+
+  test("that bring it somewhere wait as one, the newest; steps of a key that is kept down do not pile up", async () => {
+    const set = slowSet();
+    for (const to of [10_000, 20_000, 30_000]) set.seek(to);
+    await set.end();
+    expect(set.sent).toEqual([10_000, 30_000].map((to) => `a controlPlayback {"do":"seek","position_ms":${to}}`));
+    const loud = slowSet();
+    for (let repeat = 0; repeat < 40; repeat++) loud.louder(33);
+    for (let tap = 0; tap < 5; tap++) await loud.end();
+    expect(loud.sent).toHaveLength(2);
   });
 });
 
-describe("looking", () => {
-  const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+describe("a key that is kept down", () => {
+  const down = { held: "down" };
 
-  test("is every second while the set is on, ever more seldom while it is off, and often enough for a daemon that is gone", () => {
-    expect([0, 5].map((idle) => pauseAfter("awake", idle))).toEqual([1_000, 1_000]);
-    expect([1, 2, 3, 4, 50].map((idle) => pauseAfter("asleep", idle))).toEqual([2_000, 4_000, 8_000, 15_000, 15_000]);
-    expect([1, 2, 3, 4, 50].map((idle) => pauseAfter("lost", idle))).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
+  test("is two presses as any others, and then held: said again, never pressed again; let go when its repeats stop", async () => {
+    const set = quickSet();
+    set.press("down", false);
+    expect(set.sent).toEqual(["down"]);
+    for (const since = performance.now(); performance.now() - since < 1_000; await Bun.sleep(33))
+      set.press("down", false);
+    const held = [...set.sent];
+    expect(held.slice(0, 3)).toEqual(["down", "down", "down down"]);
+    expect(held.slice(2).every((one) => one === "down down")).toBe(true);
+    expect(held.slice(2).length).toBeWithin(2, 5);
+    await until(() => set.sent.at(-1) === "down up");
+    await Bun.sleep(600);
+    expect(set.sent.at(-1)).toBe("down up");
+    expect(set.presses.held).toBeUndefined();
   });
 
-  test("never overlaps: who asks meanwhile gets another look after it; another set drops the look and has its own", async () => {
-    let under = 0;
-    let most = 0;
-    const ended: boolean[] = [];
-    const watch = new Watch(async (signal): Promise<Glimpse> => {
-      most = Math.max(most, ++under);
-      // A call that is dropped ends at once.
-      await Promise.race([rest(40), new Promise((resolve) => signal.addEventListener("abort", resolve))]);
-      under--;
-      ended.push(!signal.aborted);
-      return "awake";
+  test("is held with the first repeat where the terminal says that it is one, until it says that it is up", async () => {
+    const set = quickSet();
+    set.press("down", false);
+    set.press("down", true);
+    await until(() => set.sent.length === 2);
+    expect(set.sent).toEqual(["down", "down down"]);
+    // Whose repeats are slow is not let go meanwhile.
+    await Bun.sleep(350);
+    set.press("down", true);
+    expect(set.presses.held).toBe("down");
+    set.presses.released("up");
+    expect(set.presses.held).toBe("down");
+    set.presses.released("down");
+    await until(() => set.sent.at(-1) === "down up");
+    set.press("down", false);
+    await until(() => set.sent.at(-1) === "down");
+  });
+
+  test("is let go for another, before that is pressed", async () => {
+    const set = slowSet();
+    for (let repeat = 0; repeat < 4; repeat++) set.press("down", 33, down);
+    await set.end();
+    await set.end();
+    set.presses.released();
+    set.press("home");
+    await set.end();
+    await set.end();
+    expect(set.sent).toEqual(["a down", "a down down", "a down up", "a home"]);
+  });
+
+  test("is not held any more by the time a slow set has taken the press before: nothing more is sent", async () => {
+    const set = slowSet();
+    for (let repeat = 0; repeat < 4; repeat++) set.press("down", 33, down);
+    set.presses.released();
+    await set.end();
+    await set.end();
+    expect(set.sent).toEqual(["a down"]);
+  });
+
+  test("and let go while it is being said, is said to be up behind it, however late", async () => {
+    const set = slowSet();
+    set.press("down", 33, down);
+    await set.end();
+    set.press("down", 500, { ...down, isRepeat: true });
+    set.presses.released("down");
+    set.pass(10_000);
+    await set.end();
+    await set.end();
+    expect(set.sent).toEqual(["a down", "a down down", "a down up"]);
+  });
+
+  test("and refused is not asked for again until it was let go", async () => {
+    const set = quickSet({ code: "device_refused", message: "no" });
+    set.press("down", true);
+    for (const since = performance.now(); performance.now() - since < 900; await Bun.sleep(33)) set.press("down", true);
+    expect(set.sent).toEqual(["down down"]);
+    set.presses.released("down");
+    await Bun.sleep(10);
+    expect(set.sent).toEqual(["down down"]);
+    set.press("down", true);
+    expect(set.sent).toEqual(["down down", "down down"]);
+  });
+
+  test("is let go by who leaves, who waits for that and for nothing else", async () => {
+    const set = slowSet();
+    set.press("home");
+    set.press("home");
+    await set.presses.end();
+    await set.end();
+    expect(set.sent).toEqual(["a home"]);
+    const held = slowSet();
+    for (let repeat = 0; repeat < 4; repeat++) held.press("down", 33, down);
+    await held.end();
+    let isOver = false;
+    const over = held.presses.end().then(() => {
+      isOver = true;
     });
-    watch.start();
-    await rest(10);
-    for (let ask = 0; ask < 20; ask++) watch.soon(0);
-    await rest(120);
-    expect({ most, ended }).toEqual({ most: 1, ended: [true, true] });
-    watch.anew();
-    await rest(10);
-    watch.anew();
-    await rest(80);
-    expect({ most, ended }).toEqual({ most: 1, ended: [true, true, false, true] });
-    watch.stop();
-    watch.soon(0);
-    await rest(60);
-    expect(ended).toHaveLength(4);
+    await held.end();
+    expect([held.sent, isOver]).toEqual([["a down", "a down down", "a down up"], false]);
+    await held.end();
+    await over;
   });
 });

@@ -1,32 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Device, State } from "../../src/api/schemas.ts";
 import { columnsOf } from "../../src/cli/print.ts";
 import type { Mode, Model } from "../../src/cli/remote/model.ts";
 import { render, type View } from "../../src/cli/remote/screen.ts";
-import { showsUnicode } from "../../src/cli/remote/session.ts";
-import { app, bedroom, driving, livingRoom, state } from "./remote-model.ts";
+import { showsUnicode, untilNextSecond } from "../../src/cli/remote/session.ts";
+import { accessHint, app, bedroom, driving, livingRoom, playing, state } from "./remote-model.ts";
 
 const usual: View = { columns: 80, rows: 24, colour: true, unicode: true, now: new Date(2026, 6, 30, 10, 0) };
 const bare = (line: string) => line.replace(/\x1b\[[\d;]*m/g, "");
 const shown = (model: Model, view: Partial<View> = {}) => render(model, { ...usual, ...view }).map(bare);
 
-const playing = state({
-  app: app("YouTube"),
-  playback: {
-    status: "playing",
-    position_ms: 724_000,
-    duration_ms: 1_880_000,
-    live: false,
-    title: null,
-    position_at: null,
-    rate: 1,
-  },
-});
-
 describe("the screen", () => {
   test("has the set and what is on it at the top, the keys where they sit, and what else there is", () => {
     expect(
-      shown(driving({ seen: { state: playing } }))
+      shown(driving({}, { state: playing(usual.now) }))
         .join("\n")
         .trimEnd(),
     ).toBe(` Living Room                                                Lumora 43L520 · 1/2
@@ -41,6 +29,7 @@ describe("the screen", () => {
  │                                             │
  │  i info       PgUp PgDn channel  o options  │
  │  r rewind    Space play/pause    f forward  │
+ │  , 10 s back                     . 30 s on  │
  ╰─────────────────────────────────────────────╯
 
 
@@ -48,21 +37,55 @@ describe("the screen", () => {
 
 
 
-
- / apps  t text  Tab next set  ? help  q quit`);
+ / apps  s inputs  c channels  t text  0-9 volume  Tab next set  ? help  q quit`);
   });
 
-  test("leaves out the keys that the set has said it lacks, and channels where there is no tuner", () => {
-    const lacking = shown(driving({ absent: { [livingRoom.id]: ["volume-up", "volume-down", "mute"] } })).join("\n");
-    expect([/louder|softer|mute/.test(lacking), lacking.includes("h home")]).toEqual([false, true]);
+  test("runs on with what plays, between two words of the set, and stands where it is paused or being brought elsewhere", () => {
+    const line = (state: State, facts: Partial<Model> = {}) => shown(driving(facts, { state }))[1];
+    const seen = (secondsAgo: number) => new Date(usual.now.getTime() - 1_000 * secondsAgo);
+    expect(line(playing(seen(66)))).toContain("playing 13:10 / 31:20");
+    expect(line(playing(seen(66), { rate: -4 }))).toContain("playing 7:40 / 31:20");
+    expect(line(playing(seen(66), { status: "paused", rate: 0 }))).toContain("paused 12:04 / 31:20");
+    expect(line(playing(seen(66), { rate: null }))).toContain("playing 12:04 / 31:20");
+    // Never beyond its end, and never before a word that a clock dates into the future.
+    expect(line(playing(seen(6_000)))).toContain("playing 31:20 / 31:20");
+    expect(line(playing(seen(-60)))).toContain("playing 12:04 / 31:20");
+    const seeking = { id: livingRoom.id, to: 90_000 };
+    expect(line(playing(seen(66)), { seeking })).toContain("playing 1:30 / 31:20");
+    expect(line(playing(seen(66)), { seeking: { ...seeking, id: bedroom.id } })).toContain("playing 13:10 / 31:20");
+
+    const wait = (state: State, facts: Partial<Model> = {}) =>
+      untilNextSecond(driving(facts, { state }), usual.now.getTime() + 300);
+    expect([wait(playing(usual.now)), wait(playing(usual.now, { rate: 2 }))]).toEqual([700, 200]);
+    for (const still of [playing(usual.now, { rate: 0 }), playing(usual.now, { rate: null }), state()])
+      expect(wait(still)).toBeNull();
+    expect([wait(playing(usual.now), { seeking }), wait(playing(usual.now), { lost: true })]).toEqual([null, null]);
+  });
+
+  test("leaves out what the set lacks, and channels where there is no tuner", () => {
+    const has = (facts: Partial<Device>) => shown(driving({}, { device: { ...livingRoom, ...facts } })).join("\n");
+    const mute = has({ keys: ["home", "up", "mute"], capabilities: ["state", "keys"], kind: "player" });
+    expect([
+      /louder|softer|channel|power|Space|10 s|Enter/.test(mute),
+      /h home/.test(mute),
+      /m mute/.test(mute),
+    ]).toEqual([false, true, true]);
+    expect(mute.split("\n").at(-4)).toBe(" Tab next set  ? help  q quit");
+    // One without keys is driven by what else it can.
+    const renderer = has({ keys: [], capabilities: ["state", "volume", "mute", "playback", "seek"], kind: "player" });
+    for (const shown of ["+ louder", "- softer", "m mute", "Space play/pause", ". 30 s on", "0-9 volume"])
+      expect(renderer).toContain(shown);
+    expect(/h home|power|Enter/.test(renderer)).toBe(false);
     expect(shown(driving({ current: bedroom.id })).join("\n")).not.toContain("channel");
   });
 
-  test("says that keys are refused, and draws them faint; so it does while the set is off, but for power", () => {
+  test("says that keys are refused and why, and draws them faint; so it does while the set is off, but for power", () => {
     const limited = render(driving({ current: bedroom.id }), usual);
     expect(bare(limited[1] ?? "")).toBe(" on · home · volume 18 · limited: keys are refused");
     expect(limited.join("\n")).toContain("\x1b[2mh home\x1b[0m".replace(" ", "\x1b[0m\x1b[2m "));
-    const off = render(driving({ seen: { state: state({ power: "standby", volume: null }) } }), usual);
+    expect(limited.at(-3)).toBe(` \x1b[2m${accessHint}\x1b[0m`);
+    expect(limited.at(-4)).toContain("\x1b[2m/\x1b[0m\x1b[2m apps\x1b[0m");
+    const off = render(driving({}, { state: state({ power: "standby", volume: null }) }), usual);
     expect(bare(off[1] ?? "")).toBe(" in standby · p turns it on");
     expect(off.join("\n")).toContain("\x1b[1mp\x1b[0m power");
     expect(off.join("\n")).toContain("\x1b[2mh\x1b[0m\x1b[2m home\x1b[0m");
@@ -70,11 +93,14 @@ describe("the screen", () => {
 
   test("says when a set was last seen, when the daemon is lost, when nothing is known", () => {
     const last_seen = new Date(2026, 6, 30, 9, 12).toISOString();
-    const failure = { code: "device_unreachable", message: "Living Room did not answer" };
-    const silent = driving({ devices: [{ ...livingRoom, last_seen }], seen: { failure } });
+    const silent = driving({}, { device: { ...livingRoom, status: "offline", last_seen } });
     expect(shown(silent)[1]).toBe(" does not answer (last seen 09:12) · p turns it on");
     expect(shown(driving({ lost: true }))[1]).toBe(" the daemon does not answer; trying again …");
-    const nobody = shown(driving({ devices: [], current: null, seen: null }));
+    const strange: Device = { ...livingRoom, access: "unpaired" };
+    expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired: it lets nobody in");
+    expect(shown(driving({}, { state: null }))[1]).toBe(" on");
+    expect(shown(driving({}, { state: null, device: { ...livingRoom, power: "unknown" } }))[1]).toBe(" …");
+    const nobody = shown(driving({ sets: [], current: null }));
     expect(nobody.slice(0, 5).join("\n")).toContain("no set is known yet");
     expect(nobody.join("\n")).toContain("zapd add 192.168.1.40");
   });
@@ -95,19 +121,24 @@ describe("the screen", () => {
     expect(small.at(-1)).toBe(" Bedroom refused to press home: its ne…");
   });
 
+  test("leaves out what does not fit beside help and the way out", () => {
+    expect(shown(driving(), { columns: 50 }).at(-4)).toBe(" / apps  s inputs  c channels  ? help  q quit");
+  });
+
   test("shows the chosen app among those that match, however long the list", () => {
-    const apps = Array.from({ length: 60 }, (_, at) => app(`App ${at}`));
-    const mode: Mode = { name: "apps", filter: "", at: 45 };
-    const lines = shown(driving({ mode, apps: { [livingRoom.id]: apps } }), { rows: 12 });
+    const apps = Array.from({ length: 60 }, (_, at) => ({ id: `${at}`, name: `App ${at}` }));
+    const mode: Mode = { name: "pick", what: "apps", filter: "", at: 45 };
+    const lists = { [`apps ${livingRoom.id}`]: apps };
+    const lines = shown(driving({ mode, lists }), { rows: 12 });
     expect(lines.filter((line) => line.includes("▸"))).toEqual([" ▸ App 45"]);
     expect(lines.at(-1)).toMatch(/^ \/ +Enter launches · Esc leaves$/);
     expect(shown(driving({ mode })).join("\n")).toContain("asking for its apps …");
-    const none = driving({ mode: { ...mode, filter: "zz" }, apps: { [livingRoom.id]: apps } });
+    const none = driving({ mode: { ...mode, filter: "zz" }, lists });
     expect(shown(none).join("\n")).toContain('no app matches "zz"');
   });
 
   test("shows the end of a long text, where one writes", () => {
-    const mode: Mode = { name: "text", text: `${"x".repeat(100)}end` };
+    const mode: Mode = { name: "line", what: "text", text: `${"x".repeat(100)}end` };
     expect(shown(driving({ mode }), { columns: 30 }).at(-1)).toBe(`text ${"x".repeat(21)}end `);
     expect(shown(driving({ mode: { name: "help" } })).join("\n")).toContain("quit, as do Esc and Ctrl-C");
   });
@@ -117,7 +148,7 @@ describe("the screen", () => {
     expect(lost.join("")).not.toMatch(/\x1b\[3\dm/);
     expect(lost.join("")).toContain("\x1b[1mLiving Room");
     const ascii = shown(
-      driving({ seen: { state: playing }, devices: [{ ...livingRoom, name: "Wohnzimmer größer 客" }] }),
+      driving({}, { state: playing(usual.now), device: { ...livingRoom, name: "Wohnzimmer größer 客" } }),
       { unicode: false },
     );
     expect(ascii.join("\n")).toMatch(/^[\x20-\x7e\n]*$/);
@@ -137,19 +168,21 @@ test("whatever a device is called and whatever the size: as many lines as rows, 
   const mode = fc.oneof(
     fc.constant<Mode>({ name: "keys" }),
     fc.constant<Mode>({ name: "help" }),
-    text.map((text): Mode => ({ name: "text", text })),
-    fc.tuple(text, fc.nat(9)).map(([filter, at]): Mode => ({ name: "apps", filter, at })),
+    text.map((text): Mode => ({ name: "line", what: "text", text })),
+    fc.tuple(text, fc.nat(9)).map(([filter, at]): Mode => ({ name: "pick", what: "channels", filter, at })),
   );
   const size = fc.tuple(fc.integer({ min: 1, max: 130 }), fc.integer({ min: 1, max: 40 }));
   fc.assert(
     fc.property(text, mode, size, fc.boolean(), (name, mode, [columns, rows], unicode) => {
-      const model = driving({
-        mode,
-        devices: [{ ...livingRoom, name, model: name }, bedroom],
-        apps: { [livingRoom.id]: [app(name), app("x")] },
-        seen: { state: state({ app: app(name) }) },
-        notice: { text: name, hint: name, loud: true },
-      });
+      const choices = [name, "x"].map((one) => ({ id: one, name: one }));
+      const model = driving(
+        {
+          mode,
+          lists: { [`channels ${livingRoom.id}`]: choices },
+          notice: name === "" ? null : { text: name, hint: name, loud: true },
+        },
+        { device: { ...livingRoom, name, model: name }, state: state({ app: app(name) }) },
+      );
       const lines = render(model, { ...usual, columns, rows, unicode });
       expect(lines.length).toBe(rows);
       for (const line of lines) {

@@ -1,59 +1,100 @@
 import { describe, expect, test } from "bun:test";
-import { appsShown, bindings, type Effect, type Event, type Model, update } from "../../src/cli/remote/model.ts";
+import type { ApiEvent } from "../../src/api/client.ts";
+import type { Device } from "../../src/api/schemas.ts";
+import { bindings } from "../../src/cli/remote/keys.ts";
+import {
+  begin,
+  type Choice,
+  choicesShown,
+  type Effect,
+  type Event,
+  knownOf,
+  type Model,
+  update,
+} from "../../src/cli/remote/model.ts";
 import { keys as known } from "../../src/platforms/platform.ts";
-import { app, bedroom, driving, livingRoom, state } from "./remote-model.ts";
+import { accessHint, bedroom, driving, livingRoom, playing, state } from "./remote-model.ts";
+
+const now = Date.parse("2026-07-30T07:12:00.000Z");
 
 /** The model and all effects after these keys. */
 function after(model: Model, ...inputs: string[]): { model: Model; effects: Effect[] } {
   const effects: Effect[] = [];
-  let now = model;
+  let last = model;
   for (const key of inputs) {
-    const step = update(now, { name: "input", input: { key } });
-    now = step.model;
+    const step = update(last, { name: "input", input: { key } }, now);
+    last = step.model;
     effects.push(...step.effects);
   }
-  return { model: now, effects };
+  return { model: last, effects };
 }
 
-const told = (model: Model, event: Event) => update(model, event).model;
-const press = (key: string, id = livingRoom.id): Effect => ({ name: "press", id, key });
+const told = (model: Model, event: Event) => update(model, event, now).model;
+/** What is sent to a set, and whether the key is held while it is kept down. */
+const sent = (effects: readonly Effect[]) =>
+  effects.flatMap((one) => (one.name === "order" ? [[one.command.body, one.held ?? null]] : []));
+const keysIn = (effects: readonly Effect[]) =>
+  effects.flatMap((one) =>
+    one.name === "order" && one.command.operation === "pressKey" ? [one.command.body.key] : [],
+  );
+const bare = (facts: Partial<Device>) => driving({}, { device: { ...livingRoom, ...facts } });
 
 describe("keys", () => {
-  test("each presses its key, and lights up", () => {
-    expect(bindings.filter(({ key }) => !known.some((one) => one === key))).toEqual([]);
+  test("each presses its key, and lights up; directions, volume and channels are held while they are kept down", () => {
+    const named = bindings.filter(({ key }) => typeof key === "string");
+    expect(named.filter(({ key }) => !known.some((one) => one === key))).toEqual([]);
     const typed = ["up", "enter", "backspace", " ", "h", "i", "o", "+", "=", "-", "m", "p", "r", "f", "page-up"];
-    expect(after(driving(), ...typed).effects).toEqual(
-      [
-        "up",
-        "select",
-        "back",
-        "play-pause",
-        "home",
-        "info",
-        "options",
-        "volume-up",
-        "volume-up",
-        "volume-down",
-        "mute",
-        "power",
-        "rewind",
-        "fast-forward",
-        "channel-up",
-      ].map((key) => press(key)),
-    );
+    expect(keysIn(after(driving(), ...typed).effects)).toEqual([
+      ...(["up", "select", "back", "play-pause", "home", "info", "options"] as const),
+      ...(["volume-up", "volume-up", "volume-down", "mute", "power", "rewind", "fast-forward", "channel-up"] as const),
+    ]);
+    const held = sent(after(driving(), ...typed).effects).flatMap(([, key]) => key ?? []);
+    expect(held).toEqual(["up", "volume-up", "volume-up", "volume-down", "channel-up"]);
+    expect(sent(after(bare({ capabilities: ["keys"] }), "up").effects)).toEqual([[{ key: "up" }, null]]);
     expect(after(driving(), "h").model.lit).toBe("h");
     expect(told(after(driving(), "h").model, { name: "unlit" }).lit).toBeNull();
     expect(after(driving(), "x", "ä", "home").effects).toEqual([]);
   });
 
+  test("that repeat or come up, where the terminal tells, press nothing anew", () => {
+    const phase = (key: string, phase: "repeat" | "up", model = driving()) =>
+      update(model, { name: "input", input: { key, phase } }, now);
+    expect(phase("down", "repeat").effects).toMatchObject([
+      { name: "order", input: "down", isRepeat: true, held: "down" },
+    ]);
+    expect(phase("=", "up")).toEqual({ model: driving(), effects: [{ name: "released", input: "+" }] });
+    const writing = after(driving(), "t").model;
+    expect(phase("x", "up", writing).model).toEqual(writing);
+    expect(phase("x", "repeat", writing).model.mode).toMatchObject({ text: "x" });
+  });
+
+  test("that a set lacks ask for the same in another way, where it has one", () => {
+    const facts = { keys: [], capabilities: ["state", "volume", "mute", "playback"] } as const;
+    const quiet = driving(
+      {},
+      {
+        device: { ...livingRoom, ...facts, keys: [], capabilities: [...facts.capabilities] },
+        state: playing(new Date(now)),
+      },
+    );
+    expect(sent(after(quiet, "+", "-", "m", " ").effects)).toEqual([
+      [{ step: 1 }, null],
+      [{ step: -1 }, null],
+      [{ muted: true }, null],
+      [{ do: "pause" }, null],
+    ]);
+    expect(keysIn(after(bare({ keys: ["power-off"] }), "p").effects)).toEqual(["power-off"]);
+    // The daemon says why it has no such key.
+    expect(keysIn(after(quiet, "h").effects)).toEqual(["home"]);
+  });
+
   test("power turns a set on that is off or silent, and toggles one that is not", () => {
-    const off = driving({ seen: { state: state({ power: "standby" }) } });
-    const silent = driving({ seen: { failure: { code: "device_unreachable", message: "did not answer" } } });
-    expect([after(off, "p").effects, after(silent, "p").effects]).toEqual([[press("power-on")], [press("power-on")]]);
+    const off = driving({}, { state: state({ power: "standby" }) });
+    const silent = bare({ status: "offline" });
+    expect([off, silent].map((model) => keysIn(after(model, "p").effects))).toEqual([["power-on"], ["power-on"]]);
     expect(after(off, "p").model.notice?.text).toContain("turning it on");
     // Bedroom cannot be turned on: its own power key is all there is.
-    const limited = { ...off, current: bedroom.id };
-    expect(after(limited, "p").effects).toEqual([press("power", bedroom.id)]);
+    expect(keysIn(after(driving({ current: bedroom.id }), "p").effects)).toEqual(["power"]);
   });
 
   test("q, Esc and Ctrl-C quit; Ctrl-C from everywhere", () => {
@@ -62,17 +103,43 @@ describe("keys", () => {
     expect(after(driving(), "ctrl-z", "ctrl-l").effects).toEqual([{ name: "suspend" }, { name: "redraw" }]);
   });
 
-  test("Tab goes round, and asks at once what is on the next set", () => {
+  test("Tab goes round, and what is known of the next set is there at once", () => {
     const { model, effects } = after(driving(), "tab");
-    expect([model.current, model.seen, effects]).toEqual([bedroom.id, null, [{ name: "look" }]]);
+    expect([model.current, knownOf(model)?.state, effects]).toEqual([bedroom.id, state(), []]);
     expect(after(driving(), "tab", "tab").model.current).toBe(livingRoom.id);
     expect(after(driving(), "shift-tab").model.current).toBe(bedroom.id);
-    const single = after(driving({ devices: [livingRoom] }), "tab");
+    const single = after({ ...driving(), sets: driving().sets.slice(0, 1) }, "tab");
     expect([single.effects, single.model.notice?.text]).toEqual([[], "no other set is known"]);
   });
 
+  test("move what plays on and back, from where it is now or is being brought to, and never beyond its ends", () => {
+    const film = (facts = {}) => driving({}, { state: playing(new Date(now - 6_000), facts) });
+    const moved = after(film(), ".", ".", ",");
+    expect(sent(moved.effects).map(([body]) => body)).toEqual(
+      [760_000, 790_000, 780_000].map((position_ms) => ({ do: "seek", position_ms })),
+    );
+    const seek = (position_ms: number) =>
+      ({ operation: "controlPlayback", body: { do: "seek", position_ms } }) as const;
+    const done = (position_ms: number) =>
+      told(moved.model, { name: "done", id: livingRoom.id, command: seek(position_ms) });
+    expect([done(760_000).seeking?.to, done(780_000).seeking]).toEqual([780_000, null]);
+    const failure = { code: "device_timeout", message: "no" };
+    expect(told(moved.model, { name: "failed", id: livingRoom.id, failure }).seeking).toBeNull();
+    expect(sent(after(film({ position_ms: 1_000 }), ",").effects)).toMatchObject([[{ position_ms: 0 }, null]]);
+    expect(sent(after(film({ position_ms: 1_879_000 }), ".").effects)).toMatchObject([
+      [{ position_ms: 1_880_000 }, null],
+    ]);
+    const idle = after(driving(), ".");
+    expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room plays nothing that can be moved"]);
+    const cannot = after(bare({ capabilities: ["state"] }), ".");
+    expect([cannot.effects, cannot.model.notice?.text]).toEqual([[], "Living Room cannot be told where to play on"]);
+  });
+
   test("pasting presses nothing", () => {
-    expect(update(driving(), { name: "input", input: { paste: "qph" } })).toEqual({ model: driving(), effects: [] });
+    expect(update(driving(), { name: "input", input: { paste: "qph" } }, now)).toEqual({
+      model: driving(),
+      effects: [],
+    });
   });
 });
 
@@ -80,33 +147,59 @@ describe("the text line", () => {
   test("sends what was written; Esc and an empty line send nothing", () => {
     const written = after(driving(), "t", "h", "e", "y", "é", "backspace", " ", "q");
     expect(written.effects).toEqual([]);
-    expect(written.model.mode).toEqual({ name: "text", text: "hey q" });
-    expect(after(written.model, "enter").effects).toEqual([press("literal:hey q")]);
+    expect(written.model.mode).toEqual({ name: "line", what: "text", text: "hey q" });
+    expect(keysIn(after(written.model, "enter").effects)).toEqual(["literal:hey q"]);
     expect(after(written.model, "escape")).toMatchObject({ effects: [], model: { mode: { name: "keys" } } });
     expect(after(driving(), "t", "enter").effects).toEqual([]);
-    expect(after(written.model, "ctrl-w", "ctrl-u").model.mode).toEqual({ name: "text", text: "" });
+    expect(after(written.model, "ctrl-w", "ctrl-u").model.mode).toEqual({ name: "line", what: "text", text: "" });
   });
 
   test("takes a paste as one line without controls, and no more than the API does", () => {
     const { model } = after(driving(), "t");
     const pasted = told(model, { name: "input", input: { paste: `a\r\nb\x1b[31m${"x".repeat(2_000)}` } });
-    expect(pasted.mode).toEqual({ name: "text", text: `a b[31m${"x".repeat(1_017)}` });
+    expect(pasted.mode).toEqual({ name: "line", what: "text", text: `a b[31m${"x".repeat(1_017)}` });
+  });
+
+  test("takes a volume by its digits, and says so where there is none to set", () => {
+    const typed = after(driving(), "2", "x", "5");
+    expect(typed.model.mode).toEqual({ name: "line", what: "volume", text: "25" });
+    expect(sent(after(typed.model, "enter").effects)).toEqual([[{ level: 25 }, null]]);
+    expect(after(typed.model, "escape").effects).toEqual([]);
+    expect(sent(after(driving(), "1", "0", "0", "0", "enter").effects)).toEqual([[{ level: 100 }, null]]);
+    const beyond = after(driving(), "1", "0", "1", "enter");
+    expect([beyond.effects, beyond.model.mode, beyond.model.notice?.text]).toEqual([
+      [],
+      { name: "line", what: "volume", text: "" },
+      "a volume is 0 to 100",
+    ]);
+    const cannot = after(bare({ capabilities: ["state", "keys"] }), "5");
+    expect([cannot.model.mode.name, cannot.model.notice?.text]).toEqual([
+      "keys",
+      "Living Room cannot be brought to a volume",
+    ]);
+    const differs = {
+      name: "done",
+      id: livingRoom.id,
+      command: { operation: "setVolume", body: { level: 25 } },
+      differs: "is at 20",
+    } as const;
+    expect(told(driving(), differs).notice).toEqual({ text: "Living Room took it, but is at 20", loud: false });
   });
 });
 
-describe("the app picker", () => {
-  const apps = [
-    app("Netflix"),
-    app("YouTube"),
-    app("YouTube TV"),
-    app("Ciné Œuvres"),
-    app("Gone", { installed: false }),
-  ];
-  const open = told(after(driving(), "/").model, { name: "apps", id: livingRoom.id, apps });
-  const names = (filter: string) => appsShown(open, filter).map((one) => one.name);
+describe("a picker", () => {
+  const named = (...names: string[]): Choice[] => names.map((name) => ({ id: `id-${name}`, name }));
+  const listed = (what: "apps" | "inputs" | "channels", choices: readonly Choice[]): Event => ({
+    ...({ name: "listed", id: livingRoom.id } as const),
+    what,
+    choices,
+  });
+  const apps = named("Netflix", "YouTube", "YouTube TV", "Ciné Œuvres");
+  const open = told(after(driving(), "/").model, listed("apps", apps));
+  const names = (filter: string) => choicesShown(open, "apps", filter).map((one) => one.name);
 
-  test("asks for the apps and filters as one types: beginnings first, accents aside, letters in order", () => {
-    expect(after(driving(), "/").effects).toEqual([{ name: "list", id: livingRoom.id }]);
+  test("asks what there is and filters as one types: beginnings first, accents aside, letters in order", () => {
+    expect(after(driving(), "/").effects).toEqual([{ name: "list", id: livingRoom.id, what: "apps" }]);
     expect(names("")).toEqual(["Netflix", "YouTube", "YouTube TV", "Ciné Œuvres"]);
     expect([names("tv"), names("cine"), names("nfx"), names("zzz")]).toEqual([
       ["YouTube TV"],
@@ -119,64 +212,123 @@ describe("the app picker", () => {
 
   test("moves within the list, starts at its top after each letter, and launches", () => {
     const moved = after(open, "up", "down", "down", "down", "down", "down").model;
-    expect(moved.mode).toEqual({ name: "apps", filter: "", at: 3 });
-    expect(after(moved, "y").model.mode).toEqual({ name: "apps", filter: "y", at: 0 });
+    expect(moved.mode).toEqual({ name: "pick", what: "apps", filter: "", at: 3 });
+    expect(after(moved, "y").model.mode).toEqual({ name: "pick", what: "apps", filter: "y", at: 0 });
     const launched = after(open, "y", "down", "enter");
-    expect(launched.effects).toEqual([{ name: "launch", id: livingRoom.id, app: "id-YouTube TV" }]);
+    expect(sent(launched.effects)).toEqual([[{ app: "id-YouTube TV" }, null]]);
     expect([launched.model.mode.name, launched.model.notice?.text]).toEqual(["keys", "launching YouTube TV …"]);
     expect(after(open, "z", "z", "enter").effects).toEqual([]);
   });
 
-  test("closes when the list is refused", () => {
+  test("has inputs and channels as well, each from its own list", () => {
+    expect(after(driving(), "s").effects).toEqual([{ name: "list", id: livingRoom.id, what: "inputs" }]);
+    const inputs = told(after(driving(), "s").model, listed("inputs", [{ id: "hdmi1", name: "Blu-ray" }]));
+    expect(sent(after(inputs, "enter").effects)).toEqual([[{ input: "hdmi1" }, null]]);
+    const channels = told(after(driving(), "c").model, listed("channels", [{ id: "x", name: "5.1 KNTV" }]));
+    expect(sent(after(channels, "5", ".", "enter").effects)).toEqual([[{ channel: "x" }, null]]);
+  });
+
+  test("does not open where a set has nothing to choose from, or keeps it back, and says which", () => {
+    const none = after(bare({ capabilities: ["apps"] }), "s", "c");
+    expect([none.effects, none.model.notice]).toEqual([
+      [],
+      { text: "Living Room has no channels to choose from", loud: true },
+    ]);
+    const kept = after(driving({ current: bedroom.id }), "/");
+    expect([kept.effects, kept.model.notice]).toEqual([
+      [],
+      { text: "Bedroom keeps its apps back", hint: accessHint, loud: true },
+    ]);
+  });
+
+  test("closes when the list is refused, and no other picker does", () => {
     const failure = { code: "device_refused", message: "Living Room refused", hint: "On the set: x" };
-    const refused = told(after(driving(), "/").model, { name: "failed", id: livingRoom.id, what: "list", failure });
+    const failed = (what: "apps" | "inputs"): Event => ({ name: "failed", id: livingRoom.id, what, failure });
+    const refused = told(after(driving(), "/").model, failed("apps"));
     expect([refused.mode.name, refused.notice]).toEqual([
       "keys",
       { text: "Living Room refused", hint: "On the set: x", loud: true },
     ]);
+    expect(told(after(driving(), "/").model, failed("inputs")).mode.name).toBe("pick");
   });
 });
 
 describe("what comes back", () => {
-  const failed = (code: string, what = "mute"): Event => ({
+  const failed = (code: string): Event => ({
     name: "failed",
     id: livingRoom.id,
-    what,
     failure: { code, message: `Living\u001b[2J Room said ${code}`, hint: "h" },
   });
+  const done = (id: string): Event => ({ name: "done", id, command: { operation: "pressKey", body: { key: "home" } } });
 
-  test("a key that the set lacks is remembered; a refusal says why until a press succeeds", () => {
-    const lacking = told(driving(), failed("unsupported_key"));
-    expect([lacking.absent, lacking.notice?.hint]).toEqual([{ [livingRoom.id]: ["mute"] }, undefined]);
-    expect(told(lacking, failed("unsupported_key")).absent[livingRoom.id]).toEqual(["mute"]);
+  test("a refusal says why until a press succeeds", () => {
+    expect(told(driving(), failed("unsupported_key")).notice?.hint).toBeUndefined();
     const refused = told(driving(), failed("device_refused"));
     expect(refused.notice).toEqual({ text: "Living[2J Room said device_refused", hint: "h", loud: true });
-    expect(told(refused, { name: "done", id: bedroom.id, what: "home" }).notice).not.toBeNull();
-    expect(told(refused, { name: "done", id: livingRoom.id, what: "home" }).notice).toBeNull();
+    expect(told(refused, done(bedroom.id)).notice).not.toBeNull();
+    expect(told(refused, done(livingRoom.id)).notice).toBeNull();
   });
 
-  test("what another set tells late does not stand for this one, but its entry is brought up to date", () => {
-    const late = told(driving(), {
-      name: "state",
-      id: bedroom.id,
-      device: { ...bedroom, access: "full" },
-      state: state({ power: "off" }),
-    });
-    expect([late.seen, late.devices[1]?.access]).toEqual([driving().seen, "full"]);
-  });
-
-  test("a lost daemon is said, closes what waits for it, and is forgotten with its first answer", () => {
-    const lost = told(after(driving(), "/").model, { name: "lost" });
+  test("a lost daemon is said, closes what waits for it, and is forgotten when it is back", () => {
+    const lost = told(after(driving(), "/").model, { name: "broken", isBroken: true });
     expect([lost.lost, lost.mode.name]).toEqual([true, "keys"]);
-    expect(told(lost, { name: "devices", devices: [livingRoom] }).lost).toBe(false);
+    expect(told(lost, failed("daemon_not_running")).notice).toBeNull();
+    const back = told(after(lost, "/").model, { name: "broken", isBroken: false });
+    expect([back.lost, back.mode.name]).toEqual([false, "pick"]);
+  });
+});
+
+describe("what the daemon tells", () => {
+  const at = new Date(now).toISOString();
+  const tell = (model: Model, event: Omit<ApiEvent, "at">): Model =>
+    told(model, { name: "told", event: { at, ...event } as ApiEvent });
+  const snapshot = (devices: readonly Device[], part: number, last: boolean) =>
+    ({
+      type: "snapshot",
+      reason: "start",
+      part,
+      last,
+      devices: devices.map((device) => ({ device, state: null })),
+    }) as const;
+  const names = ({ sets }: Model) => sets.map(({ device }) => device.name);
+
+  test("a snapshot in parts is whole with the last; the one that is wanted is shown, else the default one, else the first", () => {
+    const half = tell(begin(null), snapshot([bedroom], 1, false));
+    expect([half.isWhole, half.sets, half.current]).toEqual([false, [], null]);
+    const whole = tell(half, snapshot([livingRoom], 2, true));
+    expect([whole.isWhole, names(whole), whole.current]).toEqual([true, ["Bedroom", "Living Room"], bedroom.id]);
+    const usual = { ...livingRoom, is_default: true };
+    expect(tell(begin(null), snapshot([bedroom, usual], 1, true)).current).toBe(livingRoom.id);
+    expect(tell(begin(bedroom.id), snapshot([bedroom, usual], 1, true)).current).toBe(bedroom.id);
+    // Whatever was known before is gone with the next one.
+    expect(names(tell(whole, snapshot([livingRoom], 1, true)))).toEqual(["Living Room"]);
+    expect(tell(begin(null), snapshot([], 1, true))).toMatchObject({ isWhole: true, current: null });
   });
 
-  test("a set that was forgotten gives way to the first that is left, or to none", () => {
-    expect(update(driving(), { name: "devices", devices: [bedroom] })).toMatchObject({
-      model: { current: bedroom.id, seen: null },
-      effects: [{ name: "look" }],
-    });
-    const none = update(driving(), { name: "devices", devices: [] });
-    expect([none.model.current, none.effects, after(none.model, "h", "t", "/", "p").effects]).toEqual([null, [], []]);
+  test("sets come, are renamed and go: the one that is driven gives way to the default one, the first or none", () => {
+    const kitchen = { ...bedroom, id: "kitchen", name: "Kitchen" };
+    const added = tell(driving(), { type: "device.added", device_id: "kitchen", device: kitchen } as never);
+    expect([names(added), added.current]).toEqual([["Living Room", "Bedroom", "Kitchen"], livingRoom.id]);
+    const device = { ...livingRoom, name: "Den" };
+    const renamed = tell(added, { type: "device.changed", device_id: device.id, device, changed: ["name"] } as never);
+    expect([names(renamed), knownOf(renamed)?.state]).toEqual([["Den", "Bedroom", "Kitchen"], state()]);
+    const gone = (model: Model, device: Device) =>
+      tell(model, { type: "device.removed", device_id: device.id, device } as never);
+    const left = gone(after(renamed, "t").model, device);
+    expect([left.current, left.mode.name, left.notice?.text]).toEqual([bedroom.id, "keys", "Den is no longer known"]);
+    expect(gone(renamed, bedroom).notice).toBeNull();
+    const none = gone(gone(left, bedroom), kitchen);
+    expect([none.current, after(none, "h", "t", "/", "p", "5", "+").effects]).toEqual([null, []]);
+    expect(tell(none, { type: "device.added", device_id: "kitchen", device: kitchen } as never).current).toBe(
+      "kitchen",
+    );
+  });
+
+  test("a state is that of its set, whichever is shown", () => {
+    const off = state({ power: "off" });
+    const event = { type: "state.changed", device_id: bedroom.id, state: off, changed: ["power"], cause: "push" };
+    const model = tell(driving(), event as never);
+    expect([knownOf(model)?.state, knownOf(after(model, "tab").model)?.state]).toEqual([state(), off]);
+    expect(tell(driving(), { type: "config.changed", keys: [] } as never)).toEqual(driving());
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
-import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createRokuSimulator, type RokuEvent } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
@@ -61,6 +62,15 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     }
     expect(living.keys.slice(before)).toEqual(["Down", "Right", "Select", "Back", "Home", "VolumeUp"]);
     await pty.fills("on · home · volume 19");
+    pty.type("25");
+    await pty.fills("Enter sets it");
+    pty.type("\r");
+    await pty.fills("on · home · volume 25");
+
+    pty.type("s");
+    await pty.fills("HDMI 2");
+    pty.type("hdmi 2\r");
+    await pty.fills("on · HDMI 2 · volume 25");
 
     pty.type("/");
     await pty.fills("Netflix");
@@ -81,11 +91,51 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     pty.type("\t");
     await pty.fills("limited: keys are refused");
     pty.type("h");
-    await pty.fills("Network access: Enabled");
-    expect(pty.screen).toContain("Bedroom refused to press home");
+    await pty.fills("Bedroom refused to press home");
+    expect(pty.screen).toContain("Network access: Enabled");
     pty.type("q");
     expect(await pty.end()).toBe("0 cooked");
     expect(pty.alternate).toBe(false);
+    // Keys that come up were asked for, and are no more.
+    const modes = [...pty.text.matchAll(/\x1b\[(>2u|<u|\?1049[hl])/g)].map(([, mode]) => mode);
+    expect(modes).toEqual(["?1049h", ">2u", "<u", "?1049l"]);
+  }, 30_000);
+
+  test("is told what happens, and asks nothing", async () => {
+    const asked: string[] = [];
+    const socket = join(daemon.folder, "tapped.sock");
+    const tap = createServer((client) => {
+      const onward = connect(join(daemon.stateFolder, "zapd.sock"));
+      client.on("data", (bytes) => asked.push(...(`${bytes}`.match(/^[A-Z]+ \S+(?= HTTP)/gm) ?? [])));
+      for (const one of [client, onward]) one.on("error", () => one.destroy());
+      client.pipe(onward).pipe(client);
+    }).listen(socket);
+    const pty = terminal([main, "remote", "--socket", socket, "-d", "Living Room"]);
+    await pty.fills(/on · .*volume \d+/);
+    living.play({ durationMs: 700_000 });
+    await pty.fills("/ 11:40");
+    // It runs on the screen, whatever the daemon says meanwhile.
+    const shown = () => /playing (\d+:\d+)/.exec(pty.screen)?.[1];
+    const seen = new Set<string | undefined>();
+    await until("four seconds on the screen", () => seen.add(shown()).size >= 4, 10_000);
+    const attic = createRokuSimulator({ name: "Attic", kind: "stick", ssdp: false });
+    await attic.start();
+    const { body } = await daemon.api("POST", "/devices", { host: attic.host, port: attic.port });
+    await pty.fills("1/3");
+    await daemon.api("PATCH", "/devices/Living%20Room", { name: "Wohnzimmer 客" });
+    await pty.fills("Wohnzimmer 客");
+    pty.type("\t\t");
+    await pty.fills("Attic");
+    await daemon.api("DELETE", `/devices/${body.data.id}`);
+    await pty.fills("Attic is no longer known");
+    await pty.fills(/^ Wohnzimmer 客 .*1\/2$/m);
+    await daemon.api("PATCH", `/devices/${encodeURIComponent("Wohnzimmer 客")}`, { name: "Living Room" });
+    await pty.fills(/^ Living Room .*1\/2$/m);
+    expect(asked).toEqual(["GET /v1/devices/Living%20Room", "GET /v1/events"]);
+    pty.type("q");
+    expect(await pty.end()).toBe("0 cooked");
+    tap.close();
+    await attic.stop();
   }, 30_000);
 
   test("follows the size of the terminal, and a lone Esc leaves", async () => {
@@ -123,6 +173,13 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     expect([pty.alternate, pty.screen.includes("zapd: the remote failed: boom[2J")]).toEqual([false, true]);
   }, 30_000);
 
+  test("ends when its window is closed", async () => {
+    const socket = join(daemon.stateFolder, "zapd.sock");
+    const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
+    await pty.fills(/on · .*volume \d+/);
+    expect(["0", "129"]).toContain(`${await pty.hangUp()}`);
+  }, 30_000);
+
   test("survives a daemon that goes and comes back", async () => {
     const pty = await remote({ NO_COLOR: "1" });
     await daemon.stop("SIGKILL");
@@ -136,4 +193,80 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     pty.type("\x03");
     expect(await pty.end()).toBe("0 cooked");
   }, 30_000);
+});
+
+describe.skipIf(noJobs !== null)("a key that is kept down", () => {
+  /** When each press reached the set. */
+  const at: number[] = [];
+  const onEvent = ({ type }: RokuEvent) => void (type === "key" && at.push(performance.now()));
+  const set = createRokuSimulator({ name: "Den", kind: "tv", ssdp: false, onEvent });
+  let daemon: TestDaemon;
+
+  beforeAll(async () => {
+    // Time is measured here.
+    daemon = await startTestDaemon({ speed: 1 });
+    await set.start();
+    await daemon.api("POST", "/devices", { host: set.host, port: set.port });
+  });
+  afterAll(async () => {
+    await Promise.all([daemon.dispose(), set.stop()]);
+  });
+
+  /** A remote with the key kept down in it, as a terminal that repeats it every 30 ms; `stop` ends the repeats. */
+  async function keptDown(repeat: string, first = repeat) {
+    at.length = 0;
+    const socket = join(daemon.stateFolder, "zapd.sock");
+    const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
+    await pty.fills(/on · .*volume \d+/);
+    pty.type(first);
+    await until("the first press", () => at.length === 1);
+    const repeats = setInterval(() => pty.type(repeat), 30);
+    await until("presses that go on", () => at.length >= 8, 10_000);
+    return { pty, stop: () => clearInterval(repeats) };
+  }
+
+  /** Milliseconds until the last press came: none came for a second after it. */
+  async function lastPress(): Promise<number> {
+    const since = performance.now();
+    const last = () => Math.max(since, at.at(-1) ?? 0);
+    while (performance.now() - last() < 1_000) await Bun.sleep(20);
+    return last() - since;
+  }
+
+  test("is pressed at the pace of the daemon, not of the terminal, until its repeats stop", async () => {
+    const { pty, stop } = await keptDown("\x1b[B");
+    // The first few are those of the keyboard; from then on there are 150 ms between two at least, but for the load.
+    const gaps = at.slice(4).map((one, index) => one - (at[index + 3] ?? 0));
+    expect(gaps.filter((gap) => gap < 100)).toEqual([]);
+    stop();
+    expect(await lastPress()).toBeLessThan(2_000);
+    pty.type("q");
+    await pty.ended;
+  }, 30_000);
+
+  test("stops when it comes up, where the terminal says so", async () => {
+    const { pty, stop } = await keptDown("\x1b[1;1:2B", "\x1b[B");
+    stop();
+    pty.type("\x1b[1;1:3B");
+    expect(await lastPress()).toBeLessThan(1_000);
+    pty.type("q");
+    await pty.ended;
+  }, 30_000);
+
+  test.each([
+    ["another key is pressed that leaves", (pty: InTerminal) => pty.type("q")],
+    ["the remote is ended", (pty: InTerminal) => pty.kill("SIGTERM")],
+    ["the remote is killed by -9", (pty: InTerminal) => pty.kill("SIGKILL")],
+    ["the window is closed", (pty: InTerminal) => pty.hangUp()],
+  ])(
+    "stops within 2 s when %s",
+    async (_name, end) => {
+      const { pty, stop } = await keptDown("+");
+      stop();
+      await end(pty);
+      // Half a second more for a machine that is busy.
+      expect(await lastPress()).toBeLessThan(2_500);
+    },
+    30_000,
+  );
 });

@@ -47,7 +47,14 @@ export async function setStage(): Promise<Stage> {
   chmodSync(join(bin, "zapd"), 0o755);
   // Not known at first: scripts add them by their addresses, $KITCHEN and $CINEMA.
   const kitchen = createWebosSimulator({ name: "Kitchen", securePort: 0, plainPort: null, ssdp: false, promptMs: 50 });
-  const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, password: "popcorn" });
+  const cinema = createKodiSimulator({
+    ...{ name: "Cinema", port: 0, tcpPort: 0, mdns: false, password: "popcorn" },
+    channels: [
+      { id: 2, number: 1, name: "One" },
+      { id: 1, number: 2, name: "Two" },
+    ],
+    screenshots: { folder: "/home/kodi/pictures/" },
+  });
   const others = [kitchen, cinema];
   for (const set of [...Object.values(sets), ...others]) await set.start();
   const daemon = await startTestDaemon({

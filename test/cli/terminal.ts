@@ -30,6 +30,7 @@ export class InTerminal {
   readonly #screen = new Screen();
   /** Its exit status, or the signal that ended it. */
   readonly ended: Promise<number | string>;
+  readonly #child: Bun.Subprocess;
 
   constructor(command: readonly string[], { columns = 80, cwd, env }: TerminalOptions) {
     const decoder = new TextDecoder();
@@ -48,7 +49,9 @@ export class InTerminal {
       env: { ...env, TERM: "xterm-256color", ...(env["TERM"] && { TERM: env["TERM"] }) },
       ...(cwd !== undefined && { cwd }),
     });
+    this.#child = child;
     this.ended = child.exited.then(async (status) => {
+      if (this.#terminal.closed) return child.signalCode ?? status;
       // What was written last is still on its way: a mark that is written behind it has come when all of it is here.
       Bun.spawn(["printf", mark], { terminal: this.#terminal });
       await drained.promise;
@@ -85,6 +88,16 @@ export class InTerminal {
       .filter((line) => line !== "");
   }
 
+  /** The window is closed; how the command ended. */
+  hangUp(): Promise<number | string> {
+    this.#terminal.close();
+    return this.ended;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   type(keys: string): void {
     this.#terminal.write(keys);
   }
@@ -119,7 +132,7 @@ export class InTerminal {
 
 /** Without colours and the like. */
 export function plain(text: string): string {
-  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
+  return text.replace(/\x1b\[[0-9;?<>]*[A-Za-z]/g, "");
 }
 
 /** As much of a terminal as the remote needs. */
@@ -139,7 +152,7 @@ class Screen {
     this.written += text;
     this.#rest += text;
     for (;;) {
-      const token = /^(?:\x1b\[([?\d;]*)([A-Za-z])|\r\n|[^\x1b\r]+|\r(?!$))/.exec(this.#rest);
+      const token = /^(?:\x1b\[([?<>\d;]*)([A-Za-z])|\r\n|[^\x1b\r]+|\r(?!$))/.exec(this.#rest);
       if (!token) break;
       this.#rest = this.#rest.slice(token[0].length);
       if (token[2] !== undefined) this.#obey(token[1] ?? "", token[2]);

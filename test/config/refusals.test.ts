@@ -97,6 +97,7 @@ const paths = `relative.sock ./x ~/x @abstract /${"x".repeat(107)} /${"é".repea
 
 const values: Readonly<Record<string, readonly unknown[]>> = {
   "daemon.http_enabled": wrongBooleans,
+  "daemon.page": wrongBooleans,
   "daemon.http_host": [1, true, "", "127.0.0.1 ", "127.0.0.1\n", ...hosts.split(" ")],
   "daemon.http_port": [...wrongNumbers, 0, 65_536],
   "daemon.socket": [1, true, ...paths.split(" "), ...controls.map((one) => `/tmp/${one}`)],

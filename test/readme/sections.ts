@@ -55,6 +55,18 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
     devices: [
       { title: "Kodi", facts: { kind: "player", access: "full" } },
       { title: "its hardware address known", facts: { kind: "player", access: "full", macs: mac } },
+      {
+        title: "a tuner, and its screenshots in a source",
+        facts: { kind: "player", access: "full" },
+        memory: { screenshots: true, tuner: true },
+        sameKeys: true,
+      },
+      {
+        title: "no web server",
+        facts: { kind: "player", access: "full" },
+        memory: { socketOnly: 9_090 },
+        sameKeys: true,
+      },
       { title: "asks for a password, not paired", facts: { access: "unpaired", macs: mac }, sameKeys: true },
     ],
   },
@@ -132,6 +144,7 @@ const rooms: Readonly<Record<string, string>> = {
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
   server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",
+  web: "the page for people: a client of the API in the browser, made into one module of strings ([the page](web/README.md))",
   simulators:
     "sets that speak the real protocols, for the demo and the tests; one that shared code with its client would prove nothing",
   cli: "the commands; only `serve` and `demo` start a daemon, every other talks to one that runs",

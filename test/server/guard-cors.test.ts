@@ -41,7 +41,7 @@ describe("T4 answers of every status", () => {
     { status: 403, what: "GET /v1/devices", headers: ["Host: evil.test"] },
     { status: 403, what: "GET /v1/devices", headers: ["zapd-call: 1"] },
     { status: 404, what: "GET /v1/devices/nobody" },
-    { status: 404, what: "GET /" },
+    { status: 404, what: "GET /nothing" },
     { status: 404, what: "GET /v2/devices" },
     { status: 405, what: "PUT /v1/devices" },
     { status: 413, what: `POST ${key}`, headers: ["Content-Length: 9000000"] },

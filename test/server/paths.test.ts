@@ -173,7 +173,7 @@ describe("default", () => {
 
 describe("routes", () => {
   test.each([
-    ..."/ /v1 /v1/ /V1/devices /v1/Devices /v2/devices /devices /v1/devices/ /v1//devices //v1/devices".split(" "),
+    ..."/x /v1 /v1/ /V1/devices /v1/Devices /v2/devices /devices /v1/devices/ /v1//devices //v1/devices".split(" "),
     ..."/v1/devices/set/ /v1/devices/set/nothing /v1/devices/set/remote /v1/devices/set/remote/key/".split(" "),
     ..."/v1/devices/set/apps/launch/x /v1/config/ /v1/config/daemon /v1/daemon /v1/daemon/status/x".split(" "),
     ..."/v1/health/ /favicon.ico /v1/devices/./ /v1/../x".split(" "),

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Shelf, shelfIn, writePictures } from "./real-kodi/pictures.ts";
 import { clipFile, plugin, script, writeProfile } from "./real-kodi/profile.ts";
 import { kodiFile } from "./real-kodi/reasons.ts";
 import { settle } from "./real-kodi/settle.ts";
@@ -26,6 +27,8 @@ export interface RealKodi {
   /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yes-no`, `ok`, `context-menu`, `select`, `keyboard`, `number`: its first parameter). */
   readonly plugin: typeof plugin;
   readonly script: typeof script;
+  /** With the option `pictures`. */
+  readonly pictures: Shelf;
   /** Its home folder; its log is `.kodi/temp/kodi.log` in there. */
   readonly folder: string;
   /** One JSON-RPC call over HTTP: the result, or an error with the answer in its message. */
@@ -50,6 +53,8 @@ export interface RealKodiOptions {
   readonly password?: string;
   /** Two channels, `Zapd One` and `Zapd Two`, by Debian's kodi-pvr-iptvsimple. */
   readonly pvr?: boolean;
+  /** An icon for the plug-in, media with pictures in a source, a logo for the first channel, and folders for screenshots. */
+  readonly pictures?: boolean;
 }
 
 const rig = join(import.meta.dir, "real-kodi", "rig.sh");
@@ -64,6 +69,8 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
   const clips = { video: clipFile("video"), audio: clipFile("audio") };
   const folder = mkdtempSync(join(tmpdir(), "zapd-kodi-"));
   writeProfile(folder, { name, password, pvr, clip: clips.video });
+  const pictures = shelfIn(folder);
+  if (options.pictures) writePictures(folder, clips.video, pvr);
   const { number, child } = await takeNetwork(folder);
   const host = `10.77.${number}.2`;
   const life = createLife(child, folder, host);
@@ -92,7 +99,7 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     throw error;
   }
   return {
-    ...{ name, host, clips, plugin, script, folder, call, ask, port: 8080, tcpPort: 9090 },
+    ...{ name, host, clips, plugin, script, pictures, folder, call, ask, port: 8080, tcpPort: 9090 },
     ourAddress: `10.77.${number}.1`,
     interfaceName: nameOf(number),
     ...{ ended: life.ended, start: life.start, crash: life.crash, stop: life.stop },

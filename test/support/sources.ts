@@ -23,10 +23,13 @@ export interface Source {
   readonly imports: readonly Import[];
 }
 
-/** Every TypeScript file below a folder, in order. */
+/** Whether a file is made by a script (.ci/web.ts), and kept by nobody. */
+export const isMade = (name: string) => /(?:^|[/-])assets\.ts$/.test(name);
+
+/** Every TypeScript file below a folder, in order; those that a script makes are left out. */
 export function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !isMade(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
     .sort()
     .map((path) => sourceOf(path, readFileSync(join(root, path), "utf8")));

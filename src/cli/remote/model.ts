@@ -1,33 +1,59 @@
 /** What the remote knows, and how each event changes it. Pure: what must be done in the world comes out as effects. */
-import type { App, Device, State } from "../../api/schemas.ts";
+import type { ApiEvent, Arguments } from "../../api/client.ts";
+import type { Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
 import type { Failure } from "../failure.ts";
+import {
+  type Binding,
+  bindings,
+  type Capability,
+  has,
+  isAsleep,
+  type ListName,
+  lists,
+  meant,
+  otherWay,
+  press,
+  withheld,
+} from "./keys.ts";
 import type { Input } from "./terminal.ts";
 
 export interface Model {
-  readonly devices: readonly Device[];
+  readonly sets: readonly Known[];
+  /** Parts of a list of all sets that is not whole yet. */
+  readonly arriving: readonly Known[];
+  /** Whether all sets have been told once. */
+  readonly isWhole: boolean;
   /** The id of the set that is driven; `null` while none is known. */
   readonly current: string | null;
-  /** What is on it; `null` until it has told. */
-  readonly seen: Seen | null;
-  /** Whether the daemon answers. */
+  /** Whether the daemon is gone. */
   readonly lost: boolean;
   readonly mode: Mode;
   readonly notice: Notice | null;
   /** The input that was pressed a moment ago, drawn as pressed. */
   readonly lit: string | null;
-  /** Keys that a set has said it lacks, by its id. */
-  readonly absent: Readonly<Record<string, readonly string[]>>;
-  readonly apps: Readonly<Record<string, readonly App[]>>;
+  /** Where what plays is being brought to, in milliseconds, until the set is there. */
+  readonly seeking: { readonly id: string; readonly to: number } | null;
+  /** What there is to choose from, by `apps` and the like and the id of the set. */
+  readonly lists: Readonly<Record<string, readonly Choice[]>>;
 }
 
-/** What a set told last, or why it told nothing. */
-export type Seen = { readonly state: State } | { readonly failure: Failure };
+/** A set, and what it does; `null` until it has told. */
+export interface Known {
+  readonly device: Device;
+  readonly state: State | null;
+}
+
+/** What a picker shows, and what chooses it. */
+export interface Choice {
+  readonly id: string;
+  readonly name: string;
+}
 
 export type Mode =
   | { readonly name: "keys" | "help" }
-  | { readonly name: "text"; readonly text: string }
-  | { readonly name: "apps"; readonly filter: string; readonly at: number };
+  | { readonly name: "line"; readonly what: "text" | "volume"; readonly text: string }
+  | { readonly name: "pick"; readonly what: ListName; readonly filter: string; readonly at: number };
 
 /** The bottom line: calm while something is under way, loud when it failed. */
 interface Notice {
@@ -38,25 +64,45 @@ interface Notice {
 
 export type Event =
   | { readonly name: "input"; readonly input: Input }
-  | { readonly name: "devices"; readonly devices: readonly Device[] }
-  | { readonly name: "state"; readonly id: string; readonly device: Device; readonly state: State }
-  | { readonly name: "stateless"; readonly id: string; readonly failure: Failure }
-  | { readonly name: "apps"; readonly id: string; readonly apps: readonly App[] }
-  | { readonly name: "done"; readonly id: string; readonly what: string }
-  | { readonly name: "failed"; readonly id: string; readonly what: string; readonly failure: Failure }
+  /** What the daemon tells. */
+  | { readonly name: "told"; readonly event: ApiEvent }
+  /** The daemon is gone, or it is back. */
+  | { readonly name: "broken"; readonly isBroken: boolean }
+  | { readonly name: "listed"; readonly id: string; readonly what: ListName; readonly choices: readonly Choice[] }
+  /** With what the set showed afterwards, where that is another thing than what it was told. */
+  | { readonly name: "done"; readonly id: string; readonly command: Command; readonly differs?: string | undefined }
+  | { readonly name: "failed"; readonly id: string; readonly what?: ListName; readonly failure: Failure }
   /** Keys that waited too long behind a slow one. */
   | { readonly name: "dropped"; readonly id: string; readonly count: number }
-  | { readonly name: "lost" }
   | { readonly name: "unlit" }
   | { readonly name: "hushed" };
 
+type Operation = "pressKey" | "launchApp" | "selectInput" | "selectChannel" | "setVolume" | "controlPlayback";
+/** An operation of the API that a set is asked for. */
+export type Command = {
+  readonly [Name in Operation]: { readonly operation: Name; readonly body: BodyOf<Name> };
+}[Operation];
+type BodyOf<Name extends Operation> = Arguments<Name> extends { readonly body: infer Body } ? Body : never;
+
+/** What is asked of a set. */
+export interface Order {
+  readonly id: string;
+  readonly command: Command;
+  /** The key of the terminal that asks it; none where a line or a picker does. */
+  readonly input?: string;
+  /** The terminal says that the key is kept down. */
+  readonly isRepeat?: boolean;
+  /** The key of the set that is held while the terminal's is kept down. */
+  readonly held?: PressedKey;
+}
+
+export type PressedKey = BodyOf<"pressKey">["key"];
+
 export type Effect =
-  /** A key of the set, or `literal:` with a text. */
-  | { readonly name: "press"; readonly id: string; readonly key: string }
-  | { readonly name: "launch"; readonly id: string; readonly app: string }
-  | { readonly name: "list"; readonly id: string }
-  /** Another set: ask at once what is on it. */
-  | { readonly name: "look" }
+  | ({ readonly name: "order" } & Order)
+  /** A key of the terminal is no longer down. */
+  | { readonly name: "released"; readonly input: string }
+  | { readonly name: "list"; readonly id: string; readonly what: ListName }
   | { readonly name: "redraw" | "suspend" | "quit" };
 
 export interface Step {
@@ -71,33 +117,43 @@ function step(model: Model, ...effects: Effect[]): Step {
 
 const mode = { name: "keys" } as const;
 
-export function begin(devices: readonly Device[], current: string | null): Model {
-  return { devices, current, mode, seen: null, lost: false, notice: null, lit: null, absent: {}, apps: {} };
+/** Before anything has been told; `current` is the set that is wanted, if one is. */
+export function begin(current: string | null): Model {
+  const nothing = { sets: [], arriving: [], isWhole: false, lost: false, lists: {} };
+  return { ...nothing, current, mode, notice: null, lit: null, seeking: null };
 }
 
-export function deviceOf(model: Model): Device | undefined {
-  return model.devices.find((one) => one.id === model.current);
+export function knownOf(model: Model): Known | undefined {
+  return model.sets.find(({ device }) => device.id === model.current);
 }
 
-/** Whether it takes no keys now: off, in standby or silent. */
-export function isAsleep({ seen }: Model): boolean {
-  if (seen === null) return false;
-  return "state" in seen
-    ? /^(off|standby)$/.test(seen.state.power)
-    : /^device_(unreachable|timeout)$/.test(seen.failure.code);
+/** The state as it is by now: what plays has run on since it was seen, or is being brought elsewhere. */
+export function runOn({ device, state }: Known, seeking: Model["seeking"], now: number): State | null {
+  const { playback } = state ?? {};
+  if (!state || !playback || playback.position_ms === null) return state;
+  const passed = playback.position_at === null ? 0 : now - Date.parse(playback.position_at);
+  const there = playback.position_ms + Math.max(0, passed) * (playback.rate ?? 0);
+  const position = seeking?.id === device.id ? seeking.to : there;
+  const position_ms = Math.round(Math.max(0, Math.min(position, playback.duration_ms ?? position)));
+  return { ...state, playback: { ...playback, position_ms } };
 }
 
-/** The apps of the current set that hold every word of the filter, those that begin with it first. */
-export function appsShown(model: Model, filter: string): readonly App[] {
+/** The choices that hold every word of the filter, those that begin with it first. */
+export function choicesShown(model: Model, what: ListName, filter: string): readonly Choice[] {
   const wanted = plain(filter);
-  const apps = (model.apps[model.current ?? ""] ?? []).filter((app) => app.installed);
-  if (wanted === "") return apps;
-  const ranked = apps.flatMap((app) => {
-    const name = plain(app.name);
+  const choices = listed(model, what) ?? [];
+  if (wanted === "") return choices;
+  const ranked = choices.flatMap((choice) => {
+    const name = plain(choice.name);
     const rank = name.startsWith(wanted) ? 0 : name.includes(` ${wanted}`) ? 1 : name.includes(wanted) ? 2 : 3;
-    return rank < 3 || inOrder(wanted, name) ? [{ app, rank }] : [];
+    return rank < 3 || inOrder(wanted, name) ? [{ choice, rank }] : [];
   });
-  return ranked.sort((one, other) => one.rank - other.rank).map(({ app }) => app);
+  return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
+}
+
+/** What there is to choose from; `undefined` until it is known. */
+export function listed(model: Model, what: ListName): readonly Choice[] | undefined {
+  return model.lists[`${what} ${model.current}`];
 }
 
 function plain(text: string): string {
@@ -114,84 +170,31 @@ function inOrder(wanted: string, name: string): boolean {
   return true;
 }
 
-/** Which key of the terminal presses which key of the set, and where each is drawn: one table that everything reads. */
-
-export interface Binding {
-  /** As the input names it. */
-  readonly input: string;
-  /** The key of the set. */
-  readonly key: string;
-  /** What it is called on the screen. */
-  readonly cap: string;
-  readonly word: string;
-  /** Row and column in the drawing; none for one that is drawn with another. */
-  readonly place?: readonly [row: number, column: number];
-}
-
-export const bindings: readonly Binding[] = [
-  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21] },
-  { input: "left", key: "left", cap: "←", word: "", place: [3, 15] },
-  { input: "enter", key: "select", cap: "Enter", word: "", place: [3, 19] },
-  { input: "right", key: "right", cap: "→", word: "", place: [3, 27] },
-  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21] },
-  { input: "backspace", key: "back", cap: "Bksp", word: "back", place: [3, 2] },
-  { input: "h", key: "home", cap: "h", word: "home", place: [0, 36] },
-  { input: " ", key: "play-pause", cap: "Space", word: "play/pause", place: [7, 14] },
-  { input: "r", key: "rewind", cap: "r", word: "rewind", place: [7, 2] },
-  { input: "f", key: "fast-forward", cap: "f", word: "forward", place: [7, 34] },
-  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34] },
-  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34] },
-  { input: "m", key: "mute", cap: "m", word: "mute", place: [4, 34] },
-  { input: "i", key: "info", cap: "i", word: "info", place: [6, 2] },
-  { input: "o", key: "options", cap: "o", word: "options", place: [6, 34] },
-  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15] },
-  { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down" },
-  { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
-];
-
-/** Other inputs that mean the same. */
-const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace" };
-
-function bindingOf(input: string): Binding | undefined {
-  const meant = synonyms[input] ?? input;
-  return bindings.find((one) => one.input === meant);
-}
-
-/** What the remote itself does. */
-export const commands: readonly { readonly cap: string; readonly word: string }[] = [
-  { cap: "/", word: "apps" },
-  { cap: "t", word: "text" },
-  { cap: "Tab", word: "next set" },
-  { cap: "?", word: "help" },
-  { cap: "q", word: "quit" },
-];
-
-export function update(model: Model, event: Event): Step {
+export function update(model: Model, event: Event, now: number): Step {
   switch (event.name) {
     case "input":
-      return updateInput(model, event.input);
-    case "devices":
-      return takeDevices(model, event.devices);
-    case "state": {
-      const devices = model.devices.map((one) => (one.id === event.id ? event.device : one));
-      const seen = event.id === model.current ? { state: event.state } : model.seen;
-      return step({ ...found(model), devices, seen });
+      return updateInput(model, event.input, now);
+    case "told":
+      return step(told(model, event.event));
+    case "broken":
+      // A list that was asked for does not come any more.
+      return step({
+        ...model,
+        lost: event.isBroken,
+        mode: event.isBroken && model.mode.name === "pick" ? mode : model.mode,
+      });
+    case "listed": {
+      const lists = { ...model.lists, [`${event.what} ${event.id}`]: event.choices };
+      return step({ ...hushed(model), lists });
     }
-    case "stateless":
-      return event.id === model.current ? step({ ...found(model), seen: { failure: event.failure } }) : step(model);
-    case "apps":
-      return step({ ...hushed(model), apps: { ...model.apps, [event.id]: event.apps } });
     case "done":
-      return step(event.id === model.current ? hushed(model) : model);
+      return step(done(model, event));
     case "failed":
-      return fail(model, event);
+      return step(fail(model, event));
     case "dropped": {
       const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
       return step({ ...model, notice: { text, loud: true } });
     }
-    case "lost":
-      // A list that was asked for does not come any more.
-      return step({ ...model, lost: true, mode: model.mode.name === "apps" ? mode : model.mode });
     case "unlit":
       return step({ ...model, lit: null });
     case "hushed":
@@ -199,57 +202,95 @@ export function update(model: Model, event: Event): Step {
   }
 }
 
-function found(model: Model): Model {
-  return model.lost ? { ...model, lost: false } : model;
-}
-
 function hushed(model: Model): Model {
   return model.notice === null ? model : { ...model, notice: null };
 }
 
-function takeDevices(model: Model, devices: Model["devices"]): Step {
-  const kept = devices.some((one) => one.id === model.current);
-  if (kept) return step({ ...found(model), devices });
-  const current = devices[0]?.id ?? null;
-  const left = { ...found(model), devices, current, seen: null, mode };
-  return current === null ? step(left) : step(left, { name: "look" });
+/** What the daemon tells, as it happens. */
+function told(model: Model, event: ApiEvent): Model {
+  const { sets } = model;
+  switch (event.type) {
+    case "snapshot": {
+      const arriving = [...(event.part === 1 ? [] : model.arriving), ...event.devices];
+      if (!event.last) return { ...model, arriving };
+      return chosen({ ...model, sets: arriving, arriving: [], isWhole: true });
+    }
+    case "device.added":
+    case "device.changed": {
+      const { device } = event;
+      const isNew = sets.every((one) => one.device.id !== device.id);
+      if (isNew) return chosen({ ...model, sets: [...sets, { device, state: null }] });
+      return { ...model, sets: sets.map((one) => (one.device.id === device.id ? { ...one, device } : one)) };
+    }
+    case "device.removed": {
+      const left = { ...model, sets: sets.filter(({ device }) => device.id !== event.device_id) };
+      if (model.current !== event.device_id) return left;
+      return chosen({ ...left, notice: { text: `${nameOf(model, event.device_id)} is no longer known`, loud: false } });
+    }
+    case "state.changed": {
+      const { device_id, state } = event;
+      return { ...model, sets: sets.map((one) => (one.device.id === device_id ? { ...one, state } : one)) };
+    }
+    default:
+      return model;
+  }
 }
 
-function fail(model: Model, { id, what, failure }: { id: string; what: string; failure: Failure }): Step {
-  const lacks = new Set(model.absent[id]).add(what);
-  const absent = failure.code === "unsupported_key" ? { ...model.absent, [id]: [...lacks] } : model.absent;
-  // A list that did not come leaves nothing to pick from.
-  return step({ ...model, absent, mode: what === "list" ? mode : model.mode, notice: noticeOf(failure) });
+/** With a set that is known: the one before, else the default one, else the first. */
+function chosen(model: Model): Model {
+  const { sets } = model;
+  if (sets.some(({ device }) => device.id === model.current)) return model;
+  const { device } = sets.find((one) => one.device.is_default) ?? sets[0] ?? {};
+  return { ...model, current: device?.id ?? null, mode, seeking: null };
 }
 
-function noticeOf({ code, message, hint }: Failure): Model["notice"] {
+function done(model: Model, { id, command, differs }: Event & { name: "done" }): Model {
+  const { seeking } = model;
+  const isThere =
+    seeking?.id === id && command.operation === "controlPlayback" && command.body.position_ms === seeking.to;
+  const settled = isThere ? { ...model, seeking: null } : model;
+  if (id !== model.current) return settled;
+  if (differs === undefined) return hushed(settled);
+  return { ...settled, notice: { text: `${nameOf(model, id)} took it, but ${differs}`, loud: false } };
+}
+
+function fail(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
+  const seeking = model.seeking?.id === id ? null : model.seeking;
+  // A list that did not come leaves nothing to pick from; that the daemon is gone stands above.
+  const isPicking = model.mode.name === "pick" && model.mode.what === what;
+  const failed = { ...model, seeking, mode: isPicking ? mode : model.mode };
+  return model.lost ? failed : { ...failed, notice: noticeOf(failure) };
+}
+
+function noticeOf({ code, message, hint }: Failure): Notice {
   // The keys that it has are drawn already.
   const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
   return { text: printable(message), ...advice, loud: true };
 }
 
 function nameOf(model: Model, id: string): string {
-  return printable(model.devices.find((one) => one.id === id)?.name ?? deviceOf(model)?.name ?? "it");
+  return printable(model.sets.find(({ device }) => device.id === id)?.device.name ?? "it");
 }
 
 const maxText = 1_024;
 const pageRows = 8;
 
-function updateInput(model: Model, input: Input): Step {
+function updateInput(model: Model, input: Input, now: number): Step {
   if ("paste" in input) return paste(model, input.paste);
-  const { key } = input;
+  const { key, phase } = input;
+  if (phase === "up") return step(model, { name: "released", input: meant(key) });
   if (key === "ctrl-c") return step(model, { name: "quit" });
   if (key === "ctrl-z") return step(model, { name: "suspend" });
   if (key === "ctrl-l") return step(model, { name: "redraw" });
   switch (model.mode.name) {
     case "keys":
-      return inKeys(model, key);
+      return inKeys(model, key, phase === "repeat", now);
     case "help":
       return step({ ...model, mode });
-    case "text":
-      return inText(model, model.mode, key);
-    case "apps":
-      return inApps(model, model.mode, key);
+    case "line":
+      return inLine(model, model.mode, key);
+    case "pick":
+      return inPicker(model, model.mode, key);
   }
 }
 
@@ -261,67 +302,118 @@ function leave(model: Model, ...effects: Effect[]): Step {
 function paste(model: Model, text: string): Step {
   const { mode } = model;
   const line = text.replace(/[\r\n\t]+/g, " ").replace(/[\p{Cc}\p{Cs}]/gu, "");
-  if (mode.name === "text") return step({ ...model, mode: { ...mode, text: limited(mode.text + line) } });
-  if (mode.name === "apps") return step({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
+  if (mode.name === "line") return step({ ...model, mode: written(mode, mode.text + line) });
+  if (mode.name === "pick") return step({ ...model, mode: { ...mode, filter: limited(mode.filter + line), at: 0 } });
   return step(model);
 }
 
-function inKeys(model: Model, key: string): Step {
+function inKeys(model: Model, key: string, isRepeat: boolean, now: number): Step {
   if (key === "q" || key === "escape") return step(model, { name: "quit" });
   if (key === "?") return step({ ...model, mode: { name: "help" } });
   if (key === "tab") return turn(model, 1);
   if (key === "shift-tab") return turn(model, -1);
-  const { current } = model;
-  if (current === null) return step(model);
-  if (key === "t") return step({ ...model, notice: null, mode: { name: "text", text: "" } });
-  if (key === "/") return openApps(model, current);
-  return press(model, current, key);
+  const known = knownOf(model);
+  if (!known) return step(model);
+  if (key === "t") return open(model, known, "text", { name: "line", what: "text", text: "" });
+  if (/^\d$/.test(key)) return open(model, known, "volume", { name: "line", what: "volume", text: key });
+  const what = (Object.keys(lists) as ListName[]).find((one) => lists[one].input === key);
+  if (what) {
+    const picking = { name: "pick", what, filter: "", at: 0 } as const;
+    return open(model, known, what, picking, { name: "list", id: known.device.id, what });
+  }
+  const binding = bindings.find((one) => one.input === meant(key));
+  return binding ? pressed(model, known, binding, isRepeat, now) : step(model);
 }
 
-function press(model: Model, id: string, input: string): Step {
-  const binding = bindingOf(input);
-  if (!binding) return step(model);
-  const wakes =
-    binding.key === "power" && isAsleep(model) && deviceOf(model)?.capabilities.includes("power_on") === true;
-  const key = wakes ? "power-on" : binding.key;
+/** Why something does not open. */
+const lacking: Partial<Record<Capability, string>> = {
+  text: "takes no text",
+  volume: "cannot be brought to a volume",
+  apps: "has no apps to choose from",
+  inputs: "has no inputs to choose from",
+  channels: "has no channels to choose from",
+  seek: "cannot be told where to play on",
+};
+
+function open(model: Model, known: Known, needs: Capability, mode: Mode, ...effects: Effect[]): Step {
+  const notice = refusal(model, known, needs);
+  return notice ? step({ ...model, notice }) : step({ ...model, notice: null, mode }, ...effects);
+}
+
+function refusal(model: Model, known: Known, needs: Capability): Notice | null {
+  const worth = has(known, needs);
+  if (worth === "works") return null;
+  const name = nameOf(model, known.device.id);
+  const hint = withheld(known, needs)?.hint ?? null;
+  const text = worth === null ? `${name} ${lacking[needs]}` : `${name} keeps its ${needs} back`;
+  return { text, ...(hint !== null && { hint: printable(hint) }), loud: true };
+}
+
+function pressed(model: Model, known: Known, binding: Binding, isRepeat: boolean, now: number): Step {
+  const { device } = known;
+  const { input, key, holds } = binding;
+  const lit = { ...model, lit: input };
+  const order = { name: "order", id: device.id, input, isRepeat } as const;
+  if (typeof key === "number") {
+    const to = runOn(known, model.seeking, now)?.playback?.position_ms ?? null;
+    const text = `${nameOf(model, device.id)} plays nothing that can be moved`;
+    const notice = refusal(model, known, "seek") ?? { text, loud: false };
+    if (to === null || notice.loud) return step({ ...lit, notice });
+    const duration = known.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
+    const position_ms = Math.max(0, Math.min(to + key, duration));
+    const seeking = { id: device.id, to: position_ms };
+    return step(
+      { ...lit, seeking },
+      { ...order, command: { operation: "controlPlayback", body: { do: "seek", position_ms } } },
+    );
+  }
+  const wakes = key === "power" && isAsleep(known) && device.capabilities.includes("power_on");
   const notice = wakes ? { text: "turning it on …", loud: false } : model.notice;
-  return step({ ...model, lit: binding.input, notice }, { name: "press", id, key });
-}
-
-function openApps(model: Model, id: string): Step {
-  return step({ ...model, notice: null, mode: { name: "apps", filter: "", at: 0 } }, { name: "list", id });
+  const other = wakes || !device.keys.some((one) => one === key) ? otherWay(known, key) : null;
+  const held = holds && other === null && device.capabilities.includes("hold") ? { held: key } : {};
+  // A key that it keeps back, or lacks, is asked for all the same: the daemon says why not.
+  return step({ ...lit, notice }, { ...order, command: other ?? press(key), ...held });
 }
 
 /** The next set, or the one before; a single one stays. */
 function turn(model: Model, by: number): Step {
-  const { devices } = model;
-  const at = devices.findIndex((one) => one.id === model.current);
-  const next = devices[(at + by + devices.length) % devices.length];
-  if (!next || next.id === model.current)
+  const { sets } = model;
+  const at = sets.findIndex(({ device }) => device.id === model.current);
+  const id = sets[(at + by + sets.length) % sets.length]?.device.id;
+  if (id === undefined || id === model.current)
     return step({ ...model, notice: { text: "no other set is known", loud: false } });
-  return step({ ...model, current: next.id, seen: null, notice: null, lit: null }, { name: "look" });
+  return step({ ...model, current: id, notice: null, lit: null });
 }
 
-function inText(model: Model, mode: Mode & { name: "text" }, key: string): Step {
-  if (key === "escape") return leave(model);
-  if (key === "enter") {
-    const { current } = model;
-    return mode.text === "" || current === null
-      ? leave(model)
-      : leave(model, { name: "press", id: current, key: `literal:${mode.text}` });
+function inLine(model: Model, mode: Mode & { name: "line" }, key: string): Step {
+  const { what, text } = mode;
+  const { current: id } = model;
+  if (key === "escape" || (key === "enter" && (text === "" || id === null))) return leave(model);
+  if (key === "enter" && id !== null) {
+    const command: Command =
+      what === "text" ? press(`literal:${text}`) : { operation: "setVolume", body: { level: Number(text) } };
+    if (what === "text" || Number(text) <= 100) return leave(model, { name: "order", id, command });
+    return step({ ...model, mode: { ...mode, text: "" }, notice: { text: "a volume is 0 to 100", loud: true } });
   }
-  const text = edited(mode.text, key);
-  return text === null ? step(model) : step({ ...model, mode: { ...mode, text } });
+  const next = edited(text, key);
+  return next === null ? step(model) : step({ ...model, mode: written(mode, next) });
 }
 
-function inApps(model: Model, mode: Mode & { name: "apps" }, key: string): Step {
+/** The line with another text, as far as it can hold it. */
+function written(mode: Mode & { name: "line" }, text: string): Mode {
+  return { ...mode, text: mode.what === "text" ? limited(text) : text.replace(/\D/g, "").slice(0, 3) };
+}
+
+function inPicker(model: Model, mode: Mode & { name: "pick" }, key: string): Step {
   if (key === "escape") return leave(model);
-  const shown = appsShown(model, mode.filter);
+  const { what } = mode;
+  const shown = choicesShown(model, what, mode.filter);
   if (key === "enter") {
-    const app = shown[mode.at];
-    if (!app || model.current === null) return step(model);
-    const notice = { text: `launching ${app.name} …`, loud: false };
-    return leave({ ...model, notice }, { name: "launch", id: model.current, app: app.platform_id });
+    const choice = shown[mode.at];
+    if (!choice || model.current === null) return step(model);
+    const { command, doing } = choosing(what, choice.id);
+    const notice = { text: `${doing} ${printable(choice.name)} …`, loud: false };
+    return leave({ ...model, notice }, { name: "order", id: model.current, command });
   }
   const moved = { up: -1, down: 1, "shift-tab": -1, tab: 1, "page-up": -pageRows, "page-down": pageRows }[key];
   if (moved !== undefined) {
@@ -332,6 +424,17 @@ function inApps(model: Model, mode: Mode & { name: "apps" }, key: string): Step 
     return step({ ...model, mode: { ...mode, at: key === "home" ? 0 : Math.max(0, shown.length - 1) } });
   const filter = edited(mode.filter, key);
   return filter === null ? step(model) : step({ ...model, mode: { ...mode, filter, at: 0 } });
+}
+
+function choosing(what: ListName, id: string): { command: Command; doing: string } {
+  switch (what) {
+    case "apps":
+      return { command: { operation: "launchApp", body: { app: id } }, doing: "launching" };
+    case "inputs":
+      return { command: { operation: "selectInput", body: { input: id } }, doing: "turning to" };
+    case "channels":
+      return { command: { operation: "selectChannel", body: { channel: id } }, doing: "tuning to" };
+  }
 }
 
 /** The text after a key, or `null` when the key does not write. */

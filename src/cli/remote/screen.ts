@@ -1,10 +1,10 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
-import type { Device } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
 import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, shortTime, wrap } from "../print.ts";
-import { appsShown, type Binding, bindings, commands, deviceOf, isAsleep, type Model } from "./model.ts";
+import { bindingsShown, commandsShown, isAsleep, lists, withheld } from "./keys.ts";
+import { choicesShown, type Known, knownOf, listed, type Mode, type Model, runOn } from "./model.ts";
 
 export interface View extends Looks {
   readonly columns: number;
@@ -30,51 +30,62 @@ export function render(model: Model, view: View): string[] {
 }
 
 function header(model: Model, width: number, now: Date): Line[] {
-  const device = deviceOf(model);
-  if (!device) return [[piece("zapd", "bold")], [piece(model.lost ? lostText : "no set is known yet", "warn")]];
-  const at = model.devices.findIndex((one) => one.id === device.id) + 1;
-  const place = model.devices.length > 1 ? `${at}/${model.devices.length}` : "";
+  const known = knownOf(model);
+  if (!known) return [[piece("zapd", "bold")], [piece(model.lost ? lostText : "no set is known yet", "warn")]];
+  const { device } = known;
+  const at = model.sets.indexOf(known) + 1;
+  const place = model.sets.length > 1 ? `${at}/${model.sets.length}` : "";
   const name: Line = [piece(device.name, "bold")];
   const full = spread(name, [piece([modelOf(device), place].filter(Boolean).join(" · "), "faint")], width);
-  return [full === name ? spread(name, [piece(place, "faint")], width) : full, seenLine(model, device, now)];
+  return [full === name ? spread(name, [piece(place, "faint")], width) : full, stateLine(model, known, now)];
 }
 
 const lostText = "the daemon does not answer; trying again …";
 
 /** `on · YouTube · playing 12:04 / 31:20 · volume 18` */
-function seenLine(model: Model, device: Device, now: Date): Line {
-  const { seen, lost } = model;
-  if (lost) return [piece(lostText, "bad")];
-  if (seen === null) return [piece("…", "faint")];
+function stateLine(model: Model, known: Known, now: Date): Line {
+  const { device } = known;
+  if (model.lost) return [piece(lostText, "bad")];
+  const state = runOn(known, model.seeking, now.getTime());
+  const power = state?.power ?? device.power;
+  const isOff = power === "off" || power === "standby";
   const turnsOn = device.capabilities.includes("power_on") ? " · p turns it on" : "";
-  if ("failure" in seen) {
-    if (!/^device_(unreachable|timeout)$/.test(seen.failure.code)) return [piece(seen.failure.message, "bad")];
+  if (isAsleep(known) && !isOff) {
     const last = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), now)})`;
     return [piece(`does not answer${last}${turnsOn}`, "warn")];
   }
-  const { power } = seen.state;
-  const word = powerWords[power];
-  const parts = [word, ...activity(seen.state)].filter((part) => part !== "");
-  const asleep = power === "off" || power === "standby";
-  const line = [piece(parts.join(" · ") + (asleep ? turnsOn : ""), asleep ? "warn" : "plain")];
-  return device.access === "limited" ? [...line, piece(" · limited: keys are refused", "warn")] : line;
+  if (device.access === "unpaired") return [piece("not paired: it lets nobody in", "warn")];
+  const word = state || power !== "unknown" ? powerWords[power] : "…";
+  const line = [piece([word, ...(state ? activity(state) : [])].join(" · "), isOff ? "warn" : "plain")];
+  if (isOff) return [...line, piece(turnsOn, "warn")];
+  return withheld(known, "keys") ? [...line, piece(` · ${device.access}: keys are refused`, "warn")] : line;
 }
 
 /** The bottom: what went wrong or is under way, above it what the remote itself does. */
 function footer(model: Model, width: number, rows: number): Line[] {
   const asked = promptLine(model, width);
-  if (asked) return [asked];
   const lines = noticeLines(model, width, rows >= 20 ? 3 : 1);
-  return rows < 8 ? lines : [commandLine(model), ...lines];
+  if (asked) return [...(model.notice ? lines.filter((line) => line.length > 0) : []), asked];
+  return rows < 8 ? lines : [commandLine(model, width), ...lines];
 }
 
-function commandLine({ mode }: Model): Line {
-  const shown = mode.name === "help" ? [{ cap: "any key", word: "back" }] : commands;
-  return shown.flatMap(({ cap, word }, at) => [piece(at === 0 ? "" : "  "), piece(cap, "bold"), piece(` ${word}`)]);
+/** What does not fit is left out, but for help and the way out. */
+function commandLine(model: Model, width: number): Line {
+  const shown =
+    model.mode.name === "help"
+      ? [{ cap: "any key", word: "back", worth: "works" }]
+      : commandsShown(knownOf(model), model.sets.length);
+  const items = shown.map(({ cap, word, worth }, at): Line => {
+    const style = worth === "works" && !model.lost ? "plain" : "faint";
+    return [piece(at === 0 ? "" : "  "), piece(cap, style === "plain" ? "bold" : style), piece(` ${word}`, style)];
+  });
+  while (items.length > 2 && widthOf(items.flat()) > width) items.splice(-3, 1);
+  return items.flat();
 }
 
-function noticeLines({ notice }: Model, width: number, most: number): Line[] {
+function noticeLines(model: Model, width: number, most: number): Line[] {
   const blank = Array.from({ length: most }, (): Line => []);
+  const notice = model.notice ?? standingNotice(model);
   if (!notice) return blank;
   const style = notice.loud ? "bad" : "faint";
   const sentence = notice.hint === undefined ? notice.text : `${notice.text.replace(/\.$/, "")}. ${notice.hint}`;
@@ -84,9 +95,21 @@ function noticeLines({ notice }: Model, width: number, most: number): Line[] {
   return [...shown.map((line): Line => [piece(line, style)]), ...blank].slice(0, most);
 }
 
+/** What its user does about what a set keeps back, as long as there is nothing else to say. */
+function standingNotice(model: Model): Model["notice"] {
+  const known = knownOf(model);
+  const hint = known && !model.lost ? (withheld(known, "keys")?.hint ?? null) : null;
+  return hint === null ? null : { text: hint, loud: false };
+}
+
 function promptLine({ mode }: Model, width: number): Line | null {
-  if (mode.name === "text") return prompt("text ", mode.text, "Enter sends · Esc leaves", width);
-  return mode.name === "apps" ? prompt("/", mode.filter, "Enter launches · Esc leaves", width) : null;
+  if (mode.name === "pick") {
+    const { label, enters } = lists[mode.what];
+    return prompt(label, mode.filter, `Enter ${enters} · Esc leaves`, width);
+  }
+  if (mode.name !== "line") return null;
+  const hint = mode.what === "text" ? "Enter sends · Esc leaves" : "Enter sets it · Esc leaves";
+  return prompt(`${mode.what} `, mode.text, hint, width);
 }
 
 /** Of a long text the end is shown, where one writes. */
@@ -99,11 +122,12 @@ function prompt(label: string, text: string, hint: string, width: number): Line 
 
 function body(model: Model, width: number, room: number): Line[] {
   const { mode } = model;
-  if (mode.name === "help") return help(width, room);
-  if (mode.name === "apps") return picker(model, mode, room);
-  if (!deviceOf(model)) return nobody(width);
-  if (width < drawingWidth || room < drawingHeight) return listing(model, width);
-  return drawing(model);
+  const known = knownOf(model);
+  if (mode.name === "help") return help(model, width, room);
+  if (mode.name === "pick") return picker(model, mode, room);
+  if (!known) return nobody(width);
+  const picture = drawing(model, known);
+  return width < drawingWidth || room < picture.length ? listing(model, known, width) : picture;
 }
 
 function nobody(width: number): Line[] {
@@ -111,21 +135,30 @@ function nobody(width: number): Line[] {
   return ways.flatMap((way) => wrap(way, width)).map((line) => [piece(line)]);
 }
 
-/** The apps that match, with the chosen one always in sight. */
-function picker(model: Model, { filter, at }: { filter: string; at: number }, room: number): Line[] {
-  const known = model.apps[model.current ?? ""];
-  if (known === undefined) return [[piece("asking for its apps …", "faint")]];
-  const apps = appsShown(model, filter);
-  if (apps.length === 0) return [[piece(filter === "" ? "it lists no apps" : `no app matches "${filter}"`, "warn")]];
-  const first = Math.max(0, Math.min(at - Math.floor(room / 2), apps.length - room));
-  return apps
+/** The choices that match, with the chosen one always in sight. */
+function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, room: number): Line[] {
+  if (listed(model, what) === undefined) return [[piece(`asking for its ${what} …`, "faint")]];
+  const choices = choicesShown(model, what, filter);
+  if (choices.length === 0)
+    return [[piece(filter === "" ? `it lists no ${what}` : `no ${what.slice(0, -1)} matches "${filter}"`, "warn")]];
+  const first = Math.max(0, Math.min(at - Math.floor(room / 2), choices.length - room));
+  return choices
     .slice(first, first + Math.max(1, room))
-    .map((app, row) => (first + row === at ? [piece(`▸ ${app.name}`, "pressed")] : [piece(`  ${app.name}`)]));
+    .map(({ name }, row) => (first + row === at ? [piece(`▸ ${name}`, "pressed")] : [piece(`  ${name}`)]));
 }
 
-function help(width: number, room: number): Line[] {
-  const own = commands.map(({ cap, word }) => ({ cap, word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word }));
-  const all = [...bindings.map(({ cap, word, key }) => ({ cap, word: word || key })), ...own];
+function help(model: Model, width: number, room: number): Line[] {
+  const known = knownOf(model);
+  const keys = known ? bindingsShown(known) : [];
+  const own = commandsShown(known, model.sets.length).map(({ cap, word }) => ({
+    cap,
+    word: word === "quit" ? "quit, as do Esc and Ctrl-C" : word,
+  }));
+  const all = [
+    ...keys.map(({ cap, word, input }) => ({ cap, word: word || (input === "enter" ? "select" : input) })),
+    ...own,
+  ];
+  if (keys.some(({ holds }) => holds)) all.push({ cap: "↑ …", word: "kept down: goes on until let go" });
   const cell = 34;
   const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
   const height = Math.ceil(all.length / columns);
@@ -139,14 +172,13 @@ function help(width: number, room: number): Line[] {
 }
 
 const inner = 45;
-const rows = 8;
-
 const drawingWidth = inner + 2;
-const drawingHeight = rows + 2;
 
 /** The remote in its frame. */
-function drawing(model: Model): Line[] {
-  const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, row)));
+function drawing(model: Model, known: Known): Line[] {
+  const keys = keysShown(known);
+  const rows = 1 + Math.max(7, ...keys.map(({ place }) => place?.[0] ?? 0));
+  const body = Array.from({ length: rows }, (_, row) => frame(drawRow(model, known, keys, row)));
   const edge = "─".repeat(inner);
   return [[piece(`╭${edge}╮`, "faint")], ...body, [piece(`╰${edge}╯`, "faint")]];
 }
@@ -156,24 +188,24 @@ function frame(line: Line): Line {
   return [piece("│", "faint"), ...line, rest, piece("│", "faint")];
 }
 
-function drawRow(model: Model, row: number): Line {
+function drawRow(model: Model, known: Known, keys: readonly Shown[], row: number): Line {
   const line: Piece[] = [];
-  const here = present(model).filter(({ place }) => place?.[0] === row);
-  for (const binding of here.sort((one, other) => columnOf(one) - columnOf(other))) {
-    const gap = columnOf(binding) - widthOf(line);
-    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, binding));
+  const here = keys.filter(({ place }) => place?.[0] === row);
+  for (const key of here.sort((one, other) => columnOf(one) - columnOf(other))) {
+    const gap = columnOf(key) - widthOf(line);
+    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, known, key));
   }
   return line;
 }
 
-function columnOf({ place }: Binding): number {
+function columnOf({ place }: Shown): number {
   return place?.[1] ?? 0;
 }
 
 /** The keys one after another, the most used first, in lines of at most that width. */
-function listing(model: Model, width: number): Line[] {
+function listing(model: Model, known: Known, width: number): Line[] {
   const lines: Piece[][] = [[]];
-  for (const item of items(model)) {
+  for (const item of items(model, known)) {
     const line = lines.at(-1) ?? [];
     const gap = line.length === 0 ? 0 : 2;
     if (widthOf(line) + gap + widthOf(item) <= width) line.push(piece(" ".repeat(gap)), ...item);
@@ -182,37 +214,33 @@ function listing(model: Model, width: number): Line[] {
   return lines;
 }
 
-function items(model: Model): Line[] {
-  const named = present(model).map((one) => (one.input === "enter" ? { ...one, word: one.key } : one));
-  const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, one));
-  const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, one));
+function items(model: Model, known: Known): Line[] {
+  const named = keysShown(known).map((one) => (one.input === "enter" ? { ...one, word: "select" } : one));
+  const arrows = named.filter(({ word }) => word === "").flatMap((one) => draw(model, known, one));
+  const rest = named.filter(({ word }) => word !== "").map((one) => draw(model, known, one));
   return arrows.length > 0 ? [arrows, ...rest] : rest;
 }
 
-/** The keys that are there on this set: all but those that it has said it lacks. */
-function present(model: Model): Binding[] {
-  const absent = model.absent[model.current ?? ""] ?? [];
-  const channels = deviceOf(model)?.kind === "tv";
-  const shown = bindings.filter(({ key }) => !absent.includes(key) && (channels || !key.startsWith("channel")));
-  const both = shown.filter(({ key }) => key.startsWith("channel")).length === 2;
+type Shown = ReturnType<typeof bindingsShown>[number];
+
+/** The keys of this set, those of the channels as one. */
+function keysShown(known: Known): readonly Shown[] {
+  const shown = bindingsShown(known);
+  const hasBoth = ["page-up", "page-down"].every((input) => shown.some((one) => one.input === input));
+  if (!hasBoth) return shown;
   return shown
-    .filter(({ key }) => !(both && key === "channel-down"))
-    .map((one) => (both && one.key === "channel-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
+    .filter(({ input }) => input !== "page-down")
+    .map((one) => (one.input === "page-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
 }
 
-function draw(model: Model, binding: Binding): Line {
-  const { cap, word, input } = binding;
-  const style = styleOf(model, binding);
+function draw(model: Model, known: Known, shown: Shown): Line {
+  const { cap, word, input, key, worth } = shown;
+  // Faint: kept back by its settings, or asleep and deaf to all but power.
+  const isDeaf = model.lost || worth === "withheld" || (isAsleep(known) && key !== "power");
+  const style = isDeaf ? "faint" : "plain";
   const pressed = model.lit === input || (model.lit === "page-down" && input === "page-up");
-  const key = piece(cap, pressed ? "pressed" : style === "plain" ? "bold" : style);
-  return word === "" ? [key] : [key, piece(` ${word}`, style)];
-}
-
-/** Faint: refused by its settings, or asleep and deaf to all but power. */
-function styleOf(model: Model, { key }: Binding): Style {
-  const refused = deviceOf(model)?.capabilities.includes("keys") !== true;
-  const deaf = model.lost || refused || (isAsleep(model) && key !== "power");
-  return deaf ? "faint" : "plain";
+  const name = piece(cap, pressed ? "pressed" : isDeaf ? style : "bold");
+  return word === "" ? [name] : [name, piece(` ${word}`, style)];
 }
 
 type Style = "plain" | "bold" | "faint" | "pressed" | "bad" | "warn";

@@ -8,9 +8,12 @@ import { StringDecoder } from "node:string_decoder";
 import { textOf } from "../../api/errors.ts";
 import { printable } from "../../system/printable.ts";
 
-/** Alternate screen, no cursor, no wrapping, pasted text marked as such; and all of it back. */
-const take = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";
-const giveBack = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l";
+/**
+ * Alternate screen, no cursor, no wrapping, pasted text marked as such, and keys that come up told, where the terminal can
+ * (kitty's keyboard protocol, "report event types"; others pass over it); and all of it back.
+ */
+const take = "\x1b[?1049h\x1b[>2u\x1b[?25l\x1b[?7l\x1b[?2004h\x1b[2J";
+const giveBack = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[<u\x1b[?1049l";
 /** Shown whole, where the terminal knows how to wait for the end. */
 const together = { begin: "\x1b[?2026h", end: "\x1b[?2026l" };
 
@@ -151,6 +154,9 @@ export class Terminal {
   readonly #events: readonly (readonly [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>])[] = [
     [process.stdin, "data", this.#received],
     [process.stdin, "end", this.#hungUp],
+    // The terminal is gone, or whoever reads what is shown.
+    [process.stdin, "error", this.#hungUp],
+    [process.stdout, "error", this.#hungUp],
     [process.stdout, "resize", this.#resized],
     ...["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"].map((signal) => [process, signal, this.#signalled] as const),
     [process, "SIGTSTP", this.#stop],
@@ -175,8 +181,11 @@ function writeNow(text: string, to = 1): void {
  * told from the beginning of one only by what does not follow, so the caller waits and then calls `flush`.
  */
 
-/** A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a text that was pasted. */
-export type Input = { readonly key: string } | { readonly paste: string };
+/**
+ * A key by its name (`up`, `enter`, `ctrl-c`) or as the character it types, or a text that was pasted. `phase`, where the
+ * terminal tells: the key is still down, or it has come up.
+ */
+export type Input = { readonly key: string; readonly phase?: "repeat" | "up" } | { readonly paste: string };
 
 interface Decoded {
   readonly inputs: readonly Input[];
@@ -226,7 +235,7 @@ const token = new RegExp(
   [
     String.raw`\x1b\[200~(?<paste>.*?)\x1b\[201~`,
     // `ESC [ parameters letter`; modifiers (`1;5A`) are left aside.
-    String.raw`\x1b\[(?!200~)(?<number>\d*)[0-?]*[ -/]*(?<letter>[@-~])`,
+    String.raw`\x1b\[(?!200~)(?<number>\d*)(?<more>[0-?]*)[ -/]*(?<letter>[@-~])`,
     // Anything else in the middle ends it: what follows is read by itself.
     String.raw`\x1b\[[ -?]*(?=[^ -~])`,
     String.raw`\x1bO(?<single>.)`,
@@ -259,12 +268,38 @@ export function decode(pending: string, chunk: string): Decoded {
 
 /** The key, or what was pasted; nothing for what means nothing here. */
 function inputOf(found: Readonly<Record<string, string | undefined>>): Input[] {
-  const { paste, number, letter = "", single, lone, character } = found;
+  const { paste, number, more = "", letter = "", single, lone, character } = found;
   if (paste !== undefined) return [{ paste }];
-  const typed = character && character >= " " ? character : undefined;
   const sequence = single ?? (letter === "~" ? `${number}~` : letter);
-  const key = lone ? "escape" : character ? (controls[character] ?? typed) : sequences[sequence];
-  return key === undefined ? [] : [{ key }];
+  const key = lone
+    ? "escape"
+    : letter === "u"
+      ? keyOfCode(Number(number), more)
+      : (sequences[sequence] ?? typed(character));
+  const phase = phases[/^[:\d]*;\d*:(\d)/.exec(more)?.[1] ?? ""];
+  return key === undefined ? [] : [{ key, ...(phase && { phase }) }];
+}
+
+function typed(character: string | undefined): string | undefined {
+  if (character === undefined) return undefined;
+  return controls[character] ?? (character >= " " ? character : undefined);
+}
+
+/** `number : shifted ; modifiers : phase`, the phase left out or 1 for a press. */
+const phases: Readonly<Record<string, "repeat" | "up">> = { "2": "repeat", "3": "up" };
+const modifiers = { shift: 1, control: 4 } as const;
+
+/** A key by its code point (`ESC [ 99 ; 5 u` is Ctrl-C), as some terminals send it whether they were asked to or not. */
+function keyOfCode(code: number, more: string): string | undefined {
+  // Caps Lock and the like are no modifiers.
+  const held = (Number(/^[:\d]*;(\d+)/.exec(more)?.[1] ?? 1) - 1) & 0x3f;
+  if (held === modifiers.control) return controls[String.fromCodePoint(code & 0x1f)];
+  if (code === 27 && held === 0) return "escape";
+  if (code === 9 && held === modifiers.shift) return "shift-tab";
+  const shifted = held === modifiers.shift ? /^:(\d+)/.exec(more)?.[1] : undefined;
+  const point = Number(shifted ?? code);
+  // From there on are halves of characters, and keys that type nothing.
+  return held <= modifiers.shift && point < 0xd800 ? typed(String.fromCodePoint(point)) : undefined;
 }
 
 /** What is pending when nothing followed: a lone Esc was the key; the beginning of a paste goes on waiting. */

@@ -20,8 +20,10 @@ import { identifyKodi, readService } from "./identity.ts";
 import { kodiKeys, turnOff } from "./keys.ts";
 import { type KodiMemory, type KodiSecret, type KodiTarget, kodiMemory, kodiSecret } from "./memory.ts";
 import { pairKodi } from "./pairing.ts";
+import { artworkOf, iconOf } from "./pictures.ts";
 import { isKodiAppId, takesText } from "./protocol.ts";
 import { isLoginWanted } from "./rpc.ts";
+import { screenshotHint, takeScreenshot } from "./screenshots.ts";
 import { readState, windowOf } from "./state.ts";
 
 export const kodi: Platform<KodiMemory, KodiSecret> = {
@@ -41,15 +43,20 @@ export const kodi: Platform<KodiMemory, KodiSecret> = {
 
 const always: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
 const beyondKeys: readonly Capability[] = ["volume", "mute", "seek", "media", "playback", "notify"];
+/** What its web server alone gives. */
+const pictures: readonly Capability[] = ["icons", "artwork", "screenshot"];
 const pairHint = "It wants a name and a password: zapd pair {device}";
 
-function describeKodi({ macs, access }: Facts, { tuner = false }: KodiMemory): Description {
+function describeKodi({ macs, access }: Facts, memory: KodiMemory): Description {
+  const { tuner = false, screenshots = false, socketOnly = null } = memory;
   const canWake = macs.length > 0;
-  const withPassword = [...always, ...beyondKeys, ...(tuner ? ["channels" as const] : [])];
+  const hasWeb = socketOnly === null;
+  const withPassword = [...always, ...beyondKeys, ...(tuner ? ["channels" as const] : []), ...(hasWeb ? pictures : [])];
   const has = new Set<Capability>([...withPassword, "pair", ...(canWake ? ["power_on" as const] : [])]);
   const powerKeys: readonly Key[] = canWake ? ["power", "power-off", "power-on"] : ["power", "power-off"];
   const keys = new Set([...(Object.keys(kodiKeys) as Key[]), ...powerKeys]);
-  return { has, keys, withheld: new Set(access === "unpaired" ? withPassword : []), hint: pairHint };
+  if (access === "unpaired") return { has, keys, withheld: new Set(withPassword), hint: pairHint };
+  return { has, keys, withheld: new Set(hasWeb && !screenshots ? ["screenshot"] : []), hint: screenshotHint };
 }
 
 /** What its notifications tell or hint at; the add-on whose folder is open is among what they hint at while something plays. */
@@ -79,6 +86,9 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
     },
     text: { longestMs: (text) => 50 * text.length, type: (text, signal) => type(device, text, signal) },
     ...kodiControls(device),
+    icon: (id, signal) => iconOf(device, id, signal),
+    artwork: (signal) => artworkOf(device, signal),
+    screenshot: (signal) => takeScreenshot(device, signal),
     power: powerOf(device),
     close: () => device.close(),
   };

@@ -4,7 +4,16 @@ import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import type { Confirmed, PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { addonOf, channelPrefix, favouritePrefix, homeWindow, isDialog, readAddon, readFavourite } from "./protocol.ts";
+import {
+  addonOf,
+  busyWindow,
+  channelPrefix,
+  favouritePrefix,
+  homeWindow,
+  isDialog,
+  readAddon,
+  readFavourite,
+} from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
 import { blameDialog, dialogOpen, folderOf, readPlayer, refuseIfDialog, windowOf } from "./state.ts";
 
@@ -27,8 +36,8 @@ export async function listApps(device: KodiDevice, signal: AbortSignal): Promise
   return [...apps.values()];
 }
 
-async function readFavourites(device: KodiDevice, signal: AbortSignal): Promise<Json[]> {
-  const properties = ["path", "window", "windowparameter"];
+export async function readFavourites(device: KodiDevice, signal: AbortSignal): Promise<Json[]> {
+  const properties = ["path", "window", "windowparameter", "thumbnail"];
   return listOf(await device.read("Favourites.GetFavourites", { properties }, signal), "favourites");
 }
 
@@ -44,6 +53,21 @@ export async function launchApp(
   return /[:/\\]/.test(id) ? openFile(device, id, signal) : runAddon(device, id, params, signal);
 }
 
+/** What it says of one add-on; fails with `app_not_found` where it has it not. */
+export async function readAddonDetails(
+  device: KodiDevice,
+  addonid: string,
+  properties: readonly string[],
+  signal: AbortSignal,
+): Promise<Json> {
+  const details = await device
+    .read("Addons.GetAddonDetails", { addonid, properties }, signal)
+    .catch((error: unknown) => {
+      throw codeOf(error) === -32_602 || codeOf(error) === -32_100 ? notInstalled(addonid) : error;
+    });
+  return asJson(details["addon"]);
+}
+
 async function runAddon(
   device: KodiDevice,
   addonid: string,
@@ -52,12 +76,7 @@ async function runAddon(
 ): Promise<Confirmed> {
   const given = Object.keys(params).length > 0 ? { params } : {};
   // Kodi takes the id of an add-on that it lacks, or that is disabled, without a word.
-  const details = await device
-    .read("Addons.GetAddonDetails", { addonid, properties: ["enabled", "name"] }, signal)
-    .catch((error: unknown) => {
-      throw codeOf(error) === -32_602 || codeOf(error) === -32_100 ? notInstalled(addonid) : error;
-    });
-  const addon = asJson(details["addon"]);
+  const addon = await readAddonDetails(device, addonid, ["enabled", "name"], signal);
   if (addon["enabled"] === false)
     throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
       hint: "In Kodi: Settings > Add-ons > My add-ons, and enable it",
@@ -139,7 +158,10 @@ async function open(
   let begun = false;
   const started = async () => {
     begun = await isPlaying();
-    return begun || isDialog(await windowOf(device, signal));
+    if (begun) return true;
+    // It shows that it is busy while it opens something, most of all in the place of another.
+    const window = await windowOf(device, signal);
+    return window.id !== busyWindow && isDialog(window);
   };
   if (await until(started, { timeoutMs: seenWithin, signal })) {
     if (!begun) throw dialogOpen(await windowOf(device, signal));

@@ -5,6 +5,7 @@ import { isJson, text } from "../../transport/json.ts";
 import type { Connection, PlatformChannel, PlaybackCommand } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import { kodiKeys } from "./keys.ts";
+import { channelPrefix } from "./protocol.ts";
 import { readPlayer } from "./state.ts";
 
 type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | "notify">;
@@ -40,10 +41,11 @@ export function kodiControls(device: KodiDevice): Controls {
     channels: {
       list: (signal) => channelsOf(device, signal),
       async select(id, signal) {
-        await device.command("Player.Open", { item: { channelid: Number(id) } }, signal);
+        const channelid = Number(id.slice(channelPrefix.length));
+        await device.command("Player.Open", { item: { channelid } }, signal);
         const isShown = async () => {
           const { item } = await device.read("Player.GetItem", { playerid: await playerId(device, signal) }, signal);
-          return isJson(item) && item["id"] === Number(id) && (await readPlayer(device, signal))?.live === true;
+          return isJson(item) && item["id"] === channelid && (await readPlayer(device, signal))?.live === true;
         };
         return until(() => isShown().catch(() => false), { timeoutMs: tunesWithinMs, signal });
       },
@@ -90,7 +92,8 @@ async function channelsOf(device: KodiDevice, signal: AbortSignal): Promise<Plat
       const name = text(one["label"]);
       if (typeof channelid !== "number" || name === null) continue;
       const number = typeof channelnumber === "number" && channelnumber > 0 ? String(channelnumber) : null;
-      all.push({ id: String(channelid), number, name });
+      // As launched; Kodi's own number of it alone would be taken for that of another channel.
+      all.push({ id: `${channelPrefix}${channelid}`, number, name });
     }
   }
   return all.slice(0, mostChannels);

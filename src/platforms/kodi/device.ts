@@ -12,6 +12,7 @@ import { Field } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted } from "./rpc.ts";
+import { hasScreenshots } from "./screenshots.ts";
 import { KodiSession } from "./session.ts";
 
 /** A Kodi without push is not asked for it with every call. */
@@ -59,7 +60,7 @@ export class KodiDevice {
   #noPushUntil = Number.NEGATIVE_INFINITY;
   #leavingUntil = Number.NEGATIVE_INFINITY;
   #askedMac = false;
-  #askedTuner = false;
+  #askedAbilities = false;
   readonly #closed = new AbortController();
 
   constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
@@ -135,6 +136,21 @@ export class KodiDevice {
       return await this.#call("command", method, params, signal, isSecret);
     } finally {
       this.pushed.commanded();
+    }
+  }
+
+  /** What its web server has at a path; `null` where it has nothing there, or keeps it back. Its socket gives no files. */
+  async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    const http = this.#http;
+    if (!http)
+      throw new ZapdError("unsupported_operation", "gives no pictures without its web server", {
+        hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then zapd discover",
+      });
+    this.#refuseLeaving();
+    try {
+      return await this.#noting(() => http.file(path, maxBytes, signal));
+    } catch (error) {
+      throw this.toldOf(error);
     }
   }
 
@@ -396,9 +412,9 @@ export class KodiDevice {
     if (mac !== null && isOwnMac !== true)
       this.#emit({ type: "facts", facts: { macs: [mac, ...target.facts.macs].slice(0, mostMacs) } });
     if (name !== null && name !== target.facts.name) this.#emit({ type: "facts", facts: { name } });
-    if (!this.#askedTuner) {
-      this.#askedTuner = true;
-      this.#learnTuner().catch(() => {});
+    if (!this.#askedAbilities) {
+      this.#askedAbilities = true;
+      this.#learnAbilities().catch(() => {});
     }
     if (mac !== null || target.facts.macs.length > 0 || this.#askedMac) return;
     this.#askedMac = true;
@@ -414,13 +430,22 @@ export class KodiDevice {
     return null;
   }
 
-  /** Whether there are channels; nobody waits for it. */
-  async #learnTuner(): Promise<void> {
+  /** Whether there are channels, and pictures of the screen; nobody waits for it. */
+  async #learnAbilities(): Promise<void> {
+    const { signal } = this.#closed;
     // Behind what somebody waits for.
-    await sleep(macEvery, this.#closed.signal);
-    const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, this.#closed.signal);
-    const tuner = available === true;
-    if ((this.target.memory.tuner ?? false) !== tuner) this.#emit({ type: "facts", memory: { tuner } });
+    await sleep(macEvery, signal);
+    const { available } = await this.read("PVR.GetProperties", { properties: ["available"] }, signal);
+    this.learn({ tuner: available === true });
+    if (this.#http) this.learn({ screenshots: await hasScreenshots(this, signal) });
+  }
+
+  /** Remembers what it can do, where that is news. */
+  learn(memory: Pick<KodiMemory, "tuner" | "screenshots">): void {
+    const known = this.target.memory;
+    const names = ["tuner", "screenshots"] as const;
+    if (names.some((name) => memory[name] !== undefined && memory[name] !== (known[name] ?? false)))
+      this.#emit({ type: "facts", memory });
   }
 
   /** The address to wake it by; nobody waits for it. */

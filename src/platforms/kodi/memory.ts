@@ -13,6 +13,8 @@ const memory = z
     socket: port,
     /** Whether a tuner was there when it was last asked. */
     tuner: z.boolean(),
+    /** Whether pictures of its screen could be had then: it has a folder for them, and shows it to others. */
+    screenshots: z.boolean(),
   })
   .partial();
 

@@ -66,6 +66,11 @@ export function addonOf(path: string | null): string | null {
   return /^plugin:\/\/([a-z0-9][\w.-]{0,127})(?:\/|$)/i.exec(path ?? "")?.[1] ?? null;
 }
 
+/** A text in an address; half a character, which none can hold, becomes U+FFFD. */
+export function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
 export const favouritePrefix = "favourite:";
 export const channelPrefix = "channel:";
 

@@ -74,15 +74,28 @@ export class HttpRpc {
   /** A question: asked twice when the first try failed without a word. */
   async read(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // What it says decides what is done to it: it must be the one that is meant.
-    return this.#call(signal, (http) => {
+    const send = (http: DeviceHttp) => {
       const options = { ...this.#sent(method, params), maxBytes: answerBytes, proven: true };
       return http.read("/jsonrpc", signal, options);
-    });
+    };
+    return this.#call(signal, send, resultOf);
   }
 
   /** A command: sent once, to the Kodi that is meant. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    return this.#call(signal, (http) => http.command("/jsonrpc", signal, this.#sent(method, params)));
+    const send = (http: DeviceHttp) => http.command("/jsonrpc", signal, this.#sent(method, params));
+    return this.#call(signal, send, resultOf);
+  }
+
+  /** What its web server has at a path, which asks for the same login; `null` where it has nothing there, or keeps it back. */
+  async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    const send = async (http: DeviceHttp) => {
+      const answer = await http.read(path, signal, { maxBytes, proven: true });
+      // What it keeps back it answers 401, too, but asks for no login then (Kodi 20.1, ran).
+      const keepsBack = answer.status === 401 && !answer.headers.has("www-authenticate");
+      return keepsBack ? { ...answer, status: 403 } : answer;
+    };
+    return this.#call(signal, send, fileOf);
   }
 
   close(): void {
@@ -90,19 +103,23 @@ export class HttpRpc {
     this.#lockedDoor.close();
   }
 
-  async #call(signal: AbortSignal, send: (http: DeviceHttp) => Promise<Answer>): Promise<unknown> {
+  async #call<T>(
+    signal: AbortSignal,
+    send: (http: DeviceHttp) => Promise<Answer>,
+    read: (answer: Answer) => T,
+  ): Promise<T> {
     if (!this.#asksLogin) {
       try {
-        return resultOf(await send(this.#open));
+        return read(await send(this.#open));
       } catch (error) {
         if (!isLoginWanted(error)) throw error;
         this.#asksLogin = true;
       }
     }
-    return this.#inTurn(signal, () => this.#callWithLogin(send, signal));
+    return this.#inTurn(signal, async () => read(await this.#sendWithLogin(send, signal)));
   }
 
-  async #callWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<unknown> {
+  async #sendWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
     const { login, vouch } = this.#options;
     if (!login) throw loginWanted();
     const given = login();
@@ -111,17 +128,19 @@ export class HttpRpc {
       throw loginWanted(refused);
     // Over a connection on which it was let in before nothing has changed; but it may have ended by now.
     const isIn = this.#lockedDoor.isLetIn ? await unlessAsked(send(this.#lockedDoor)) : null;
-    if (isIn) return resultOf(isIn);
+    if (isIn) return isIn;
     // Whoever is there must ask for it now, as Kodi does: one that refuses the connection, or is none, is not asked more.
     const unasked = await unlessAsked(send(this.#open));
     if (unasked) {
       this.#asksLogin = false;
-      return resultOf(unasked);
+      return unasked;
     }
     await vouch?.(signal);
     this.#login = given;
     try {
-      return resultOf(await send(this.#lockedDoor));
+      const answer = await send(this.#lockedDoor);
+      refuseLoginWanted(answer);
+      return answer;
     } catch (error) {
       if (!isLoginWanted(error)) throw error;
       this.#refused = { login: given, at: performance.now() };
@@ -186,13 +205,27 @@ function refuseStranger(refusal: Answer): void {
     throw notKodi("it asks for a login in another way than Kodi does");
 }
 
+function refuseLoginWanted(answer: Answer): void {
+  if (answer.status !== 401) return;
+  refuseStranger(answer);
+  throw loginWanted();
+}
+
+const redirected = "answered with a redirect, and none is ever followed";
+
+function isRedirect({ status }: Answer): boolean {
+  return status >= 300 && status < 400;
+}
+
+function fileOf(answer: Answer): Uint8Array | null {
+  refuseLoginWanted(answer);
+  if (isRedirect(answer)) throw notUnderstood(redirected);
+  return answer.status === 200 ? answer.body : null;
+}
+
 function resultOf(answer: Answer): unknown {
-  if (answer.status === 401) {
-    refuseStranger(answer);
-    throw loginWanted();
-  }
-  if (answer.status >= 300 && answer.status < 400)
-    throw notKodi("it answered with a redirect, and none is ever followed");
+  refuseLoginWanted(answer);
+  if (isRedirect(answer)) throw notKodi(`it ${redirected}`);
   if (answer.status !== 200) throw notKodi("it answers no JSON-RPC");
   return resultIn(readJson(bodyText(answer)));
 }

@@ -2,10 +2,11 @@ import { type Filter, introspect, permissions } from "./introspection.ts";
 import { type Methods, method, required } from "./method.ts";
 import { addons } from "./methods/addons.ts";
 import { application } from "./methods/application.ts";
+import { files } from "./methods/files.ts";
 import { input } from "./methods/input.ts";
 import { player } from "./methods/player.ts";
 import { playlist } from "./methods/playlist.ts";
-import { files, gui, pvr, system, textures, xbmc } from "./methods/system.ts";
+import { gui, pvr, system, textures, xbmc } from "./methods/system.ts";
 import { anything, either, listOf, number, oneOf, type Schema, text, truth } from "./schema.ts";
 
 const FILTER: Schema = {

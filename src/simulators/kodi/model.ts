@@ -11,6 +11,7 @@ import {
   type SimulatedChannel,
   type SimulatedFavourite,
   type SimulatedMedia,
+  type SimulatedScreenshots,
   type SimulatedTexture,
 } from "./options.ts";
 import type { Playing } from "./playback.ts";
@@ -30,6 +31,13 @@ export interface ListItem {
   readonly file: string;
   readonly label: string;
   readonly title: string;
+}
+
+/** A picture of the screen in its folder. */
+export interface Shot {
+  /** None while it is being written. */
+  bytes: Uint8Array;
+  readonly at: Date;
 }
 
 /** What the player knows of itself. The files around this one read and change it; nothing else holds state. */
@@ -68,6 +76,9 @@ export class Model {
   readonly asked = new Map<string, number>();
   /** What is in the play lists, by their ids. */
   readonly lists = new Map<number, ListItem[]>();
+  /** Where pictures of its screen go, and those that are there; null where its owner has set no folder. */
+  screenshots: SimulatedScreenshots | null;
+  readonly shots = new Map<string, Shot>();
   /** The pictures that it keeps. */
   readonly textures: SimulatedTexture[];
   /** Tells everybody on the WebSocket and on TCP. */
@@ -85,6 +96,7 @@ export class Model {
     this.emit = (type, text) => options.onEvent?.({ type, text });
     this.name = options.name;
     this.password = options.password ?? null;
+    this.screenshots = options.screenshots ?? null;
     this.textures = (options.textures ?? []).map((texture) => ({ ...texture }));
   }
 

@@ -13,6 +13,13 @@ export interface SimulatedAddon {
   thumbnail?: string;
 }
 
+/** Where pictures of its screen go. Its web server gives them, and says which there are, only where that is a source. */
+export interface SimulatedScreenshots {
+  folder: string;
+  /** Default true. */
+  isSource?: boolean;
+}
+
 /** Something that can be opened; what is not listed is there when it is a URL, and missing when it is a path. */
 export interface SimulatedMedia {
   file: string;
@@ -24,6 +31,8 @@ export interface SimulatedMedia {
   broken?: boolean;
   /** As of an add-on: what is shown of it while it plays. Default none. */
   thumbnail?: string;
+  /** The path of a picture beside the file, of which only its screen tells. Default none. */
+  poster?: string;
 }
 
 /** A picture that was shown, and is kept. */
@@ -40,6 +49,8 @@ export interface SimulatedChannel {
   number: number;
   name: string;
   radio?: boolean;
+  /** The address of its logo, which is served like a thumbnail. Default none. */
+  logo?: string;
 }
 
 /** The types that Kodi has (players.md 7.2). */
@@ -101,6 +112,8 @@ export interface KodiSimulatorOptions {
   favourites?: SimulatedFavourite[];
   media?: SimulatedMedia[];
   textures?: SimulatedTexture[];
+  /** Default: its owner has set no folder for them. */
+  screenshots?: SimulatedScreenshots;
   /** UDP port of the event server; 0 is a free one. Null, the default: it is switched off. */
   eventPort?: number | null;
   /** What the tuner receives. Default: no tuner. */
@@ -125,7 +138,7 @@ export function identify(options: KodiSimulatorOptions) {
   };
 }
 
-export const ADDONS: readonly SimulatedAddon[] = [
+const installed: readonly SimulatedAddon[] = [
   { id: "plugin.video.youtube", name: "YouTube", version: "7.0.9", content: "video" },
   { id: "plugin.video.netflix", name: "Netflix", version: "1.23.3", content: "video" },
   { id: "plugin.video.jellyfin", name: "Jellyfin", version: "1.0.9", content: "video" },
@@ -135,11 +148,28 @@ export const ADDONS: readonly SimulatedAddon[] = [
   { id: "script.weather.screen", name: "Weather Screen", version: "0.3.1", content: "executable" },
 ];
 
+export const ADDONS: readonly SimulatedAddon[] = installed.map((addon) => ({
+  ...addon,
+  thumbnail: imageOf(`/home/kodi/.kodi/addons/${addon.id}/icon.png`),
+}));
+
 export const MEDIA: readonly SimulatedMedia[] = [
-  { file: "/media/holiday.mp4", title: "Holiday", durationMs: 754_000 },
+  { file: "/media/holiday.mp4", title: "Holiday", durationMs: 754_000, poster: "/media/holiday-poster.jpg" },
   { file: "/media/trailer.mkv", title: "The Trailer" },
-  { file: "/media/song.flac", title: "A Song", kind: "audio", durationMs: 213_000 },
+  {
+    ...{ file: "/media/song.flac", title: "A Song", kind: "audio", durationMs: 213_000 },
+    thumbnail: imageOf("/media/song.flac", "music@"),
+  },
 ];
+
+/** The address of a picture, with its escapes in small letters, as Kodi writes them. */
+export function imageOf(path: string, within = ""): string {
+  return `image://${within}${escaped(path)}/`;
+}
+
+export function escaped(path: string): string {
+  return encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
+}
 
 export const FAVOURITES: readonly SimulatedFavourite[] = [
   { title: "Holiday", type: "media", path: "/media/holiday.mp4" },

@@ -1,5 +1,5 @@
 import type { Model } from "./model.ts";
-import type { SimulatedChannel, SimulatedMedia } from "./options.ts";
+import { imageOf, type SimulatedChannel, type SimulatedMedia } from "./options.ts";
 import { FULLSCREEN, go, goBack, openDialog } from "./windows.ts";
 
 export interface Playing {
@@ -14,6 +14,8 @@ export interface Playing {
   readonly channel: SimulatedChannel | null;
   /** `image://…/`, or nothing. */
   readonly thumbnail: string;
+  /** The path of a picture beside the file, or nothing. */
+  readonly poster: string;
   /** Where in its play list it is. */
   readonly position: number;
   speed: number;
@@ -44,7 +46,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
     if (media.broken) fail(model, title);
-    else start(model, { player, kind, file, path, title, durationMs, thumbnail: media.thumbnail ?? "" });
+    else start(model, { player, kind, file, path, title, durationMs, ...picturesOf(media) });
   });
 }
 
@@ -53,9 +55,21 @@ export function openInList(model: Model, playlistid: number, at: number): void {
   const item = model.lists.get(playlistid)?.[at];
   if (item === undefined) return;
   const { file, title } = item;
-  const { kind = "video", durationMs = USUAL_MS, thumbnail = "" } = model.media.find((one) => one.file === file) ?? {};
+  const media = model.media.find((one) => one.file === file);
+  const { kind = "video", durationMs = USUAL_MS } = media ?? {};
   const player = playlistid === 0 ? 0 : 1;
-  soon(model, () => start(model, { player, kind, file, path: file, title, durationMs, thumbnail, position: at }));
+  const started = { player, kind, file, path: file, title, durationMs, position: at, ...picturesOf(media) } as const;
+  soon(model, () => start(model, started));
+}
+
+/** Of a song its thumbnail is told by its screen alone, of what an add-on plays by its item too (Kodi 20.1, ran). */
+function picturesOf({ thumbnail = "", poster = "" }: Partial<SimulatedMedia> = {}) {
+  return { thumbnail, poster };
+}
+
+/** A channel is shown by its logo, or asked for by its name, of which there is none (Kodi 20.1, ran). */
+export function thumbnailOf({ name, radio = false, logo }: SimulatedChannel): string {
+  return imageOf(logo ?? encodeURIComponent(name), `pvrchannel_${radio ? "radio" : "tv"}@`);
 }
 
 /** Past the end of the list it stops, before its beginning nothing happens (Kodi 20.1, ran). */
@@ -71,7 +85,9 @@ export function openChannel(model: Model, channel: SimulatedChannel): void {
   model.screensaver = false;
   model.lastChannel = channel.id;
   model.emit("open", `channel ${channel.number} ${channel.name}`);
-  soon(model, () => start(model, { player, kind, file: "", path, title: channel.name, durationMs: null, channel }));
+  const { name: title } = channel;
+  const thumbnail = thumbnailOf(channel);
+  soon(model, () => start(model, { player, kind, file: "", path, title, durationMs: null, channel, thumbnail }));
 }
 
 /** Playing was announced, and a dialog followed (Kodi 20.1, ran: a URL that nobody answers). */
@@ -106,7 +122,7 @@ function soon(model: Model, step: () => void): void {
 
 /** What starts: no channel, no picture and the first of its list unless it is said. */
 type Started = Pick<Playing, "player" | "kind" | "file" | "path" | "title" | "durationMs"> &
-  Partial<Pick<Playing, "channel" | "thumbnail" | "position">>;
+  Partial<Pick<Playing, "channel" | "thumbnail" | "poster" | "position">>;
 
 export function start(model: Model, facts: Started, fromMs = 0): void {
   // The one before is told to resume, under the new number, and to stop (Kodi 20.1, ran).
@@ -117,6 +133,7 @@ export function start(model: Model, facts: Started, fromMs = 0): void {
   const playing: Playing = {
     channel: null,
     thumbnail: "",
+    poster: "",
     position: 0,
     ...facts,
     speed: 1,

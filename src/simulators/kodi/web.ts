@@ -1,9 +1,9 @@
 /** The web server: /jsonrpc by POST and GET (players.md 7.1), and a front page. */
 import { timingSafeEqual } from "node:crypto";
-import { picture } from "../bench/documents.ts";
 import type { Answer, HttpOptions, Reply, Request } from "../bench/http.ts";
 import { methods } from "./methods.ts";
 import type { Model } from "./model.ts";
+import { bytesAt, imageAt, isShown } from "./pictures.ts";
 import { answerText } from "./rpc.ts";
 
 const LIMIT = 1024 * 1024;
@@ -22,8 +22,8 @@ export function web(model: Model): HttpOptions {
       const [path = "", query = ""] = request.target.split("?", 2);
       const reply = refuse(model, request, path) ?? answer(model, request, query, body.toString("utf8"));
       // Refusals and answers to GET close the connection (Kodi 20.1, ran).
-      const hangUp = typeof reply !== "string" && (reply.status === 401 || request.method !== "POST");
-      return hangUp ? { ...reply, hangUp } : reply;
+      if (typeof reply === "string" || (reply.status !== 401 && request.method === "POST")) return reply;
+      return { ...reply, headers: [...(reply.headers ?? []), ["Connection", "close"]], hangUp: true };
     },
   };
 }
@@ -32,15 +32,12 @@ function refuse(model: Model, request: Request, path: string): Answer | null {
   if (!isAllowed(model, request.headers["authorization"] ?? ""))
     return {
       status: 401,
-      headers: [
-        ["Connection", "close"],
-        ["WWW-Authenticate", 'Basic realm="Kodi"'],
-      ],
+      headers: [["WWW-Authenticate", 'Basic realm="Kodi"']],
     };
   if (path === "/" && request.method === "GET")
     return { status: 200, headers: [["Content-Type", "text/html"]], body: "<!DOCTYPE html>\n<title>Kodi</title>\n" };
-  if (path.startsWith("/vfs/")) return { status: 401 };
-  if (path.startsWith("/image/")) return imageAt(model, path.slice("/image/".length));
+  if (path.startsWith("/vfs/")) return fileAt(model, nameIn(path));
+  if (path.startsWith("/image/")) return pictureAt(model, nameIn(path));
   if (path !== "/jsonrpc") return NOT_FOUND;
   const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   return request.method === "POST" && type !== "application/json" ? { status: 415 } : null;
@@ -51,15 +48,30 @@ const NOT_FOUND: Answer = {
   body: "<html><head><title>File not found</title></head><body>File not found</body></html>",
 };
 
-/**
- * A picture that it keeps; 404 for one that it never showed, 500 without a name. Files are 401 outside of the folders that its
- * owner has made sources, those of screenshots too (Kodi 20.1, ran; that what it keeps is served is general knowledge).
- */
-function imageAt({ addons, media }: Model, name: string): Answer {
+/** What stands behind the first word of a path; null where its escapes are broken. */
+function nameIn(path: string): string | null {
+  try {
+    return decodeURIComponent(path.replace(/^\/\w+\//, ""));
+  } catch {
+    return null;
+  }
+}
+
+/** A picture has no type; one without a name is a failure (Kodi 20.1, ran). */
+function pictureAt(model: Model, name: string | null): Answer {
   if (name === "") return { status: 500 };
-  const wanted = decodeURIComponent(name);
-  if (![...addons, ...media].some(({ thumbnail }) => thumbnail === wanted)) return NOT_FOUND;
-  return { status: 200, headers: [["Content-Type", "image/png"]], body: picture(wanted) };
+  const body = name === null ? null : imageAt(model, name);
+  return body === null ? NOT_FOUND : { status: 200, body };
+}
+
+/** What is there and in no source is 401 without a word of a login (Kodi 20.1, ran). */
+function fileAt(model: Model, name: string | null): Answer {
+  if (name === "") return { status: 500 };
+  const body = name === null ? null : bytesAt(model, name);
+  const isThere = body !== null || model.media.some(({ file, poster }) => file === name || poster === name);
+  if (!isThere) return NOT_FOUND;
+  if (body === null || name === null || !isShown(model, name)) return { status: 401 };
+  return { status: 200, headers: [["Content-Type", "image/png"]], body };
 }
 
 function isAllowed({ identity: { user }, password }: Model, given: string): boolean {

@@ -1,6 +1,7 @@
 import { words } from "../../bench/set.ts";
 import { invalidParams, type Method, type Methods, method, required } from "../method.ts";
 import type { Model } from "../model.ts";
+import { takeScreenshot } from "../pictures.ts";
 import { about, openChannel, pause, setSpeed, stop } from "../playback.ts";
 import { oneOf, text, truth, whole } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
@@ -54,7 +55,10 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
   volumedown: (model) => changeVolume(model, model.volume - 1),
   back,
   // Where no folder for them is set, it asks somebody in front of it for one (Kodi 20.1, ran).
-  screenshot: (model) => openDialog(model, "browser"),
+  screenshot(model) {
+    if (model.screenshots === null) openDialog(model, "browser");
+    else takeScreenshot(model, model.screenshots.folder);
+  },
   select,
   contextmenu: contextMenu,
 };

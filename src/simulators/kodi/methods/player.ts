@@ -77,8 +77,11 @@ const NOTHING = { title: "", file: "", mediapath: "", album: "", artist: [], sho
 function describe(playing: Playing | null, wanted: unknown): Record<string, unknown> {
   if (playing === null) return { ...pick(wanted, NOTHING), label: "", type: "unknown" };
   const { channel, kind, title, file, path, thumbnail } = playing;
-  const art = thumbnail === "" ? { icon: "image://DefaultFolder.png/" } : { thumb: thumbnail };
-  const common = { label: title, mediapath: path, file: channel ? undefined : file, thumbnail, art, fanart: "" };
+  // The picture in a file of sound is told by the labels of the screen alone (Kodi 20.1, ran).
+  const told = thumbnail.startsWith("image://music@") ? "" : thumbnail;
+  const icon = kind === "audio" ? "image://DefaultAudio.png/" : "image://DefaultFolder.png/";
+  const pictures = { thumbnail: told, art: told === "" ? { icon } : { thumb: told }, fanart: "" };
+  const common = { label: title, mediapath: path, file: channel ? undefined : file, ...pictures };
   const mine = channel
     ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
     : { ...NOTHING, ...common, title: kind === "audio" ? title : "", runtime: 0 };

@@ -1,5 +1,6 @@
-import { failed, invalidParams, limits, type Methods, method, pick, RpcError, required } from "../method.ts";
+import { failed, invalidParams, limits, type Methods, method, pick, required } from "../method.ts";
 import type { Model } from "../model.ts";
+import { thumbnailOf } from "../playback.ts";
 import { anything, either, listOf, names, oneOf, text, whole } from "../schema.ts";
 import { FULLSCREEN, go, HOME, inFront, VIDEOS, WINDOWS } from "../windows.ts";
 
@@ -40,23 +41,6 @@ export const gui: Methods = {
   ),
 };
 
-/** Escapes in small letters, as Kodi writes them. */
-const escaped = (path: string) => encodeURIComponent(path).replace(/%../g, (letters) => letters.toLowerCase());
-
-/** What the web server can be asked for, and from where it is told is another matter: see web.ts (Kodi 20.1, ran). */
-export const files: Methods = {
-  "Files.PrepareDownload": {
-    ...method({ path: required(text) }, ({ addons, media }, { path }) => {
-      const wanted = String(path);
-      const isPicture = [...addons, ...media].some(({ thumbnail }) => thumbnail === wanted);
-      if (!isPicture && !media.some(({ file }) => file === wanted)) throw new RpcError(-32602, { details: null });
-      const details = { path: `${isPicture ? "image" : "vfs"}/${escaped(wanted)}` };
-      return { details, mode: "redirect", protocol: "http" };
-    }),
-    onlyHttp: true,
-  },
-};
-
 const CHANNEL_FIELDS = ["thumbnail", "channeltype", "channel", "channelnumber", "hidden", "locked", "lastplayed"];
 
 export const pvr: Methods = {
@@ -83,10 +67,10 @@ export const pvr: Methods = {
       const wantsRadio = channelgroupid === "allradio" || channelgroupid === 2;
       const found = model.channels
         .filter(({ radio = false }) => radio === wantsRadio)
-        .map(({ id, name, number, radio }) => {
+        .map((channel) => {
+          const { id, name, number, radio } = channel;
           const channeltype = radio ? "radio" : "tv";
-          // The logo is drawn by the skin: the web server does not serve it (Kodi 20.1, ran).
-          const thumbnail = `image://pvrchannel_${channeltype}@${encodeURIComponent(encodeURIComponent(name))}/`;
+          const thumbnail = thumbnailOf(channel);
           const all = { channel: name, channelnumber: number, channeltype, hidden: false, thumbnail };
           return { channelid: id, label: name, ...pick(properties, all) };
         });
@@ -124,6 +108,8 @@ const LABELS: Readonly<Record<string, (model: Model) => string>> = {
   "System.BuildVersion": ({ identity }) => `${identity.version} Debian package version: 2:${identity.version}+dfsg-1`,
   "System.FriendlyName": ({ name }) => name,
   "System.CurrentWindow": (model) => inFront(model).window.label,
+  "Player.Art(thumb)": ({ playing }) => playing?.thumbnail ?? "",
+  "Player.Art(poster)": ({ playing }) => playing?.poster ?? "",
   "Player.Title": ({ playing }) => (playing?.channel ? "" : (playing?.title ?? "")),
   "Player.FolderPath": ({ playing }) => playing?.path.replace(/[^/]*$/, "") ?? "",
   "Player.Filenameandpath": ({ playing }) => playing?.path ?? "",
@@ -206,7 +192,7 @@ export const system: Methods = {
 };
 
 /** How it may be controlled, in the words of its own settings (Kodi 20.1, ran). */
-function settingsOf({ name, ports, identity, password }: Model): Record<string, unknown> {
+function settingsOf({ name, ports, identity, password, screenshots }: Model): Record<string, unknown> {
   const { web, events } = ports();
   return {
     "services.devicename": name,
@@ -218,6 +204,6 @@ function settingsOf({ name, ports, identity, password }: Model): Record<string, 
     "services.esport": events ?? 9_777,
     "services.esallinterfaces": true,
     "services.zeroconf": true,
-    "debug.screenshotpath": "",
+    "debug.screenshotpath": screenshots?.folder ?? "",
   };
 }

@@ -1,0 +1,71 @@
+/**
+ * Makes what the daemon serves to browsers: `src/web/assets.ts`, the page, and `src/web/docs-assets.ts`, the viewer of the
+ * OpenAPI document. Both hold each file as gzip in base64 with its tag, are ignored by git, and are made by `npm install`.
+ * The same source makes the same bytes: `bun .ci/web.ts`, and with `--check` it only says whether they are fresh.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { icons } from "../src/web/icons.ts";
+
+const root = join(import.meta.dir, "..");
+const web = join(root, "src/web");
+
+interface Asset {
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+const text = (name: string, type: string, content: string): Asset => ({ name, type, bytes: new TextEncoder().encode(content) });
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+
+/** The page's own files. */
+async function page(): Promise<Asset[]> {
+  const built = await Bun.build({
+    entrypoints: [join(web, "main.tsx")],
+    target: "browser",
+    minify: true,
+    define: { "process.env.NODE_ENV": '"production"' },
+    naming: "app.[ext]",
+    throw: true,
+  });
+  const outputs = await Promise.all(built.outputs.map(async (one) => ({ path: one.path, content: await one.text() })));
+  const of = (end: string) => outputs.find(({ path }) => path.endsWith(end))?.content ?? "";
+  return [
+    text("index.html", "text/html; charset=utf-8", read("src/web/index.html")),
+    text("app.js", "text/javascript; charset=utf-8", of(".js")),
+    text("app.css", "text/css; charset=utf-8", of(".css")),
+    text("icons.svg", "image/svg+xml", spriteOf()),
+    text("favicon.svg", "image/svg+xml", read("src/web/favicon.svg")),
+    text("manifest.webmanifest", "application/manifest+json", read("src/web/manifest.webmanifest")),
+  ];
+}
+
+function spriteOf(): string {
+  const symbols = Object.entries(icons).map(([name, inside]) => `<symbol id="${name}" viewBox="0 0 24 24">${inside}</symbol>`);
+  return `<!-- lucide-static 1.62.0, ISC License, Copyright (c) 2026 Lucide Icons and Contributors --><svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>`;
+}
+
+function moduleOf(about: string, assets: readonly Asset[]): string {
+  const rows = assets.map(({ name, type, bytes }) => {
+    const etag = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+    const gzip = Buffer.from(gzipSync(bytes, { level: 9 })).toString("base64");
+    return `  ${JSON.stringify(name)}: { type: ${JSON.stringify(type)}, etag: ${JSON.stringify(etag)}, gzip: ${JSON.stringify(gzip)} },\n`;
+  });
+  return `/** Made by .ci/web.ts: ${about}. */\nexport const assets = {\n${rows.join("")}};\n`;
+}
+
+const made = [{ file: "assets.ts", content: moduleOf("the page", await page()) }];
+const stale = made.filter(({ file, content }) => {
+  try {
+    return readFileSync(join(web, file), "utf8") !== content;
+  } catch {
+    return true;
+  }
+});
+if (process.argv.includes("--check")) {
+  if (stale.length > 0) process.stderr.write(`stale: ${stale.map(({ file }) => file).join(", ")}\n`);
+  process.exitCode = stale.length > 0 ? 1 : 0;
+} else for (const { file, content } of stale) writeFileSync(join(web, file), content);

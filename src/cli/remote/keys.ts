@@ -1,0 +1,134 @@
+/** What each key of the terminal is for, where it is drawn, and what of it works on a set: tables that everything reads. */
+import type { Device } from "../../api/schemas.ts";
+import type { Command, Known, PressedKey } from "./model.ts";
+
+/** What can be chosen from: the input that opens it, what stands where one writes, and what Enter does. */
+export const lists = {
+  apps: { input: "/", operation: "listApps", label: "/", enters: "launches" },
+  inputs: { input: "s", operation: "listInputs", label: "inputs ", enters: "turns to it" },
+  channels: { input: "c", operation: "listChannels", label: "channels ", enters: "tunes to it" },
+} as const;
+export type ListName = keyof typeof lists;
+
+export interface Binding {
+  /** As the input names it. */
+  readonly input: string;
+  /** The key of the set, or by how much what plays is moved on, in milliseconds. */
+  readonly key: PressedKey | number;
+  /** What it is called on the screen. */
+  readonly cap: string;
+  readonly word: string;
+  /** Row and column in the drawing; none for one that is drawn with another. */
+  readonly place?: readonly [row: number, column: number];
+  /** It goes on while it is kept down. */
+  readonly holds?: true;
+}
+
+export const bindings: readonly Binding[] = [
+  { input: "up", key: "up", cap: "↑", word: "", place: [2, 21], holds: true },
+  { input: "left", key: "left", cap: "←", word: "", place: [3, 15], holds: true },
+  { input: "enter", key: "select", cap: "Enter", word: "", place: [3, 19] },
+  { input: "right", key: "right", cap: "→", word: "", place: [3, 27], holds: true },
+  { input: "down", key: "down", cap: "↓", word: "", place: [4, 21], holds: true },
+  { input: "backspace", key: "back", cap: "Bksp", word: "back", place: [3, 2] },
+  { input: "h", key: "home", cap: "h", word: "home", place: [0, 36] },
+  { input: " ", key: "play-pause", cap: "Space", word: "play/pause", place: [7, 14] },
+  { input: "r", key: "rewind", cap: "r", word: "rewind", place: [7, 2] },
+  { input: "f", key: "fast-forward", cap: "f", word: "forward", place: [7, 34] },
+  { input: ",", key: -10_000, cap: ",", word: "10 s back", place: [8, 2] },
+  { input: ".", key: 30_000, cap: ".", word: "30 s on", place: [8, 34] },
+  { input: "+", key: "volume-up", cap: "+", word: "louder", place: [2, 34], holds: true },
+  { input: "-", key: "volume-down", cap: "-", word: "softer", place: [3, 34], holds: true },
+  { input: "m", key: "mute", cap: "m", word: "mute", place: [4, 34] },
+  { input: "i", key: "info", cap: "i", word: "info", place: [6, 2] },
+  { input: "o", key: "options", cap: "o", word: "options", place: [6, 34] },
+  { input: "page-up", key: "channel-up", cap: "PgUp", word: "channel up", place: [6, 15], holds: true },
+  { input: "page-down", key: "channel-down", cap: "PgDn", word: "channel down", holds: true },
+  { input: "p", key: "power", cap: "p", word: "power", place: [0, 2] },
+];
+
+/** Other inputs that mean the same. */
+const synonyms: Readonly<Record<string, string>> = { "=": "+", _: "-", delete: "backspace", "<": ",", ">": "." };
+
+export function meant(input: string): string {
+  return synonyms[input] ?? input;
+}
+
+/** What the remote itself does. */
+export const commands: readonly { readonly cap: string; readonly word: string; readonly needs?: Capability }[] = [
+  ...(Object.keys(lists) as ListName[]).map((what) => ({ cap: lists[what].input, word: what, needs: what })),
+  { cap: "t", word: "text", needs: "text" },
+  { cap: "0-9", word: "volume", needs: "volume" },
+  { cap: "Tab", word: "next set" },
+  { cap: "?", word: "help" },
+  { cap: "q", word: "quit" },
+];
+
+/** Whether something works on the current set; `withheld` where its settings, or its pairing, are in the way. */
+export type Worth = "works" | "withheld";
+
+/** The keys that this set has. One that keeps its keys back may have any. */
+export function bindingsShown(known: Known): readonly (Binding & { readonly worth: Worth })[] {
+  const { device } = known;
+  const hasChannels = device.kind === "tv" || has(known, "channels") !== null;
+  return bindings.flatMap((binding) => {
+    const { key } = binding;
+    if (typeof key === "number") return shown(binding, has(known, "seek"));
+    if (key.startsWith("channel") && !hasChannels) return [];
+    if (device.keys.some((one) => one === key) || otherWay(known, key)) return shown(binding, "works");
+    return shown(binding, withheld(known, "keys") ? "withheld" : null);
+  });
+}
+
+/** What the remote itself does, as far as this set has it, of so many. */
+export function commandsShown(
+  known: Known | undefined,
+  count: number,
+): readonly { cap: string; word: string; worth: Worth }[] {
+  return commands.flatMap((command) => {
+    const { needs, word } = command;
+    if (needs) return shown(command, known ? has(known, needs) : null);
+    return shown(command, word === "next set" && count < 2 ? null : "works");
+  });
+}
+
+function shown<T>(what: T, worth: Worth | null): (T & { readonly worth: Worth })[] {
+  return worth === null ? [] : [{ ...what, worth }];
+}
+
+export function has(known: Known, capability: Capability): Worth | null {
+  if (known.device.capabilities.includes(capability)) return "works";
+  return withheld(known, capability) ? "withheld" : null;
+}
+
+/** What a set without the key is asked for in its place. */
+export function otherWay(known: Known, key: PressedKey): Command | null {
+  const { device, state } = known;
+  const can = (capability: Capability) => device.capabilities.includes(capability);
+  if (key === "power") {
+    const other = can("power_on") && isAsleep(known) ? "power-on" : "power-off";
+    return other === "power-on" || device.keys.includes(other) ? press(other) : null;
+  }
+  if (key === "volume-up" || key === "volume-down")
+    return can("volume") ? { operation: "setVolume", body: { step: key === "volume-up" ? 1 : -1 } } : null;
+  if (key === "mute")
+    return can("mute") ? { operation: "setVolume", body: { muted: state?.volume?.muted !== true } } : null;
+  if (key !== "play-pause" || !can("playback")) return null;
+  return { operation: "controlPlayback", body: { do: state?.playback?.status === "playing" ? "pause" : "play" } };
+}
+
+export function press(key: PressedKey): Command {
+  return { operation: "pressKey", body: { key } };
+}
+
+/** Whether it takes no keys now: off, in standby or silent. */
+export function isAsleep({ device, state }: Known): boolean {
+  return device.status === "offline" || /^(off|standby)$/.test(state?.power ?? device.power);
+}
+
+/** Whether its settings, or its pairing, keep something back. */
+export function withheld({ device }: Known, capability: Capability): Device["withheld"][number] | undefined {
+  return device.withheld.find((one) => one.capability === capability);
+}
+
+export type Capability = Device["capabilities"][number];

@@ -1,0 +1,163 @@
+/**
+ * What is asked of sets, on its way: to each set one at a time, in order. A key that is kept down is held by the daemon; it
+ * is not pressed again and again from here.
+ */
+import type { Failure } from "../failure.ts";
+import type { Command, Order } from "./model.ts";
+
+/** A terminal repeats a key that is kept down every 30 to 95 ms; nobody taps that fast. */
+const repeatMs = 100;
+/** A key is up when no repeat has come for so long; where the terminal tells it, that is the end of one that was lost. */
+const letGoMs = { guessed: 200, told: 1_000 } as const;
+/** How often the daemon is told that a key is still down; it lets go of one by itself after 2 s without. */
+const renewMs = 400;
+const maxWaiting = 8;
+const maxAgeMs = 3_000;
+
+interface Dependencies {
+  /** Sends it, and tells what came of it; answers with what went wrong. */
+  send(id: string, command: Command): Promise<Failure | null>;
+  dropped(id: string, count: number): void;
+  now(): number;
+}
+
+interface Waiting {
+  readonly command: Command;
+  readonly input?: string | undefined;
+  readonly at: number;
+  /** A word on a key that is held: it is neither late nor one too many. */
+  readonly hold?: Hold;
+}
+
+interface Hold {
+  readonly id: string;
+  readonly input: string;
+  readonly key: Order["held"] & string;
+  /** Whether the daemon was told that it is down. */
+  isDown: boolean;
+  renewal?: ReturnType<typeof setTimeout>;
+  end?: ReturnType<typeof setTimeout>;
+}
+
+interface Lane {
+  waiting: Waiting[];
+  /** What is being sent. */
+  current: Waiting | undefined;
+  draining: Promise<void> | null;
+}
+
+export class Presses {
+  readonly #deps: Dependencies;
+  readonly #lanes = new Map<string, Lane>();
+  #last: { readonly id: string; readonly input: string; readonly at: number; readonly repeats: number } | undefined;
+  #hold: Hold | undefined;
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+  }
+
+  /** Takes what is asked; it is sent at once when nothing is ahead of it. */
+  take({ id, input, command, isRepeat = false, held }: Order): void {
+    const at = this.#deps.now();
+    if (input === undefined) return this.#add(id, { command, at });
+    const isSame = (one: { readonly id: string; readonly input: string } | undefined) =>
+      one?.id === id && one.input === input;
+    if (isSame(this.#hold)) return this.#stillDown(isRepeat);
+    const last = isSame(this.#last) ? this.#last : undefined;
+    const repeats = last && (isRepeat || at - last.at < repeatMs) ? last.repeats + 1 : 0;
+    this.#last = { id, input, at, repeats };
+    const wait = { command, input, at };
+    // One that comes that soon may have been late on its way here, and is a press as any other.
+    if (!isRepeat && repeats < 2) this.#add(id, wait);
+    else if (held !== undefined) this.#holdDown({ id, input, key: held, isDown: false }, isRepeat);
+    // Of what is done by steps, one waits at most; other keys are not pressed again.
+    else if (command.operation !== "pressKey") this.#add(id, wait, true);
+  }
+
+  /** Another key is pressed, or this one has come up: nothing is held any more, and what comes next is a press of its own. */
+  released(input?: string): void {
+    const hold = this.#hold;
+    if (input !== undefined && this.#last?.input === input) this.#last = undefined;
+    if (!hold || (input !== undefined && input !== hold.input)) return;
+    this.#hold = undefined;
+    clearTimeout(hold.renewal);
+    clearTimeout(hold.end);
+    const lane = this.#lane(hold.id);
+    lane.waiting = lane.waiting.filter((one) => one.hold !== hold);
+    if (hold.isDown) this.#say(hold, "up");
+  }
+
+  /** The input that is held. */
+  get held(): string | undefined {
+    return this.#hold?.input;
+  }
+
+  /** Lets go, and forgets what has not been sent; done once the daemon knows that nothing is held. */
+  async end(): Promise<void> {
+    this.released();
+    const lanes = [...this.#lanes.values()];
+    for (const lane of lanes) lane.waiting = lane.waiting.filter(({ hold }) => hold);
+    const holding = lanes.filter(({ waiting, current }) => current?.hold || waiting.length > 0);
+    await Promise.all(holding.map(({ draining }) => draining));
+  }
+
+  #lane(id: string): Lane {
+    const lane = this.#lanes.get(id) ?? { waiting: [], current: undefined, draining: null };
+    this.#lanes.set(id, lane);
+    return lane;
+  }
+
+  #add(id: string, wait: Waiting, once = false): void {
+    const lane = this.#lane(id);
+    const { command, input } = wait;
+    // Where to is what counts, not by how many steps.
+    const newest = once || (command.operation === "controlPlayback" && command.body.do === "seek");
+    const at = newest ? lane.waiting.findIndex((one) => one.input === input) : -1;
+    if (at >= 0) lane.waiting[at] = wait;
+    else if (!wait.hold && lane.waiting.length >= maxWaiting) return this.#deps.dropped(id, 1);
+    else lane.waiting.push(wait);
+    lane.draining ??= this.#drain(id, lane);
+  }
+
+  #holdDown(hold: Hold, isTold: boolean): void {
+    this.released();
+    const lane = this.#lane(hold.id);
+    lane.waiting = lane.waiting.filter(({ input }) => input !== hold.input);
+    this.#hold = hold;
+    this.#say(hold, "down");
+    this.#stillDown(isTold);
+  }
+
+  #stillDown(isTold: boolean): void {
+    if (!this.#hold) return;
+    clearTimeout(this.#hold.end);
+    this.#hold.end = setTimeout(() => this.released(), isTold ? letGoMs.told : letGoMs.guessed);
+  }
+
+  #say(hold: Hold, phase: "down" | "up"): void {
+    const command = { operation: "pressKey", body: { key: hold.key, phase } } as const;
+    this.#add(hold.id, { command, at: this.#deps.now(), hold });
+  }
+
+  async #drain(id: string, lane: Lane): Promise<void> {
+    for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
+      const { command, hold, at } = next;
+      lane.current = next;
+      if (!hold && this.#deps.now() - at > maxAgeMs) {
+        const late = lane.waiting.filter((one) => !one.hold);
+        this.#deps.dropped(id, 1 + late.length);
+        lane.waiting = lane.waiting.filter((one) => one.hold);
+        continue;
+      }
+      if (hold) hold.isDown = true;
+      const failure = await this.#deps.send(id, command);
+      // What waited was meant to follow this one.
+      if (failure && failure.code !== "unsupported_key") lane.waiting = lane.waiting.filter((one) => one.hold);
+      // One that failed stays down here, so that its repeats are not pressed.
+      if (hold && failure) hold.isDown = false;
+      else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#say(hold, "down"), renewMs);
+    }
+    lane.current = undefined;
+    lane.draining = null;
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The page for people: `/` and its few files, from memory, loaded when the first of them is asked for. Their addresses are
+ * relative, so that it works below a path, too. The guard has judged who asks, as everywhere.
+ */
+import { gunzipSync } from "node:zlib";
+import type { Context, Hono } from "hono";
+import { ZapdError } from "../api/errors.ts";
+import type { AppDependencies } from "./app.ts";
+import { answerMethod, answerUnknown, type Env } from "./route.ts";
+
+/** A file as it was made: gzip in base64, and the tag of its content. */
+interface Made {
+  readonly type: string;
+  readonly etag: string;
+  readonly gzip: string;
+}
+
+/** A file as it is served. */
+interface Asset {
+  readonly type: string;
+  readonly etag: string;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  plain(): Uint8Array<ArrayBuffer>;
+}
+
+/** What the page may do: its own files, its own daemon, and no text that becomes code or markup. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  // Pictures that the daemon has checked, and those that a person has dropped or saved.
+  "img-src 'self' blob:",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const files = ["app.js", "app.css", "icons.svg", "favicon.svg", "manifest.webmanifest"];
+
+type Served = Pick<AppDependencies, "prefix" | "page">;
+
+/** Adds the page. */
+export function pageRoutes(app: Hono<Env>, deps: Served): void {
+  serve(app, ["/", ...files.map((file) => `/${file}`)], {
+    ...deps,
+    policy: pagePolicy,
+    load: async () => (await import("../web/assets.ts")).assets,
+  });
+}
+
+interface Serving extends Served {
+  readonly policy: string;
+  load(): Promise<Readonly<Record<string, Made>>>;
+}
+
+function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: on, policy, load }: Serving): void {
+  let loading: Promise<ReadonlyMap<string, Asset>> | undefined;
+  for (const path of paths) {
+    app.get(path, async (c) => {
+      const { callerPath = prefix + path } = c.env;
+      if (!on()) throw pageIsOff();
+      // Its addresses are relative to a folder. What is not below the path of the mount has come here all the same.
+      if (prefix !== "" && callerPath === prefix)
+        return c.redirect(`${prefix.slice(prefix.lastIndexOf("/") + 1)}/`, 308);
+      if (callerPath !== prefix + path) return answerUnknown(c, prefix);
+      loading ??= load().then(unpacked);
+      const assets = await loading.catch(() => null);
+      if (assets === null) {
+        loading = undefined;
+        return c.text("The page was not built yet. In the folder of zapd: npm install\n", 503);
+      }
+      const asset = assets.get(path === "/" ? "index.html" : path.slice(path.lastIndexOf("/") + 1));
+      return asset ? answer(c, asset, policy) : answerUnknown(c, prefix);
+    });
+    app.all(path, (c) => answerMethod(c, path, ["GET"]));
+  }
+}
+
+function unpacked(made: Readonly<Record<string, Made>>): ReadonlyMap<string, Asset> {
+  return new Map(
+    Object.entries(made).map(([name, { type, etag, gzip }]): [string, Asset] => {
+      const bytes = new Uint8Array(Buffer.from(gzip, "base64"));
+      return [name, { type, etag, gzip: bytes, plain: () => new Uint8Array(gunzipSync(bytes)) }];
+    }),
+  );
+}
+
+function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: string): Response {
+  const isZipped = /(?:^|,)\s*gzip\s*(?:;\s*q=(?:1|0?\.\d*[1-9])\d*\s*)?(?:,|$)/i.test(
+    c.req.header("accept-encoding") ?? "",
+  );
+  // Each coding is a representation of its own.
+  const tag = isZipped ? `"${etag}-gzip"` : `"${etag}"`;
+  const headers = {
+    etag: tag,
+    "cache-control": "private, no-cache",
+    "content-security-policy": policy,
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+  };
+  c.header("vary", "Accept-Encoding", { append: true });
+  const known = c.req
+    .header("if-none-match")
+    ?.split(",")
+    .map((one) => one.trim().replace(/^W\//, ""));
+  if (known?.includes(tag)) return c.body(null, 304, headers);
+  const body = isZipped ? gzip : plain();
+  return c.body(body, 200, { ...headers, "content-type": type, ...(isZipped && { "content-encoding": "gzip" }) });
+}
+
+function pageIsOff(): ZapdError {
+  return new ZapdError("not_found", "The page is off", {
+    hint: "Turn it on with: zapd config set daemon.page true",
+  });
+}

@@ -1,0 +1,13 @@
+/** Where the page begins. */
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { startRouting } from "./route.ts";
+import { startStream } from "./stream.ts";
+import "./style.css";
+
+const place = document.getElementById("app");
+if (place) {
+  startRouting();
+  startStream();
+  render(<App />, place);
+}

@@ -1,0 +1,167 @@
+/**
+ * One stream of events for all tabs: a browser opens six connections to a host at most, and a seventh tab with a stream of
+ * its own would freeze. The tab that holds the lock leads: it follows the daemon and hands on what it is told. When it goes,
+ * the next one gets the lock and goes on from the last event that it has.
+ */
+import type { Followed } from "../api/client-types.ts";
+import { addressOf, CallError, readAnswer, send } from "./calls.ts";
+import { type Picture, pictureNow, setConnection, take, takeHistory, takePicture } from "./store.ts";
+
+/** Milliseconds until a broken stream is opened again, doubled each time that it fails. */
+const firstPauseMs = 250;
+const longestPauseMs = 2_000;
+/** The daemon says something every 15 s: after this the connection is taken to be dead. */
+const deadAfterMs = 40_000;
+
+/** What tabs tell each other. */
+type Word =
+  | { readonly say: "hello" }
+  | { readonly say: "picture"; readonly picture: Picture; readonly lastId: string | null }
+  | { readonly say: "event"; readonly event: Followed }
+  | { readonly say: "history"; readonly past: readonly Followed[] }
+  | { readonly say: "at"; readonly lastId: string }
+  | { readonly say: "connection"; readonly now: "live" | "lost" };
+
+let lastId: string | null = null;
+let isLeading = false;
+let channel: BroadcastChannel | null = null;
+
+/** Follows the daemon for all tabs, from now on. */
+function lead(): void {
+  isLeading = true;
+  void follow();
+}
+
+/** Begins to follow. Called once. */
+export function startStream(): void {
+  // Pages of two daemons of one origin, mounted below different paths, are no tabs of one another.
+  const name = `zapd ${new URL("v1/events", document.baseURI).pathname}`;
+  if (!("locks" in navigator)) return lead();
+  channel = new BroadcastChannel(name);
+  channel.onmessage = ({ data }: MessageEvent<Word>) => hear(data);
+  tell({ say: "hello" });
+  void navigator.locks.request(name, () => {
+    lead();
+    // Held until the tab goes.
+    return new Promise<never>(() => {});
+  });
+}
+
+function tell(word: Word): void {
+  channel?.postMessage(word);
+}
+
+function hear(word: Word): void {
+  if (isLeading) {
+    if (word.say === "hello") tell({ say: "picture", picture: pictureNow(), lastId });
+    return;
+  }
+  if (word.say === "picture") {
+    lastId = word.lastId;
+    if (word.picture.connection !== "connecting") takePicture(word.picture);
+  }
+  if (word.say === "event") heed(word.event);
+  if (word.say === "history") takeHistory(word.past);
+  if (word.say === "at") lastId = word.lastId;
+  if (word.say === "connection") setConnection(word.now);
+}
+
+function heed(event: Followed): void {
+  lastId = event.id;
+  take(event);
+  if (event.type === "snapshot" && event.last) setConnection("live");
+}
+
+/** Follows the daemon for as long as this tab is there, through its stops and starts. */
+async function follow(): Promise<never> {
+  let pause = firstPauseMs;
+  let wantsHistory = true;
+  for (;;) {
+    try {
+      const resumes = lastId !== null;
+      for await (const told of linesOf(await open())) {
+        pause = firstPauseMs;
+        if (told.type === "heartbeat") {
+          lastId = told.id;
+          tell({ say: "at", lastId });
+        } else {
+          heed(told);
+          tell({ say: "event", event: told });
+        }
+        // Whoever comes back after its last event is live at once; else a snapshot makes it so.
+        if (resumes || (told.type === "snapshot" && told.last)) becomes("live");
+        if (wantsHistory && told.type === "snapshot" && told.last) {
+          wantsHistory = false;
+          void readHistory(told.id).catch(() => {});
+        }
+      }
+    } catch {
+      // Whatever it was, it is tried again: the page says that nobody answers.
+    }
+    becomes("lost");
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    pause = Math.min(longestPauseMs, 2 * pause);
+  }
+}
+
+function becomes(now: "live" | "lost"): void {
+  setConnection(now);
+  tell({ say: "connection", now });
+}
+
+type Line = Followed | { readonly type: "heartbeat"; readonly id: string };
+
+async function open(): Promise<{ body: ReadableStream<Uint8Array>; stop: AbortController }> {
+  const stop = new AbortController();
+  const query = lastId === null ? {} : { since: lastId };
+  return { body: await openStream(query, stop.signal), stop };
+}
+
+async function openStream(query: Record<string, string>, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const response = await send(addressOf("events", { query }), { signal, headers: { accept: "application/x-ndjson" } });
+  const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
+  if (isStream && response.body) return response.body;
+  await readAnswer(response);
+  throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
+}
+
+/** The lines of a stream, until it ends or falls silent. */
+async function* linesOf({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Line> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    for (;;) {
+      clearTimeout(timer);
+      timer = setTimeout(() => stop.abort(), deadAfterMs);
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) if (part !== "") yield JSON.parse(part) as Line;
+    }
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
+  }
+}
+
+/** What happened before, up to an event: all that the daemon still has. */
+async function readHistory(upTo: string): Promise<void> {
+  const end = placeOf(upTo);
+  const stop = new AbortController();
+  const past: Followed[] = [];
+  const body = await openStream({ since: "oldest", snapshot: "false" }, stop.signal);
+  for await (const told of linesOf({ body, stop })) {
+    if (told.type !== "heartbeat" && placeOf(told.id) <= end) past.push(told);
+    if (told.type === "heartbeat" || placeOf(told.id) >= end) break;
+  }
+  takeHistory(past);
+  tell({ say: "history", past });
+}
+
+/** Where an event stands among all since the daemon's start: ids are `<boot>.<number>`. */
+function placeOf(id: string): number {
+  return Number(id.split(".")[1]);
+}

@@ -1,0 +1,45 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "./button.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  /** Escape, the cross and a press beside it. */
+  onClose(): void;
+  readonly children: ComponentChildren;
+}
+
+/** A modal card: it takes the focus, keeps it, and gives it back when it goes. Rendered while it is open. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onPointerDown={(event) => {
+        if (event.target === dialog.current) onClose();
+      }}
+    >
+      <div class="dialog-card">
+        <header>
+          <h2 id={id}>{title}</h2>
+          <Button label="Close" icon="x" iconOnly kind="quiet" onPress={onClose} />
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}

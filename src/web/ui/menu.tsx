@@ -1,0 +1,97 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icon.tsx";
+
+export interface MenuItem {
+  readonly label: string;
+  readonly icon?: IconName;
+  readonly danger?: boolean;
+  onPick(): void;
+}
+
+/** A button with a list of what can be done: arrows move, Escape closes, the focus comes back. */
+export function Menu({
+  label,
+  icon = "ellipsis-vertical",
+  items,
+}: {
+  readonly label: string;
+  readonly icon?: IconName;
+  readonly items: readonly MenuItem[];
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const place = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const close = (andFocus: boolean) => {
+    setOpen(false);
+    if (andFocus) place.current?.querySelector("button")?.focus();
+  };
+  useEffect(() => {
+    const all = () => [...(place.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    if (!isOpen) return;
+    const outside = (event: Event) => {
+      if (event.target instanceof Node && !place.current?.contains(event.target)) close(false);
+    };
+    const walk = (event: KeyboardEvent) => {
+      const items = all();
+      const at = items.indexOf(document.activeElement as HTMLElement);
+      const to: Readonly<Record<string, number>> = {
+        ArrowDown: at + 1,
+        ArrowUp: at - 1,
+        Home: 0,
+        End: items.length - 1,
+      };
+      const next = to[event.key];
+      if (next !== undefined) items[(next + items.length) % items.length]?.focus();
+      else if (event.key === "Escape") close(true);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    const own = place.current;
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("focusin", outside);
+    own?.addEventListener("keydown", walk);
+    all()[0]?.focus();
+    return () => {
+      document.removeEventListener("pointerdown", outside);
+      document.removeEventListener("focusin", outside);
+      own?.removeEventListener("keydown", walk);
+    };
+  }, [isOpen]);
+  return (
+    <div class="menu" ref={place}>
+      <button
+        type="button"
+        class="button quiet icon-only"
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name={icon} />
+      </button>
+      {isOpen && (
+        <div class="menu-list" id={id} role="menu" aria-label={label}>
+          {items.map((item) => (
+            <button
+              key={item.label}
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              class={item.danger ? "danger" : ""}
+              onClick={() => {
+                close(true);
+                item.onPick();
+              }}
+            >
+              {item.icon && <Icon name={item.icon} size={18} />}
+              {item.label}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,189 @@
+/** What the house asks: an address, a name, labels, whether to forget. What is wrong is said where it was typed. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { Device } from "../../api/client-types.ts";
+import { call, type Failure, failureOf } from "../calls.ts";
+import { type Entry, put } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+import { say } from "../ui/status.tsx";
+
+/** What was picked from the menu of a device. */
+export type Question = "rename" | "labels" | "forget";
+export type Asked = { readonly what: Question; readonly entry: Entry } | { readonly what: "add"; readonly entry: null };
+
+interface About {
+  readonly entry: Entry;
+  close(): void;
+}
+
+interface FormProps {
+  readonly action: string;
+  readonly icon?: "plus" | "check" | "trash-2";
+  readonly isDanger?: boolean;
+  readonly doing: string;
+  /** What it does; a failure is shown, and the form stays. */
+  submit(): Promise<void>;
+  close?: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** A form that says why it failed. */
+function Form({ action, icon, isDanger, doing, submit, close, children }: FormProps) {
+  const failure = useSignal<Failure | null>(null);
+  const isBusy = useSignal(false);
+  const send = async () => {
+    isBusy.value = true;
+    failure.value = null;
+    try {
+      await submit();
+    } catch (error) {
+      failure.value = failureOf(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy.value) void send();
+      }}
+    >
+      {children}
+      {failure.value && <Refusal failure={failure.value} />}
+      <div class="actions">
+        {close && <Button label="Cancel" onPress={close} />}
+        <Button
+          label={isBusy.value ? doing : action}
+          {...(icon && { icon })}
+          kind={isDanger ? "danger" : "primary"}
+          submits
+          busy={isBusy.value}
+        />
+      </div>
+    </form>
+  );
+}
+
+export function AddForm({ onAdded, close }: { onAdded(device: Device): void; readonly close?: () => void }) {
+  const host = useSignal("");
+  const name = useSignal("");
+  const submit = async () => {
+    const given = name.value.trim();
+    const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
+    put(device);
+    say(`${device.name} is here`);
+    onAdded(device);
+  };
+  return (
+    <Form action="Add" icon="plus" doing="Asking who lives there …" submit={submit} {...(close && { close })}>
+      <Field
+        label="Address"
+        placeholder="192.168.1.40"
+        note="As the set's network settings show it; the set must be on"
+        value={host.value}
+        focused={close !== undefined}
+        onChange={(text) => {
+          host.value = text;
+        }}
+      />
+      {close && (
+        <Field
+          label="Name"
+          placeholder="What the set calls itself"
+          value={name.value}
+          maxLength={128}
+          onChange={(text) => {
+            name.value = text;
+          }}
+        />
+      )}
+    </Form>
+  );
+}
+
+export function Add({ close }: { close(): void }) {
+  return (
+    <Dialog title="Add by address" onClose={close}>
+      <AddForm onAdded={close} close={close} />
+    </Dialog>
+  );
+}
+
+export function Rename({ entry, close }: About) {
+  const name = useSignal(entry.device.peek().name);
+  const submit = async () => {
+    put(await call("changeDevice", { id: entry.id, body: { name: name.value } }));
+    close();
+  };
+  return (
+    <Dialog title={`Rename ${entry.device.peek().name}`} onClose={close}>
+      <Form action="Rename" icon="check" doing="Renaming …" submit={submit} close={close}>
+        <Field
+          label="Name"
+          value={name.value}
+          maxLength={128}
+          focused
+          onChange={(text) => {
+            name.value = text;
+          }}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+export function Labels({ entry, close }: About) {
+  const text = useSignal((entry.device.peek().labels ?? []).join(", "));
+  const submit = async () => {
+    const labels = [
+      ...new Set(
+        text.value
+          .toLowerCase()
+          .split(/[\s,]+/)
+          .filter(Boolean),
+      ),
+    ];
+    put(await call("changeDevice", { id: entry.id, body: { labels } }));
+    close();
+  };
+  return (
+    <Dialog title={`Labels of ${entry.device.value.name}`} onClose={close}>
+      <Form action="Save" icon="check" doing="Saving …" submit={submit} close={close}>
+        <Field
+          label="Labels"
+          placeholder="downstairs, lab"
+          note="Words between commas. A label means all devices that have it, as in: zapd off -d label:lab"
+          value={text.value}
+          focused
+          onChange={(given) => {
+            text.value = given;
+          }}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+export function Forget({ entry, close }: About) {
+  const { name } = entry.device.value;
+  const submit = async () => {
+    await call("removeDevice", { id: entry.id });
+    close();
+    say(`${name} is forgotten`);
+  };
+  return (
+    <Dialog title={`Forget ${name}?`} onClose={close}>
+      <Form action="Forget" icon="trash-2" isDanger doing="Forgetting …" submit={submit} close={close}>
+        <p class="muted">
+          Its name, its labels and what it gave zapd to be let in are gone then. A set that is on and is looked for
+          comes back as one that was never here.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

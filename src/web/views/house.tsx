@@ -1,0 +1,155 @@
+/** The house: every device with what it does, and the little that one does most. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call, failureOf } from "../calls.ts";
+import { connection, type Entry, entries } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import { Notice } from "../ui/notice.tsx";
+import { say } from "../ui/status.tsx";
+import { Windowed } from "../ui/windowed.tsx";
+import { modelOf } from "../words.ts";
+import { Add, AddForm, type Asked, Forget, Labels, Rename } from "./house-dialogs.tsx";
+import { Row } from "./house-row.tsx";
+import "./house.css";
+
+/** From so many devices on, they can be filtered. */
+const manyDevices = 9;
+
+export function House() {
+  const asked = useSignal<Asked | null>(null);
+  const wanted = useSignal("");
+  const isLooking = useSignal(false);
+  const all = entries.value;
+  const close = () => {
+    asked.value = null;
+  };
+  const lookAgain = async () => {
+    isLooking.value = true;
+    try {
+      const { devices } = await call("discoverDevices");
+      const answered = `${devices.length === 1 ? "1 device" : `${devices.length} devices`} answered`;
+      say(devices.length === 0 ? "Nobody answered: a set that is off may not" : answered);
+    } catch (error) {
+      say(failureOf(error)?.message ?? "");
+    } finally {
+      isLooking.value = false;
+    }
+  };
+  if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
+  const shown = filtered(all, wanted.value);
+  return (
+    <>
+      <h1 class="hidden">House</h1>
+      {all.length === 0 && <Empty isLooking={isLooking.value} lookAgain={() => void lookAgain()} />}
+      {all.length >= manyDevices && (
+        <div class="house-filter">
+          <Field
+            label="Filter by name, model or label"
+            labelHidden
+            type="search"
+            placeholder={`${all.length} devices: name, model or label`}
+            value={wanted.value}
+            onChange={(text) => {
+              wanted.value = text;
+            }}
+          />
+        </div>
+      )}
+      <Windowed
+        items={shown}
+        className="house"
+        estimatedPx={92}
+        row={(entry) => (
+          <Row
+            key={entry.id}
+            entry={entry}
+            ask={(what) => {
+              asked.value = { what, entry };
+            }}
+          />
+        )}
+      />
+      {all.length > 0 && shown.length === 0 && (
+        <p class="muted house-none">None of the {all.length} is called so. Labels and models are looked at, too.</p>
+      )}
+      {all.length > 0 && (
+        <div class="house-foot">
+          <Button
+            label="Add by address"
+            icon="plus"
+            kind="quiet"
+            onPress={() => {
+              asked.value = { what: "add", entry: null };
+            }}
+          />
+          <Button
+            label={isLooking.value ? "Looking …" : "Look again"}
+            icon="radio"
+            kind="quiet"
+            busy={isLooking.value}
+            onPress={() => void lookAgain()}
+          />
+        </div>
+      )}
+      <Question asked={asked.value} close={close} />
+    </>
+  );
+}
+
+function filtered(all: readonly Entry[], wanted: string): readonly Entry[] {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return all;
+  return all.filter(({ device }) => {
+    const one = device.value;
+    const text = [one.name, modelOf(one), ...(one.labels ?? [])].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+function Question({ asked, close }: { readonly asked: Asked | null; readonly close: () => void }) {
+  if (asked === null) return null;
+  if (asked.entry === null) return <Add close={close} />;
+  const given = { entry: asked.entry, close };
+  return asked.what === "rename" ? (
+    <Rename {...given} />
+  ) : asked.what === "labels" ? (
+    <Labels {...given} />
+  ) : (
+    <Forget {...given} />
+  );
+}
+
+/** No device is known: what was asked, what is usually in the way, and what always works. */
+function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly lookAgain: () => void }) {
+  const interfaces = useSignal<string>("");
+  useEffect(() => {
+    call("readConfig").then(
+      (config) => {
+        interfaces.value = config.discovery.interfaces.join(", ");
+      },
+      () => {},
+    );
+  }, []);
+  return (
+    <Notice icon="tv" title="No televisions yet">
+      <p>
+        {interfaces.value === ""
+          ? "zapd asked on every interface of this machine, and nobody answered."
+          : `zapd asked on ${interfaces.value} (discovery.interfaces), and nobody answered.`}
+      </p>
+      <p>
+        Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
+        another VLAN. What always works is the set's address, as its network settings show it.
+      </p>
+      <AddForm onAdded={() => {}} />
+      <Button
+        label={isLooking ? "Looking …" : "Look again"}
+        icon="radio"
+        kind="quiet"
+        busy={isLooking}
+        onPress={lookAgain}
+      />
+    </Notice>
+  );
+}

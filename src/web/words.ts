@@ -1,0 +1,105 @@
+/** What the page says of a device, in words: what is not known is said, not shown as a dash. */
+import type { Device, State } from "../api/client-types.ts";
+
+/** How a device is, in one word or two. */
+export type Standing = "on" | "standby" | "off" | "unpaired" | "offline" | "silent" | "unknown";
+
+/** What comes first about a device: that it must be paired, or whether it is on. */
+export function standingOf(device: Device, state: State | null): Standing {
+  if (device.access === "unpaired") return "unpaired";
+  const power = state === null || state.power === "unknown" ? device.power : state.power;
+  if (power !== "unknown") return power;
+  if (device.status === "offline") return "offline";
+  return device.status === "online" ? "silent" : "unknown";
+}
+
+export const standingWords: Readonly<Record<Standing, string>> = {
+  on: "on",
+  standby: "standby",
+  off: "off",
+  unpaired: "to be paired",
+  offline: "does not answer",
+  silent: "answers, but does not say whether it is on",
+  unknown: "not asked yet",
+};
+
+type Capability = Device["capabilities"][number];
+
+/** What a device can do, as people call it. */
+const capabilityWords: Partial<Readonly<Record<Capability, string>>> = {
+  keys: "keys",
+  text: "typing",
+  launch: "apps",
+  volume: "volume",
+  mute: "mute",
+  power_on: "turning on",
+  playback: "playback",
+  inputs: "inputs",
+  channels: "channels",
+  screenshot: "screenshots",
+  dev: "developing",
+  notify: "messages",
+};
+
+/** What a device's settings keep back, and what its user does about it; `null` where they keep nothing back. */
+export function withheldOf(device: Device): { readonly what: string; readonly hints: readonly string[] } | null {
+  if (device.access === "unpaired") return null;
+  const words = device.withheld.flatMap(({ capability }) => capabilityWords[capability] ?? []);
+  const hints = [...new Set(device.withheld.flatMap(({ hint }) => hint ?? []))];
+  if (words.length === 0) return null;
+  const named = words.slice(0, 3).join(", ");
+  return { what: words.length > 3 ? `${named} and more` : named, hints };
+}
+
+/** Why a capability is withheld; `undefined` where it is not. For the `withheld` of a button. */
+export function withheldHint(device: Device, capability: Capability): string | undefined {
+  const found = device.withheld.find((one) => one.capability === capability);
+  return found && (found.hint ?? "Its settings keep this back");
+}
+
+/** What a device is, beside its name: maker and model as it says them. */
+export function modelOf({ manufacturer, model, kind, platform }: Device): string {
+  if (model === null) return manufacturer ?? (kind === "unknown" ? platform : kind);
+  return manufacturer === null || model.toLowerCase().startsWith(manufacturer.toLowerCase())
+    ? model
+    : `${manufacturer} ${model}`;
+}
+
+/** What plays, in one line; `null` where nothing does. */
+export function playingOf(state: State | null): string | null {
+  const { playback = null } = state ?? {};
+  if (playback === null || playback.status === "stopped") return null;
+  if (playback.title !== null) return playback.title;
+  const doing = { playing: "plays something", paused: "something is paused", buffering: "is loading" }[playback.status];
+  return `${doing}; the set does not say what`;
+}
+
+/** What is on the screen: the app, or the input. `null`: the home screen, or it is not known. */
+export function appOf(state: State | null): string | null {
+  if (state === null || state.power !== "on") return null;
+  if (state.screensaver === true) return "screensaver";
+  return state.app?.name ?? (state.input === null ? null : inputWords(state.input));
+}
+
+/** An input by its word: `hdmi1` is HDMI 1. */
+export function inputWords(input: string): string {
+  const [, kind, number] = /^(hdmi|av|tuner)(\d*)$/.exec(input) ?? [];
+  if (kind === undefined) return input;
+  return `${kind === "tuner" ? "Tuner" : kind.toUpperCase()} ${number ?? ""}`.trim();
+}
+
+/** A length of time: `12:04`, `1:02:03`. */
+export function clockOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const [h, m, s] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const two = (n: number) => String(n).padStart(2, "0");
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+/** Where playback is now, from where it was when it was read; `null` where the device did not say. */
+export function positionOf(playback: NonNullable<State["playback"]>, now: number): number | null {
+  const { position_ms, position_at, rate, duration_ms, status } = playback;
+  if (position_ms === null) return null;
+  const runs = status === "playing" && position_at !== null ? (now - Date.parse(position_at)) * (rate ?? 1) : 0;
+  return Math.max(0, Math.min(position_ms + runs, duration_ms ?? Number.POSITIVE_INFINITY));
+}

@@ -1,0 +1,104 @@
+/** How the page is served: its policy and its tags, behind the guard, below a path, and where it is off. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createZapd, type Zapd } from "../../src/zapd.ts";
+import { root } from "../support/sources.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-page-"));
+const isMade = existsSync(join(root, "src/web/assets.ts"));
+const made = test.skipIf(!isMade);
+const files = ["", "app.js", "app.css", "icons.svg", "favicon.svg", "manifest.webmanifest"];
+let own: Zapd;
+let below: Zapd;
+let off: Zapd;
+
+beforeAll(async () => {
+  const config = join(folder, "config.toml");
+  writeFileSync(join(folder, "off.toml"), "[daemon]\npage = false\n", { mode: 0o600 });
+  own = await createZapd({ config, state: join(folder, "own") });
+  below = await createZapd({ config, state: join(folder, "below"), prefix: "/a/tv" });
+  off = await createZapd({ config: join(folder, "off.toml"), state: join(folder, "off") });
+});
+afterAll(async () => {
+  await Promise.all([own.stop(), below.stop(), off.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function ask(zapd: Zapd, path: string, headers: Record<string, string> = {}, method = "GET") {
+  const request = new Request(`http://127.0.0.1:7272${path}`, {
+    method,
+    headers: { host: "127.0.0.1:7272", ...headers },
+  });
+  const answer = await zapd.fetch(request);
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+made("each file has its type, its tag and the page's policy, and is told to nobody else", async () => {
+  for (const file of files) {
+    const { status, headers, text } = await ask(own, `/${file}`);
+    expect([file, status, text.length > 0]).toEqual([file, 200, true]);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    const etag = headers.get("etag") ?? "";
+    expect((await ask(own, `/${file}`, { "if-none-match": `"x", ${etag}` })).status).toBe(304);
+    expect((await ask(own, `/${file}`, { "if-none-match": '"x"' })).status).toBe(200);
+  }
+});
+
+made("it is zipped for those who take that, with a tag of its own", async () => {
+  const plain = await ask(own, "/app.js");
+  const zipped = await ask(own, "/app.js", { "accept-encoding": "br, gzip;q=0.8" });
+  expect(zipped.headers.get("content-encoding")).toBe("gzip");
+  expect(zipped.headers.get("vary")).toContain("Accept-Encoding");
+  expect(zipped.headers.get("etag")).not.toBe(plain.headers.get("etag"));
+  const unwanted = await ask(own, "/app.js", { "accept-encoding": "gzip;q=0" });
+  expect([unwanted.headers.get("content-encoding"), unwanted.text]).toEqual([null, plain.text]);
+});
+
+made("HEAD has no body; what writes is not taken", async () => {
+  expect((await ask(own, "/", {}, "HEAD")).text).toBe("");
+  const { status, headers } = await ask(own, "/", {}, "POST");
+  expect([status, headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+});
+
+test("the guard stands before it: another host gets nothing, another origin's page may not write", async () => {
+  expect((await ask(own, "/", { host: "evil.test" })).status).toBe(403);
+  expect((await ask(own, "/", { origin: "http://evil.test" }, "POST")).status).toBe(403);
+});
+
+made(
+  "below a path it is there too: its own addresses are relative, and the path without its slash leads to it",
+  async () => {
+    const { status, text } = await ask(below, "/a/tv/");
+    expect(status).toBe(200);
+    expect(text).not.toMatch(/(?:src|href)="\//);
+    expect((await ask(below, "/a/tv/app.js")).status).toBe(200);
+    const { status: moved, headers } = await ask(below, "/a/tv");
+    expect([moved, new URL(headers.get("location") ?? "", "http://x/a/tv").pathname]).toEqual([308, "/a/tv/"]);
+    for (const elsewhere of ["/", "/app.js", "/b/"])
+      expect([elsewhere, (await ask(below, elsewhere)).status]).toEqual([elsewhere, 404]);
+  },
+);
+
+test("where it is off, it says by which setting", async () => {
+  for (const file of files) {
+    const { status, text } = await ask(off, `/${file}`);
+    expect([status, JSON.parse(text).error]).toEqual([
+      404,
+      { code: "not_found", message: "The page is off", hint: expect.stringContaining("daemon.page true") },
+    ]);
+  }
+  expect((await ask(off, "/v1/devices")).status).toBe(200);
+});
+
+test.skipIf(isMade)("where it was not built, it says how it is", async () => {
+  const { status, text } = await ask(own, "/");
+  expect([status, text]).toEqual([503, expect.stringContaining("npm install")]);
+});

@@ -1,0 +1,251 @@
+/** Pictures and channels of a real Kodi that asks for a login, through the daemon; and the simulator, held to what it answers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { refused, succeed } from "../blackbox/checked.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
+
+const missing = whyNoKodi();
+const noTuner = whyNoTuner();
+const suffix = missing === null ? "" : ` (skipped: ${missing})`;
+if (missing !== null) process.stderr.write(`skipped: pictures of a real Kodi: ${missing}\n`);
+
+const id = "Picture Kodi";
+const login = { user: "kodi", password: "pop:corn" };
+let real: RealKodi;
+let simulator: KodiSimulator;
+let daemon: TestDaemon;
+
+const setFolder = (value: string) => real.call("Settings.SetSettingValue", { setting: "debug.screenshotpath", value });
+const imageOf = (path: string, within = "") =>
+  `image://${within}${encodeURIComponent(path).replace(/%../g, (one) => one.toLowerCase())}/`;
+const can = async () => (await succeed(daemon, "getDevice", { id })).capabilities;
+const open = (app: string) => succeed(daemon, "launchApp", { id, body: { app } });
+const window = async () => {
+  const said = await real.call("GUI.GetProperties", { properties: ["currentwindow"] });
+  return (said as { currentwindow: { id: number } }).currentwindow.id;
+};
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  real = await startRealKodi({ name: id, password: login.password, pictures: true, pvr: noTuner === null });
+  const { icon, film, song, poster, shots } = real.pictures;
+  simulator = createKodiSimulator({
+    ...{ name: "Twin", mdns: false, ...login },
+    addons: [{ id: real.plugin, name: "Zapd Test Videos", content: "video", thumbnail: imageOf(icon) }],
+    media: [
+      { file: film, title: "film.mp4", poster },
+      { file: song, title: "Zapd Song", kind: "audio", thumbnail: imageOf(song, "music@") },
+      { file: "/etc/passwd" },
+    ],
+    screenshots: { folder: shots },
+  });
+  await simulator.start();
+  daemon = await startTestDaemon({
+    config: {
+      discovery: { interfaces: [real.interfaceName], timeout_ms: 2_500 },
+      devices: { request_timeout_ms: 4_000 },
+    },
+  });
+}, 90_000);
+
+afterAll(async () => {
+  await daemon?.dispose();
+  await simulator?.stop();
+  await real?.stop();
+}, 30_000);
+
+/** A picture of the device's: its kind, its size in pixels where it is a PNG, and its bytes. */
+async function shown(path: string) {
+  const response = await fetch(`${daemon.url}/devices/${encodeURIComponent(id)}${path}`);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${bytes.toString()}`);
+  const type = response.headers.get("content-type");
+  return { type, bytes, pixels: type === "image/png" ? [bytes.readUInt32BE(16), bytes.readUInt32BE(20)] : null };
+}
+
+async function none(path: string, ...codes: string[]) {
+  return refused(await daemon.api("GET", `/devices/${encodeURIComponent(id)}${path}`), ...codes);
+}
+
+describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
+  test("promises no picture before it is paired, and then those that it has", async () => {
+    await succeed(daemon, "discoverDevices");
+    expect(await can()).not.toContain("icons");
+    await none("/artwork", "pairing_required");
+    await succeed(daemon, "pairDevice", { id, body: login });
+    expect(await can()).toEqual(expect.arrayContaining(["icons", "artwork"]));
+    expect(await can()).not.toContain("screenshot");
+  }, 30_000);
+
+  test("gives the icon of an add-on; one without is told as that", async () => {
+    const { apps } = await succeed(daemon, "refreshApps", { id });
+    const icon = (platform: string) => `/apps/${apps.find((app) => app.platform_id === platform)?.id}/icon`;
+    const { type, bytes } = await shown(icon(real.plugin));
+    expect([/^image\/(png|jpeg)$/.test(type ?? ""), bytes.length > 1_000]).toEqual([true, true]);
+    await none(icon(real.script), "picture_not_found");
+    await none("/apps/plugin.video.nothing/icon", "app_not_found");
+  }, 30_000);
+
+  test("gives the poster of a film, the picture in a song, and says so where there is none", async () => {
+    await none("/artwork", "picture_not_found");
+    const pictures: string[] = [];
+    for (const file of [real.pictures.film, real.pictures.song]) {
+      await open(file);
+      // Its screen finds the pictures beside a file a moment after it plays.
+      await until("it has a picture", async () => (await shown("/artwork").catch(() => null)) !== null);
+      const { type, bytes } = await shown("/artwork");
+      expect([file, type]).toEqual([file, "image/jpeg"]);
+      pictures.push(bytes.toString("base64"));
+    }
+    await open(real.pictures.bare);
+    await none("/artwork", "picture_not_found");
+    await succeed(daemon, "stopApp", { id });
+    expect(pictures.every((one) => one.length > 5_000)).toBe(true);
+  }, 60_000);
+
+  test("gives pictures of its screen from the folder that its user has set, if it shows that; else it is left alone", async () => {
+    const before = await window();
+    expect((await none("/screenshot", "device_refused")).hint).toContain("Screenshot folder");
+    await setFolder(real.pictures.hidden);
+    expect((await none("/screenshot", "device_refused")).message).toContain("sources");
+    expect(await window()).toBe(before);
+    await setFolder(real.pictures.shots);
+    const home = await shown("/screenshot");
+    expect([home.type, home.pixels]).toEqual(["image/png", [1_280, 720]]);
+    expect(await can()).toContain("screenshot");
+    await open(real.pictures.film);
+    const film = await shown("/screenshot");
+    expect([film.pixels, film.bytes.equals(home.bytes)]).toEqual([[1_280, 720], false]);
+    await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["ok"], wait: false });
+    await until("a dialog is open", async () => (await window()) === 12_002);
+    expect((await shown("/screenshot")).pixels).toEqual([1_280, 720]);
+    await real.call("Input.Back");
+    await succeed(daemon, "stopApp", { id });
+  }, 60_000);
+
+  test.skipIf(noTuner !== null)(
+    `lists its channels, and shows the one that it is told${noTuner === null ? "" : ` (skipped: ${noTuner})`}`,
+    async () => {
+      await until("it knows its tuner", async () => {
+        await succeed(daemon, "getState", { id });
+        return (await can()).includes("channels");
+      });
+      const { channels } = await succeed(daemon, "listChannels", { id });
+      expect(channels.map(({ number, name }) => [number, name])).toEqual([
+        ["1", "Zapd One"],
+        ["2", "Zapd Two"],
+      ]);
+      const [one, two] = channels;
+      for (const [word, channel] of [
+        ["2", two],
+        ["zapd one", one],
+        [two?.id ?? "", two],
+        ["Zapd One", one],
+      ] as const) {
+        const tuned = await succeed(daemon, "selectChannel", { id, body: { channel: word } });
+        expect([word, tuned.confirmed, tuned.channel.id]).toEqual([word, true, channel?.id ?? ""]);
+        const [player] = (await real.call("Player.GetActivePlayers")) as { playerid: number }[];
+        const said = await real.call("Player.GetItem", { playerid: player?.playerid, properties: ["channel"] });
+        expect(said).toMatchObject({
+          item: { type: "channel", id: Number(channel?.id.slice("channel:".length)), label: channel?.name },
+        });
+      }
+      expect((await shown("/artwork")).bytes.length).toBeGreaterThan(500);
+      await refused(
+        await daemon.api("POST", `/devices/${encodeURIComponent(id)}/channels`, { channel: "Nine" }),
+        "invalid_payload",
+      );
+      await succeed(daemon, "stopApp", { id });
+    },
+    60_000,
+  );
+});
+
+interface Side {
+  readonly host: string;
+  readonly port: number;
+}
+
+const authorization = `Basic ${btoa(`${login.user}:${login.password}`)}`;
+
+/** What a web server says at a path: its status, what it asks for, the type that it names, and what its bytes begin like. */
+async function said({ host, port }: Side, path: string, credentials: string | null): Promise<unknown> {
+  const headers = credentials === null ? {} : { authorization: credentials };
+  const response = await fetch(`http://${host}:${port}/${path}`, { headers, redirect: "manual" });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const isPicture = ["89504e47", "ffd8ff"].some((start) => bytes.toString("hex").startsWith(start));
+  const named = (name: string) => response.headers.get(name);
+  return [response.status, named("www-authenticate"), named("content-type"), named("connection"), isPicture];
+}
+
+async function asked({ host, port }: Side, method: string, params: object): Promise<unknown> {
+  const response = await fetch(`http://${host}:${port}/jsonrpc`, {
+    method: "POST",
+    headers: { authorization, "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return response.json();
+}
+
+describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
+  const once = encodeURIComponent;
+  /** With one picture in it, on both sides. */
+  let shots = "";
+  const lower = (text: string) => once(text).replace(/%../g, (one) => one.toLowerCase());
+
+  beforeAll(async () => {
+    shots = join(real.pictures.shots, "twin/");
+    mkdirSync(shots);
+    simulator.setScreenshots({ folder: shots });
+    await setFolder(shots);
+    for (const side of [simulator, real]) await asked(side, "Input.ExecuteAction", { action: "screenshot" });
+    await until("it is written", () => existsSync(`${shots}screenshot00000.png`));
+    await Bun.sleep(500);
+  });
+
+  test("gives, keeps back and lacks the same", async () => {
+    const { icon, song, poster } = real.pictures;
+    const shot = `${shots}screenshot00000.png`;
+    const paths = [
+      ...["image/", "vfs/", "image/x", "vfs/x", "jsonrpc?request=%7B%7D", "nothing"],
+      `image/${once("image://DefaultFolder.png/")}`,
+      ...[once, lower].map((escaped) => `image/${escaped(imageOf(icon))}`),
+      ...[`image/${once(imageOf(icon).slice(0, -1))}`, `image/${imageOf(icon)}`, `image/${once(imageOf(`${icon}x`))}`],
+      ...[imageOf(poster), imageOf(song, "music@"), imageOf("/etc/passwd")].map((one) => `image/${once(one)}`),
+      ...[shot, `${shots}none.png`, "/etc/passwd"].map((one) => `vfs/${once(one)}`),
+      ...[imageOf(shot), imageOf("/etc/hostname")].map((one) => `image/${once(one)}`),
+    ];
+    const differences: unknown[] = [];
+    for (const credentials of [authorization, null, `Basic ${btoa("kodi:wrong")}`])
+      for (const path of paths) {
+        const [ours, theirs] = await Promise.all([simulator, real].map((side) => said(side, path, credentials)));
+        if (!Bun.deepEquals(ours, theirs)) differences.push({ path, credentials, ours, theirs });
+      }
+    expect(differences).toEqual([]);
+  }, 60_000);
+
+  test("says the same of its folders and of where its pictures are", async () => {
+    const { icon, film, hidden } = real.pictures;
+    const shot = `${shots}screenshot00000.png`;
+    const calls: readonly (readonly [string, object])[] = [
+      ["Addons.GetAddonDetails", { addonid: real.plugin, properties: ["thumbnail"] }],
+      ["Settings.GetSettingValue", { setting: "debug.screenshotpath" }],
+      ...["", "/nowhere/", hidden].map((directory) => ["Files.GetDirectory", { directory, media: "files" }] as const),
+      ["Files.GetDirectory", { directory: shots.slice(0, -1), media: "files", limits: { start: 0, end: 1 } }],
+      ["Files.GetDirectory", { directory: shots }],
+      ...[imageOf(icon), shot, `${shots}none.png`, "image://DefaultFolder.png/", film].map(
+        (path) => ["Files.PrepareDownload", { path }] as const,
+      ),
+    ];
+    const differences: unknown[] = [];
+    for (const [method, params] of calls) {
+      const [ours, theirs] = await Promise.all([simulator, real].map((side) => asked(side, method, params)));
+      if (!Bun.deepEquals(ours, theirs)) differences.push({ method, params, ours, theirs });
+    }
+    expect(differences).toEqual([]);
+  }, 30_000);
+});

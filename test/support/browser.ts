@@ -1,0 +1,122 @@
+/** A real browser before the page: what it shows, what its console says, what its policy refused, what axe finds. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, ElementHandle, Page } from "puppeteer-core";
+import { root } from "./sources.ts";
+
+const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
+/** Why there is no browser to try it in; `null` where there is one. */
+export const noBrowser = program === null ? "there is no Chromium" : null;
+
+export async function startBrowser(): Promise<Browser> {
+  const { launch } = await import("puppeteer-core");
+  const args = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--hide-scrollbars"];
+  return launch({ executablePath: program ?? "", args });
+}
+
+export interface Looking {
+  readonly width?: number;
+  readonly height?: number;
+  readonly scheme?: "light" | "dark";
+  /** A finger in the place of a mouse. */
+  readonly touch?: boolean;
+  /** Behind `#`, such as `/activity`. */
+  readonly at?: string;
+  /** A tab of the same window as this page: one browser, one storage, one set of locks. */
+  readonly beside?: Page;
+}
+
+export interface Looked {
+  readonly page: Page;
+  /** What the console said that is an error, what went uncaught, and what the policy refused. Empty when all is well. */
+  problems(): Promise<string[]>;
+  /** What axe finds, as `rule: element`. Empty when all is well. */
+  axe(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** Opens the page of a daemon, and waits until it is live. */
+export async function look(browser: Browser, port: number, looking: Looking = {}): Promise<Looked> {
+  const { width = 1280, height = 800, scheme = "light", touch = false, at = "", beside } = looking;
+  const context = beside ? beside.browserContext() : await browser.createBrowserContext();
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warn") problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
+  await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await page.evaluateOnNewDocument(() => {
+    const refused: string[] = [];
+    Object.assign(globalThis, { refused });
+    document.addEventListener("securitypolicyviolation", (event) =>
+      refused.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`),
+    );
+  });
+  await page.goto(`http://127.0.0.1:${port}/${at === "" ? "" : `#${at}`}`);
+  await page.waitForFunction(() => document.querySelector("main") !== null);
+  return {
+    page,
+    async problems() {
+      const refused = await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused);
+      return [...problems, ...refused.map((one) => `policy: ${one}`)];
+    },
+    async axe() {
+      // The policy of the page lets no script in; what the debugger runs is none of the page's.
+      await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
+      return page.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: { run(): Promise<AxeResults> } };
+        const { violations } = await axe.run();
+        return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+      });
+    },
+    async close() {
+      await page.close();
+      if (!beside) await context.close();
+    },
+  };
+}
+
+interface AxeResults {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+/** Waits until something is true in the page, and says what it showed when it did not come true. */
+export async function until(
+  page: Page,
+  what: string,
+  isSo: (...given: string[]) => boolean,
+  ...given: string[]
+): Promise<void> {
+  await page.waitForFunction(isSo, { timeout: 20_000 }, ...given).catch(async () => {
+    const shown = await page.evaluate(() => document.body.innerText);
+    throw new Error(`${what}: not within 20 s; the page shows:\n${shown}`);
+  });
+}
+
+/** Waits until the page shows a text. */
+export function shows(page: Page, text: string): Promise<void> {
+  return until(page, `the page shows "${text}"`, (wanted) => document.body.innerText.includes(wanted ?? ""), text);
+}
+
+/** Presses what has this name: a button, a link, an entry of a menu. With the mouse, or with a finger. */
+export async function pressNamed(page: Page, name: string, how: "mouse" | "finger" = "mouse"): Promise<void> {
+  const pressed = await page
+    .waitForFunction(
+      (wanted) => {
+        const all = [...document.querySelectorAll<HTMLElement>("button, a[href], [role=menuitem], input, label")];
+        const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
+        return all.find((one) => nameOf(one) === wanted && one.checkVisibility()) ?? false;
+      },
+      { timeout: 20_000 },
+      name,
+    )
+    .catch(async () => {
+      throw new Error(
+        `nothing is called "${name}"; the page shows:\n${await page.evaluate(() => document.body.innerText)}`,
+      );
+    });
+  const element = pressed.asElement() as ElementHandle<HTMLElement> | null;
+  await (how === "mouse" ? element?.click() : element?.tap());
+}

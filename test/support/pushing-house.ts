@@ -1,0 +1,53 @@
+/** A house whose sets tell by themselves what they do: a daemon, and sets whose volume is turned at them. */
+
+import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
+import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
+
+export interface PushingHouse {
+  readonly daemon: TestDaemon;
+  /** The sets, each with the id of its device. */
+  readonly sets: readonly { readonly set: KodiSimulator; readonly id: string }[];
+  /** Turns the volume of the next set, in turns; which device, and to what. */
+  change(): { readonly id: string; readonly level: number };
+  dispose(): Promise<void>;
+}
+
+/** So many sets, which push as soon as somebody follows. */
+export async function startPushingHouse(count: number, setup: DaemonSetup = {}): Promise<PushingHouse> {
+  const daemon = await startTestDaemon({ ...setup, config: { discovery: { interfaces: ["none"] }, ...setup.config } });
+  const sets = await Promise.all(
+    Array.from({ length: count }, async (_, at) => {
+      const name = `Pusher ${at}`;
+      const set = createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false });
+      await set.start();
+      const ports = { websocket: set.ports.tcp ?? 0 };
+      const { body } = await daemon.api("POST", "/devices", {
+        host: set.host,
+        port: set.port,
+        platform: "kodi",
+        name,
+        ports,
+      });
+      if (!body.ok) throw new Error(`a set could not be added: ${JSON.stringify(body)}`);
+      return { set, id: body.data.id as string };
+    }),
+  );
+  let changes = 0;
+  return {
+    daemon,
+    sets,
+    change() {
+      const one = sets[changes % count];
+      if (!one) throw new Error("the house has no sets");
+      // Another level than before, whatever that was.
+      const level = (one.set.state.volume + 1 + (changes++ % 7)) % 101;
+      one.set.setVolume(level);
+      return { id: one.id, level };
+    },
+    async dispose() {
+      await daemon.dispose();
+      await Promise.all(sets.map(({ set }) => set.stop()));
+    },
+  };
+}
