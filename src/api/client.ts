@@ -33,6 +33,17 @@ export interface Archive {
   stream(): ReadableStream<Uint8Array>;
 }
 
+/** What an operation takes that is uploaded to. */
+export interface Upload {
+  readonly archive: Archive;
+  /** Told how many bytes of the archive have been taken. */
+  readonly progress?: (bytes: number) => void;
+  /** What the package is started with the first time, as `params` of a launch. */
+  readonly params?: Readonly<Record<string, string>> | undefined;
+  /** The password of this device alone; it goes before the setting, and is kept once the device has accepted it. */
+  readonly password?: string | undefined;
+}
+
 /** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
 export type Arguments<Name extends EndpointName> = NonNullable<Parameters<Client[Name]>[0]>;
 
@@ -143,25 +154,23 @@ function isPassing(error: unknown): boolean {
 
 /** Sends the requests of operations to where the API is. */
 function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions) {
-  return (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
-    const request = requestOf(url, endpoints[name], given);
+  return async (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
+    const request = await requestOf(url, endpoints[name], given);
     for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
     return send(request);
   };
 }
 
-interface AnyArguments {
+interface AnyArguments extends Partial<Upload> {
   readonly id?: string;
   readonly app?: string;
   readonly group?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
-  readonly archive?: Archive;
-  readonly progress?: (bytes: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Request {
+async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
@@ -170,48 +179,12 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   );
   const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
-  if (archive) Object.assign(init, formOf(archive, given.progress));
+  if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...given, archive }));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group };
   const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
-}
-
-/** The form with its one file, read as fast as it is taken. */
-function formOf(archive: Archive, progress: ((bytes: number) => void) | undefined): RequestInit {
-  if (archive instanceof Blob && !progress) {
-    const form = new FormData();
-    form.append("archive", archive, "package.zip");
-    return { body: form };
-  }
-  const boundary = `----zapd${crypto.randomUUID()}`;
-  const file = `content-disposition: form-data; name="archive"; filename="package.zip"`;
-  const head = new TextEncoder().encode(`--${boundary}\r\n${file}\r\ncontent-type: application/zip\r\n\r\n`);
-  const tail = new TextEncoder().encode(`\r\n--${boundary}--\r\n`);
-  const reader = archive.stream().getReader();
-  let sent = 0;
-  const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(head),
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) {
-        controller.enqueue(tail);
-        controller.close();
-      } else {
-        controller.enqueue(value);
-        sent += value.length;
-        progress?.(sent);
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  const headers = {
-    "content-type": `multipart/form-data; boundary=${boundary}`,
-    "content-length": String(head.length + archive.size + tail.length),
-  };
-  // Without `duplex` some runtimes refuse a body that is a stream; the types of others do not know it.
-  return { body, headers, duplex: "half" } as RequestInit;
 }
 
 interface Failure {

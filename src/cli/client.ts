@@ -5,9 +5,6 @@ import {
   type Arguments,
   type ClientOptions,
   createCall,
-  createStream,
-  type Followed,
-  NotZapdError,
   type Result,
   type ValueName,
 } from "../api/client.ts";
@@ -99,22 +96,6 @@ export async function failureOf(
   return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
 }
 
-/**
- * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by
- * itself, and `broken` is told. `resumed`: it was followed before, and whoever is not there is waited for.
- */
-export async function* followEvents(
-  context: Context,
-  given: Arguments<"events">,
-  told: { broken(isBroken: boolean): void; readonly resumed?: boolean },
-): AsyncGenerator<Followed> {
-  try {
-    yield* createStream({ ...apiOf(context), ...told }, "events", given);
-  } catch (error) {
-    throw await failureOf(error, context);
-  }
-}
-
 /** Who waits for longer than this wants to know for what. */
 const momentMs = 1_000;
 
@@ -133,20 +114,8 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
   };
 }
 
-/** A document that the daemon serves as it is, outside the envelope. */
-export async function readDocument(context: Context, path: string): Promise<string> {
-  try {
-    const response = await sendRequest(context, new Request(`http://zapd${path}`));
-    const text = await response.text();
-    if (response.ok) return text.trim();
-    throw new NotZapdError(`${path} is not there`);
-  } catch (error) {
-    throw await failureOf(error, context);
-  }
-}
-
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
-async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
