@@ -1,5 +1,5 @@
 /**
- * `zapd demo`: five simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
+ * `zapd demo`: six simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
  * nothing is left behind.
  */
 
@@ -13,6 +13,7 @@ import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
+import { createSamsungSimulator } from "../simulators/samsung.ts";
 import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog } from "../system/log.ts";
 import { printable } from "../system/printable.ts";
@@ -114,7 +115,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
-  return `zapd ${version} · demo: five simulated sets, nothing leaves this machine
+  return `zapd ${version} · demo: six simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}
 
@@ -169,7 +170,9 @@ const roku =
 
 const kodi: DemoSet["make"] = async (basics, portAt) => {
   const [port, tcpPort] = [await portAt(8080), await portAt(9090)];
-  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true });
+  const channels = ["News", "Films", "Nature"].map((called, at) => ({ id: at + 1, number: at + 1, name: called }));
+  const screenshots = { folder: "/home/kodi/screenshots/" };
+  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true, channels, screenshots });
   const ports = () => ({ websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake });
   return { simulator, identity: simulator.uuid, ports };
 };
@@ -179,6 +182,13 @@ const webos: DemoSet["make"] = async (basics, portAt) => {
   const simulator = createWebosSimulator({ ...basics, securePort, plainPort, promptMs: 2_000 });
   const ports = () => ({ plain: simulator.ports.plain ?? 0, wake: simulator.ports.wake });
   return { simulator, identity: simulator.uuid, ports };
+};
+
+const samsung: DemoSet["make"] = async (basics, portAt) => {
+  const [securePort, plainPort, rendererPort] = [await portAt(8002), await portAt(8001), await portAt(9197)];
+  const simulator = createSamsungSimulator({ ...basics, securePort, plainPort, rendererPort, promptMs: 2_000 });
+  const ports = () => ({ renderer: simulator.ports.renderer ?? 0, wake: simulator.ports.wake });
+  return { simulator, identity: simulator.duid, ports };
 };
 
 const full = "full access";
@@ -194,6 +204,7 @@ const sets: readonly DemoSet[] = [
   },
   { name: "Cinema", model: "Kodi", access: full, make: kodi },
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
+  { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
 ];
 
 /** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */

@@ -237,35 +237,6 @@ async function tellPlayer(
   });
 }
 
-/** Types by the ending of an address, where nobody says it. */
-const typesByEnding: Readonly<Record<string, string>> = {
-  mp4: "video/mp4",
-  m4v: "video/mp4",
-  mov: "video/quicktime",
-  mkv: "video/x-matroska",
-  webm: "video/webm",
-  ts: "video/mp2t",
-  m3u8: "application/vnd.apple.mpegurl",
-  mpd: "application/dash+xml",
-  mp3: "audio/mpeg",
-  m4a: "audio/mp4",
-  flac: "audio/flac",
-  ogg: "audio/ogg",
-  wav: "audio/wav",
-  aac: "audio/aac",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  png: "image/png",
-  webp: "image/webp",
-  gif: "image/gif",
-};
-
-/** The type of what is at an address, by its ending; `null` where that tells nothing. */
-export function typeOfAddress(url: string): string | null {
-  const ending = /\.(\w{1,5})$/.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? "";
-  return Object.hasOwn(typesByEnding, ending) ? (typesByEnding[ending] ?? null) : null;
-}
-
 /** Hands a file to the device; whether it is seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
   return device.command(
@@ -385,12 +356,9 @@ export async function appIcon(
   const words = [id, known.platform_id, known.version ?? ""];
   const kept = cache.get(...words);
   if (kept) return kept;
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.icon, "icons")(known.platform_id, within),
-      pictureBytes.icon,
-      "icon for that app",
-    );
+  const work = checked("icon for that app", ({ icon }, within) =>
+    requireCapability(icon, "icons")(known.platform_id, within),
+  );
   const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
   // A disk that takes none costs a question more, and no answer.
   await cache.put(picture, ...words).catch(() => {});
@@ -398,26 +366,28 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.artwork, "artwork")(within),
-      pictureBytes.icon,
-      "picture of what plays",
-    );
+  const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
   return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const doing = "taking a picture of its screen";
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.screenshot, "screenshot")(within, () =>
-        device.developerPassword(doing, "Taking a picture of the screen of"),
-      ),
-      pictureBytes.screenshot,
-      "picture of its screen",
-    );
+  const password = () => device.developerPassword(doing, "Taking a picture of the screen of");
+  const work = checked(
+    "picture of its screen",
+    (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
+    pictureBytes.screenshot,
+  );
   return device.read("screenshot", reading("screenshot", doing, work), signal);
+}
+
+/** Reads a picture and checks what it is; `what` is the word for it. */
+function checked(
+  what: string,
+  read: (connection: Connection, signal: AbortSignal) => Promise<Uint8Array | null>,
+  mostBytes: number = pictureBytes.icon,
+): (connection: Connection, signal: AbortSignal) => Promise<CheckedPicture> {
+  return async (connection, within) => checkPicture(await read(connection, within), mostBytes, what);
 }
 
 function reading<T>(
