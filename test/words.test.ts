@@ -20,7 +20,7 @@ describe("each word has its place", () => {
     expect(platforms.length).toBeGreaterThan(0);
     const may = /^src\/(platforms\/index\.ts|simulators\/.*|cli\/demo(-sets)?\.ts)$/;
     // Words of networks that end as the name of one does; those of a standard that others speak, too; and what examples say.
-    const ofOthers = /(broad|multi|uni)cast|DLNA\.ORG|dlnaInfo|examples: .*/gi;
+    const ofOthers = /(broad|multi|uni)cast|DLNA\.ORG|dlnaInfo|forDlna|examples: .*/gi;
     const said = sources.flatMap(({ path, code }) =>
       platforms
         .filter((name) => !may.test(path) && !path.startsWith(`src/platforms/${name}/`))
