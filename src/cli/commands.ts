@@ -53,7 +53,7 @@ const config = () => import("./config.ts");
 const completion = () => import("./completion.ts");
 const watch = () => import("./watch.ts");
 const remote = () => import("./remote/session.ts");
-const doctor = () => import("./doctor/doctor.ts");
+const doctor = () => import("./doctor.ts");
 const service = () => import("./service.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {

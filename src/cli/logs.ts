@@ -3,11 +3,11 @@ import { exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
+import { shellWord } from "../system/text.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { failureText } from "./explain.ts";
 import { CommandError } from "./failure.ts";
-import { shellWord } from "./print.ts";
 
 const pollEveryMs = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */
