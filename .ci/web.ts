@@ -21,18 +21,22 @@ interface Asset {
 const text = (name: string, type: string, content: string): Asset => ({ name, type, bytes: new TextEncoder().encode(content) });
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
-/** The page's own files. */
-async function page(): Promise<Asset[]> {
+/** A script with all that it imports, and the style sheet that comes of that; what ends with `end`. */
+async function bundle(entry: string): Promise<(end: string) => string> {
   const built = await Bun.build({
-    entrypoints: [join(web, "main.tsx")],
+    entrypoints: [join(web, entry)],
     target: "browser",
     minify: true,
     define: { "process.env.NODE_ENV": '"production"' },
-    naming: "app.[ext]",
     throw: true,
   });
   const outputs = await Promise.all(built.outputs.map(async (one) => ({ path: one.path, content: await one.text() })));
-  const of = (end: string) => outputs.find(({ path }) => path.endsWith(end))?.content ?? "";
+  return (end) => outputs.find(({ path }) => path.endsWith(end))?.content ?? "";
+}
+
+/** The page's own files. */
+async function page(): Promise<Asset[]> {
+  const of = await bundle("main.tsx");
   return [
     text("index.html", "text/html; charset=utf-8", read("src/web/index.html")),
     text("app.js", "text/javascript; charset=utf-8", of(".js")),
@@ -40,6 +44,19 @@ async function page(): Promise<Asset[]> {
     text("icons.svg", "image/svg+xml", spriteOf()),
     text("favicon.svg", "image/svg+xml", read("src/web/favicon.svg")),
     text("manifest.webmanifest", "application/manifest+json", read("src/web/manifest.webmanifest")),
+  ];
+}
+
+/** Swagger UI, and the little that starts it. */
+async function docs(): Promise<Asset[]> {
+  const of = await bundle("docs.ts");
+  const kept = "node_modules/swagger-ui-dist";
+  return [
+    text("docs", "text/html; charset=utf-8", read("src/web/docs.html")),
+    text("docs.js", "text/javascript; charset=utf-8", of(".js")),
+    text("docs.css", "text/css; charset=utf-8", read("src/web/docs.css")),
+    text("swagger-ui.css", "text/css; charset=utf-8", read(`${kept}/swagger-ui.css`).replace(/\/\*# sourceMappingURL.*/, "")),
+    text("swagger-ui-bundle.js", "text/javascript; charset=utf-8", read(`${kept}/swagger-ui-bundle.js`).replace(/\/\/# sourceMappingURL.*/, "")),
   ];
 }
 
@@ -57,7 +74,10 @@ function moduleOf(about: string, assets: readonly Asset[]): string {
   return `/** Made by .ci/web.ts: ${about}. */\nexport const assets = {\n${rows.join("")}};\n`;
 }
 
-const made = [{ file: "assets.ts", content: moduleOf("the page", await page()) }];
+const made = [
+  { file: "assets.ts", content: moduleOf("the page", await page()) },
+  { file: "docs-assets.ts", content: moduleOf("the viewer of the OpenAPI document, Swagger UI (Apache-2.0)", await docs()) },
+];
 const stale = made.filter(({ file, content }) => {
   try {
     return readFileSync(join(web, file), "utf8") !== content;

@@ -16,6 +16,7 @@ import {
   Device,
   Input,
   KeyOrText,
+  Labels,
   Picture,
   Playback,
   playbackCommands,
@@ -248,13 +249,9 @@ const own = {
             "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique without case; blanks around it are dropped",
           ),
         ports,
-        labels: z
-          .array(z.string().regex(/^[a-z0-9._=-]{1,64}$/))
-          .max(32)
-          .optional()
-          .describe(
-            "All its labels, by which groups are meant: of `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`, at most 64 characters each",
-          ),
+        labels: Labels.optional().describe(
+          "All its labels, by which groups are meant: of `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`, at most 64 characters each",
+        ),
       })
       .meta({ examples: [{ name: "Den" }] }),
     data: Device,

@@ -19,6 +19,9 @@ export const port = z.int().min(1).max(65_535);
 /** The keys by their names, the same on every platform. */
 export const KeyName = z.enum(keys).describe("A key by its name, the same on every platform");
 
+/** Words that a user gives a device, by which groups are meant. */
+export const Labels = z.array(z.string().regex(/^[a-z0-9._=-]{1,64}$/)).max(32);
+
 /** A registry entry. */
 export const Device = z.object({
   id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),

@@ -54,6 +54,7 @@ const completion = () => import("./completion.ts");
 const watch = () => import("./watch.ts");
 const remote = () => import("./remote/session.ts");
 const doctor = () => import("./doctor.ts");
+const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {
@@ -291,6 +292,10 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         },
       },
     ),
+    open: command("", "the page in your browser, with -d the remote of that device", from(opening, "open"), {
+      options: { docs: flag("the documentation of the API in its place") },
+      examples: ["zapd open", "zapd open -d Kitchen", "zapd open --docs"],
+    }),
     status: command("", "what the daemon is doing, and where", from(daemon, "status")),
     doctor: command("", "look for what is in the way, and say what to do", from(doctor, "doctor")),
     config: command(

@@ -169,7 +169,9 @@ const roku =
 
 const kodi: DemoSet["make"] = async (basics, portAt) => {
   const [port, tcpPort] = [await portAt(8080), await portAt(9090)];
-  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true });
+  const channels = ["News", "Films", "Nature"].map((called, at) => ({ id: at + 1, number: at + 1, name: called }));
+  const screenshots = { folder: "/home/kodi/screenshots/" };
+  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true, channels, screenshots });
   const ports = () => ({ websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake });
   return { simulator, identity: simulator.uuid, ports };
 };

@@ -3,14 +3,15 @@
 import { ZapdError } from "../api/errors.ts";
 import { sequenceLimits } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
-import type {
-  Archive,
-  Confirmed,
-  Connection,
-  ConsoleLines,
-  DeepLink,
-  InstallResult,
-  Key,
+import {
+  type Archive,
+  type Confirmed,
+  type Connection,
+  type ConsoleLines,
+  type DeepLink,
+  type InstallResult,
+  type Key,
+  shownParts,
 } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
@@ -18,6 +19,7 @@ import type { Device } from "./device.ts";
 import { named, requireCapability } from "./failures.ts";
 import {
   atOff,
+  changedBy,
   checkPress,
   doing,
   type Press,
@@ -59,6 +61,7 @@ function listing(device: Device, at: At, clear = false): Task<Refreshed> {
     doing: "listing its apps",
     timeoutMs: limits.list,
     at,
+    changes: [],
     work: async (connection, within, { id, record }) => {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
       const isKnown = device.catalog.apps(id) !== null;
@@ -81,6 +84,7 @@ export function launchApp(
       doing: `launching ${app.name}`,
       timeoutMs: limits.launch,
       at,
+      changes: shownParts,
       given: [wanted, ...Object.keys(params), ...Object.values(params)],
       work: (connection, within) =>
         requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
@@ -94,6 +98,7 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
     doing: "leaving the app",
     timeoutMs: limits.stop,
     needs: "stop",
+    changes: shownParts,
     whenOff: { wake: false, result: null },
     work: async (connection, within, reach) => {
       const app = await requireCapability(connection.apps?.stop, "stop")(within);
@@ -114,6 +119,7 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, wakes
     given: [wanted, ...("text" in press ? [press.text] : [])],
     ...atOff(press),
     ...takenBy(press),
+    changes: changedBy(press),
     ...(!wakes && { at: { reach: device.taker(takenBy(press), device.reach), asIs: true } }),
     makes: power === undefined ? undefined : { power },
     work: async (current, within, reach) => {
@@ -142,6 +148,7 @@ export async function keepDown(
     doing: `holding ${key}`,
     timeoutMs: patience(press, device) + ms,
     given: [key],
+    changes: changedBy(press),
     ...takenBy(press),
     work: async ({ keys }, within) => {
       const letGo = await requireCapability(keys?.down, "hold")(key, within);
@@ -189,6 +196,7 @@ export async function pressKeys(
     begun: () => progress.sent > 0,
     given: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
     ...(presses[0] && takenBy(presses[0])),
+    changes: presses.flatMap(changedBy),
     makes: power === undefined ? undefined : { power },
     work: (current, deadline, reach) => {
       const send = (press: Press) => {
@@ -235,6 +243,7 @@ export async function installPackage(
     doing,
     timeoutMs: limits.install,
     needs: "dev",
+    changes: shownParts,
     given: Object.values(params ?? {}),
     work: async (connection, within) => {
       device.checkTrusted(doing);
@@ -253,6 +262,7 @@ export async function reloadPackage(device: Device, turn: Turn, params?: DeepLin
     doing: "reloading the package",
     timeoutMs: limits.reload,
     needs: "dev",
+    changes: shownParts,
     given: Object.values(params ?? {}),
     work: async (connection, within, reach) => {
       const app = await requireCapability(connection.dev, "dev").reload(within, params);
@@ -267,6 +277,7 @@ export function removePackage(device: Device, turn: Turn): Promise<void> {
     doing,
     timeoutMs: limits.reload,
     needs: "dev",
+    changes: shownParts,
     work: async (connection, within) => {
       const { remove } = requireCapability(connection.dev, "dev");
       return requireCapability(remove, "dev")(device.developerPassword(doing, "Removing the package from"), within);

@@ -62,6 +62,7 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
   };
   for (const group of groups) {
     const [only] = group;
+    if (only?.alone && group.length === 1) continue;
     if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
     else if (!group.every(isPart)) for (const { host } of group) at(host).devices.add(group);
   }

@@ -9,6 +9,8 @@ import {
   type PlatformState,
   type PlaybackCommand,
   pictureBytes,
+  type StatePart,
+  shownParts,
   type VolumeControl,
 } from "../platforms/platform.ts";
 import { sleep, until } from "../system/sleep.ts";
@@ -30,6 +32,9 @@ const nearMs = 10_000;
 
 type Volume = PlatformState["volume"];
 
+const volumeParts = ["volume"] as const;
+const playbackParts = ["playback"] as const;
+
 export interface VolumeChange {
   readonly level?: number | undefined;
   readonly step?: number | undefined;
@@ -49,9 +54,10 @@ export function setVolume(
       doing: "setting the volume",
       timeoutMs: timeoutMs.volume,
       needs,
+      changes: volumeParts,
       work: async (connection, signal, reach) => {
         const control = requireCapability(connection.volume, needs);
-        const read = async () => (await stateOf(connection, signal))?.volume ?? null;
+        const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
         const wanted = step === undefined ? (level ?? null) : await stepped(control, step, read, signal);
         if (wanted !== null) await toLevel(control, wanted, read, signal);
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
@@ -59,9 +65,10 @@ export function setVolume(
           (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
           (muted === undefined || volume?.muted === muted);
         const volume = await shown(read, isSo, signal);
-        if (volume !== null) device.observe({ volume }, "command", reach);
-        const tells = volume !== null && (wanted === null || volume.level !== null);
+        // Where a step was to lead to is not known.
         const isStepOnly = wanted === null && muted === undefined;
+        if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
+        const tells = volume !== null && (wanted === null || volume.level !== null);
         return { volume, confirmed: tells && !isStepOnly ? isSo(volume) : null };
       },
     },
@@ -134,26 +141,32 @@ async function shown<T>(
   return last;
 }
 
-/** The state after a command, once it is so, or when it has not become so in time; everybody who follows is told it. */
+/** What a command can change, once it is so, or when it has not become so in time; everybody who follows is told it. */
 async function stateAfter(
   device: Device,
   reach: Reach,
   connection: Connection,
-  isSo: (state: PlatformState) => boolean,
+  parts: readonly StatePart[],
+  isSo: (state: Partial<PlatformState>) => boolean,
   signal: AbortSignal,
-): Promise<PlatformState | null> {
+): Promise<Partial<PlatformState> | null> {
   const state = await shown(
-    () => stateOf(connection, signal),
+    () => stateOf(connection, parts, signal),
     (one) => one !== null && isSo(one),
     signal,
   );
-  if (state) device.observe(state, "command", reach);
+  if (state) device.shows(state, isSo(state), reach);
   return state;
 }
 
-/** The state, where the device tells it; one that does not answer to that is not in the way of what it took. */
-async function stateOf(connection: Connection, signal: AbortSignal): Promise<PlatformState | null> {
-  return (await connection.state?.read(signal).catch(() => null)) ?? null;
+/** Parts of the state, where the device tells it; one that does not answer to that is not in the way of what it took. */
+async function stateOf(
+  { state }: Connection,
+  parts: readonly StatePart[],
+  signal: AbortSignal,
+): Promise<Partial<PlatformState> | null> {
+  const seen = state?.readParts?.(parts, signal) ?? state?.read(signal);
+  return (await seen?.catch(() => null)) ?? null;
 }
 
 /** Whether it does not show what it plays: nothing is looked for there. */
@@ -185,16 +198,17 @@ export function controlPlayback(
       doing: what === "seek" ? "seeking" : `telling the player to ${what}`,
       timeoutMs: timeoutMs.other,
       needs,
+      changes: playbackParts,
       work: async (connection, signal, reach) => {
         await tellPlayer(reach, connection, what, positionMs, signal);
         const statuses = what === "seek" ? undefined : statusAfter[what];
-        const isSo = (playback: PlatformState["playback"]) => {
+        const isSo = (playback: PlatformState["playback"] | undefined) => {
           if (what === "seek")
             return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
           return statuses?.includes(playback?.status ?? "stopped") ?? false;
         };
-        const isShown = (one: PlatformState) => isBlind(connection) || isSo(one.playback);
-        const state = await stateAfter(device, reach, connection, isShown, signal);
+        const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isSo(one.playback);
+        const state = await stateAfter(device, reach, connection, playbackParts, isShown, signal);
         const tells = state !== null && !isBlind(connection) && (statuses !== undefined || what === "seek");
         const { playback = null } = device.shownState ?? {};
         return { playback, confirmed: tells ? isSo(state.playback) : null };
@@ -259,14 +273,16 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       doing: "handing it a file to play",
       timeoutMs: timeoutMs.other,
       needs: "media",
+      changes: shownParts,
       given: [item.url, ...(item.title ? [item.title] : [])],
       work: async (connection, signal, reach) => {
         await requireCapability(connection.media, "media").play(item, signal);
         // A picture plays nothing.
         if (item.mime?.startsWith("image/")) return null;
-        const isPlaying = ({ playback }: PlatformState) => statusAfter.play?.includes(playback?.status ?? "") ?? false;
-        const isShown = (one: PlatformState) => isBlind(connection) || isPlaying(one);
-        const state = await stateAfter(device, reach, connection, isShown, signal);
+        const isPlaying = ({ playback }: Partial<PlatformState>) =>
+          statusAfter.play?.includes(playback?.status ?? "") ?? false;
+        const isShown = (one: Partial<PlatformState>) => isBlind(connection) || isPlaying(one);
+        const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
         return state && !isBlind(connection) ? isPlaying(state) : null;
       },
     },
@@ -292,12 +308,14 @@ export async function selectInput(
       doing: "selecting an input",
       timeoutMs: timeoutMs.other,
       needs: "inputs",
+      changes: shownParts,
       given: [wanted],
       work: async (connection, signal, reach) => {
         const inputs = requireCapability(connection.inputs, "inputs");
         const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
         await inputs.select(input.id, signal);
-        const state = await stateAfter(device, reach, connection, (one) => one.input === input.id, signal);
+        const isShown = (one: Partial<PlatformState>) => one.input === input.id;
+        const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
         return { input, confirmed: state === null ? null : state.input === input.id };
       },
     },
@@ -325,6 +343,7 @@ export function selectChannel(
       doing: "tuning to a channel",
       timeoutMs: timeoutMs.other,
       needs: "channels",
+      changes: shownParts,
       given: [wanted],
       work: async (connection, signal) => {
         const channels = requireCapability(connection.channels, "channels");
@@ -343,6 +362,7 @@ export function notify(device: Device, message: string, turn: Turn): Promise<voi
       doing: "showing a message",
       timeoutMs: timeoutMs.other,
       needs: "notify",
+      changes: [],
       given: [message],
       work: (connection, signal) => requireCapability(connection.notify, "notify")(message, signal),
     },
@@ -365,12 +385,9 @@ export async function appIcon(
   const words = [id, known.platform_id, known.version ?? ""];
   const kept = cache.get(...words);
   if (kept) return kept;
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.icon, "icons")(known.platform_id, within),
-      pictureBytes.icon,
-      "icon for that app",
-    );
+  const work = checked("icon for that app", ({ icon }, within) =>
+    requireCapability(icon, "icons")(known.platform_id, within),
+  );
   const picture = await device.read(`icon ${known.platform_id}`, reading("icons", "reading an icon", work), signal);
   // A disk that takes none costs a question more, and no answer.
   await cache.put(picture, ...words).catch(() => {});
@@ -378,26 +395,28 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.artwork, "artwork")(within),
-      pictureBytes.icon,
-      "picture of what plays",
-    );
+  const work = checked("picture of what plays", (one, within) => requireCapability(one.artwork, "artwork")(within));
   return device.read("artwork", reading("artwork", "reading its artwork", work), signal);
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   const doing = "taking a picture of its screen";
-  const work = async (connection: Connection, within: AbortSignal) =>
-    checkPicture(
-      await requireCapability(connection.screenshot, "screenshot")(within, () =>
-        device.developerPassword(doing, "Taking a picture of the screen of"),
-      ),
-      pictureBytes.screenshot,
-      "picture of its screen",
-    );
+  const password = () => device.developerPassword(doing, "Taking a picture of the screen of");
+  const work = checked(
+    "picture of its screen",
+    (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
+    pictureBytes.screenshot,
+  );
   return device.read("screenshot", reading("screenshot", doing, work), signal);
+}
+
+/** Reads a picture and checks what it is; `what` is the word for it. */
+function checked(
+  what: string,
+  read: (connection: Connection, signal: AbortSignal) => Promise<Uint8Array | null>,
+  mostBytes: number = pictureBytes.icon,
+): (connection: Connection, signal: AbortSignal) => Promise<CheckedPicture> {
+  return async (connection, within) => checkPicture(await read(connection, within), mostBytes, what);
 }
 
 function reading<T>(

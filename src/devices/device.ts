@@ -16,6 +16,7 @@ import {
   type Platform,
   type PlatformState,
   type StatePart,
+  stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
@@ -76,6 +77,8 @@ export class Device {
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
   #action: { readonly id: string; endedAt: number } | undefined;
+  /** Whether the command that ran last has shown its effect by its end. */
+  #isShown = false;
   readonly #observers = new Set<(state: State) => void>();
 
   constructor(deps: DeviceDependencies, parts: readonly [Entry, ...Entry[]]) {
@@ -421,6 +424,7 @@ export class Device {
     try {
       return await this.#queue.run(turn, () => {
         begun = true;
+        this.#isShown = false;
         this.#action = actionOf(turn, Number.POSITIVE_INFINITY);
         return this.#using(this.#run(task, turn.signal));
       });
@@ -429,7 +433,8 @@ export class Device {
     } finally {
       this.#commands++;
       if (begun && this.#action?.id === turn.action) this.#action = actionOf(turn, performance.now());
-      if (begun) this.#watch?.commanded();
+      // Whoever has read its effect back has told it.
+      if (begun && !this.#isShown) this.#watch?.commanded(task.changes ?? stateParts);
       this.#leaveIfGone();
     }
   }
@@ -474,6 +479,12 @@ export class Device {
 
   #taken(reach: Reach, { makes }: Task<unknown>): void {
     if (makes) this.observe(makes, "command", reach);
+  }
+
+  /** What a command has brought about, as it was read back from the device. */
+  shows(patch: Partial<PlatformState>, isAsWanted: boolean, reach: Reach): void {
+    this.#isShown = isAsWanted;
+    this.observe(patch, "command", reach);
   }
 
   /**

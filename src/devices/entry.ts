@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
+import { Labels } from "../api/schemas.ts";
 import {
   type Access,
   type Address,
@@ -78,10 +79,6 @@ export interface Entry {
   readonly apart?: readonly string[] | undefined;
 }
 
-/** What a label looks like, and how many a device has at most. */
-export const labelForm = /^[a-z0-9._=-]{1,64}$/;
-export const maxLabels = 32;
-
 const fact = z.string().max(maxText).nullable();
 const some = z.string().min(1).max(maxText);
 
@@ -116,7 +113,7 @@ export const entrySchema: z.ZodType<Entry> = z.looseObject({
   alone: z.boolean().optional().catch(undefined),
   // What is damaged in these costs no device: they are judged anew.
   part_of: uuid.optional().catch(undefined),
-  labels: z.array(z.string().regex(labelForm)).max(maxLabels).optional().catch(undefined),
+  labels: Labels.optional().catch(undefined),
   joined: z.array(uuid).max(maxIds).optional().catch(undefined),
   apart: z.array(uuid).max(maxIds).optional().catch(undefined),
 });

@@ -10,8 +10,8 @@ export type Cause = EventOf<"state.changed">["cause"];
  * they arrive counts no more either. What had to wait goes on at a steady pace. The last of a burst is always told.
  */
 const pace = { most: 10, withinMs: 1_050, everyMs: 105 } as const;
-/** Milliseconds between two words on how far a package is. */
-const installEveryMs = 250;
+/** How often it is told how far a package is; each phase is told, later where too much was told before. */
+const installPace = { most: 4, withinMs: 1_050, everyMs: 255 } as const;
 /** A position that is this far from where it would have run to, in milliseconds, is a jump. */
 const jumpMs = 2_000;
 
@@ -34,13 +34,24 @@ interface Told {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
+type Progress = Omit<EventOf<"install.progress">, "at">;
+
+/** A package on its way to a device: the phase that it is in, when it was told how far it is, and what waits to be told. */
+interface Install {
+  phase: Progress["phase"];
+  bytes: number;
+  readonly at: number[];
+  readonly waiting: Progress[];
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
 export class Feed {
   readonly #journal: Journal;
   readonly #now: () => number;
   readonly #views = new Map<string, View>();
   readonly #states = new Map<string, Followed>();
   readonly #paces = new Map<string, Told>();
-  readonly #installs = new Map<string, { readonly phase: string; readonly at: number }>();
+  readonly #installs = new Map<string, Install>();
 
   constructor(journal: Journal, now: () => number = () => performance.now()) {
     this.#journal = journal;
@@ -71,6 +82,7 @@ export class Feed {
     this.#states.delete(id);
     clearTimeout(this.#paces.get(id)?.timer);
     this.#paces.delete(id);
+    clearTimeout(this.#installs.get(id)?.timer);
     this.#installs.delete(id);
     if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
   }
@@ -86,12 +98,33 @@ export class Feed {
   }
 
   /** A package is on its way to a device: each phase is told, and how far it is at most four times a second. */
-  install(id: string, phase: EventOf<"install.progress">["phase"], bytes: number, total: number | null): void {
-    const last = this.#installs.get(id);
-    if (last?.phase === phase && this.#now() - last.at < installEveryMs) return;
-    if (phase === "done") this.#installs.delete(id);
-    else this.#installs.set(id, { phase, at: this.#now() });
-    this.#journal.publish({ type: "install.progress", device_id: id, phase, bytes, total });
+  install(id: string, phase: Progress["phase"], bytes: number, total: number | null): void {
+    if (!this.#views.has(id)) return;
+    const before = this.#installs.get(id);
+    const own = before ?? { phase, bytes, at: [], waiting: [], timer: undefined };
+    this.#installs.set(id, own);
+    // One that failed is followed by one that begins anew.
+    const goesOn = before?.phase === phase && before.bytes <= bytes;
+    own.bytes = bytes;
+    if (goesOn && (own.waiting.length > 0 || this.#now() - (own.at.at(-1) ?? 0) < installPace.everyMs)) return;
+    own.phase = phase;
+    own.waiting.push({ type: "install.progress", device_id: id, phase, bytes, total });
+    if (own.timer === undefined) this.#tellInstall(id, own);
+  }
+
+  #tellInstall(id: string, own: Install): void {
+    own.timer = undefined;
+    for (let [next] = own.waiting; next; [next] = own.waiting) {
+      const wait = afterMost(own.at, installPace) - this.#now();
+      if (wait > 0) {
+        own.timer = setTimeout(() => this.#tellInstall(id, own), wait);
+        return;
+      }
+      own.waiting.shift();
+      keepLast(own.at, this.#now(), installPace.most);
+      this.#journal.publish(next);
+    }
+    if (own.phase === "done") this.#installs.delete(id);
   }
 
   /** What a device does now; whether that is other than before. */
@@ -113,8 +146,9 @@ export class Feed {
 
   /** Ends the timers; nothing more is told. */
   close(): void {
-    for (const { timer } of this.#paces.values()) clearTimeout(timer);
+    for (const { timer } of [...this.#paces.values(), ...this.#installs.values()]) clearTimeout(timer);
     this.#paces.clear();
+    this.#installs.clear();
   }
 
   /** Tells a change, or tells it later; what is told then is what holds by then. */
@@ -129,8 +163,7 @@ export class Feed {
       return;
     }
     own.hasWaited = hasWaited;
-    own.at.push(this.#now());
-    if (own.at.length > pace.most) own.at.shift();
+    keepLast(own.at, this.#now(), pace.most);
     this.#publish(id);
   }
 
@@ -148,9 +181,18 @@ export class Feed {
 
 /** When the next change of a device may be told. */
 function dueAt({ at, hasWaited }: Told): number {
-  const [first = 0] = at;
-  const afterTen = at.length < pace.most ? 0 : first + pace.withinMs;
-  return hasWaited ? Math.max(afterTen, (at.at(-1) ?? 0) + pace.everyMs) : afterTen;
+  const next = afterMost(at, pace);
+  return hasWaited ? Math.max(next, (at.at(-1) ?? 0) + pace.everyMs) : next;
+}
+
+/** When one more may be told, so that there are not more than may be in any second. */
+function afterMost(at: readonly number[], { most, withinMs }: { most: number; withinMs: number }): number {
+  return at.length < most ? 0 : (at[0] ?? 0) + withinMs;
+}
+
+function keepLast(at: number[], now: number, most: number): void {
+  at.push(now);
+  if (at.length > most) at.shift();
 }
 
 /** What is other in a state than before, as dotted paths; a position that only ran on is not. */

@@ -1,7 +1,16 @@
 /** Presses of the remote: what was asked for, whether the device has it, and how it is sent, alone or in a sequence. */
 
 import { ZapdError } from "../api/errors.ts";
-import { type Connection, type Description, type Key, keys, type Power } from "../platforms/platform.ts";
+import {
+  type Connection,
+  type Description,
+  type Key,
+  keys,
+  type Power,
+  type StatePart,
+  shownParts,
+  stateParts,
+} from "../platforms/platform.ts";
 import { SleepWatch, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
@@ -76,6 +85,22 @@ export function powerAfter(press: Press): Power | undefined {
   if (key === "power-on") return "on";
   return key === "power" ? "unknown" : undefined;
 }
+
+/** What of a device's state a press can change. */
+export function changedBy(press: Press): readonly StatePart[] {
+  // What is typed stands in a field, of which a state says nothing.
+  if ("text" in press) return [];
+  return changedByKey[press.key] ?? shownParts;
+}
+
+const playback = ["playback"] as const;
+const volume = ["volume"] as const;
+const changedByKey: Partial<Record<Key, readonly StatePart[]>> = {
+  ...{ power: stateParts, "power-on": stateParts, "power-off": stateParts },
+  ...{ "volume-up": volume, "volume-down": volume, mute: volume },
+  ...{ play: playback, pause: playback, "play-pause": playback, stop: playback },
+  ...{ rewind: playback, "fast-forward": playback, replay: playback, skip: playback },
+};
 
 /** Sends one press. What no key of the device's own does about its power is done here. */
 export async function perform(

@@ -88,6 +88,8 @@ export interface Task<T> {
   /** The one that is to do it, and no other. */
   readonly at?: At;
   work(connection: Connection, signal: AbortSignal, reach: Reach): Promise<T>;
+  /** What of its state it can change; anything, where that is not said. */
+  readonly changes?: readonly StatePart[];
   /** What is known of its state once it took the command. */
   readonly makes?: Partial<PlatformState> | undefined;
   /** It may be of another device, or elsewhere: what comes of it says nothing of the device where it is. */

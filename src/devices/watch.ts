@@ -55,8 +55,8 @@ export class Watch {
   #looks = 0;
   #failures = 0;
   #isHinted = false;
-  /** How far the burst after the last command has come, and since when it runs. */
-  #burst: { at: number; since: number } | undefined;
+  /** How far the burst after the last command has come, since when it runs, and what the command can change. */
+  #burst: { at: number; readonly since: number; readonly parts: readonly StatePart[] } | undefined;
 
   constructor(device: Watched, random: () => number = Math.random) {
     this.#device = device;
@@ -74,10 +74,11 @@ export class Watch {
     };
   }
 
-  /** A command was just taken: its effect is looked for. */
-  commanded(): void {
-    if (this.#interested === 0) return;
-    this.#burst = { at: 0, since: performance.now() };
+  /** A command was just taken: its effect is looked for in what it can change, unless the device tells that by itself. */
+  commanded(changes: readonly StatePart[]): void {
+    const parts = changes.filter((part) => !this.#device.pushes.has(part));
+    if (this.#interested === 0 || parts.length === 0) return;
+    this.#burst = { at: 0, since: performance.now(), parts: [...new Set([...parts, ...(this.#burst?.parts ?? [])])] };
     this.#schedule(burst[0]);
   }
 
@@ -134,8 +135,10 @@ export class Watch {
   #parts(): readonly StatePart[] | null {
     const { state, access, pushes } = this.#device;
     const row = state && rowOf(state);
-    if (!row || this.#failures > 0 || this.#burst) return null;
+    // What sleeps may wake by a command, and shows all of it anew then.
+    if (!row || this.#failures > 0 || (this.#burst && row === rows.standby)) return null;
     if (access === "limited" && row !== rows.standby) return limitedParts;
+    if (this.#burst) return this.#burst.parts;
     const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];
     return [...row.parts, ...third].filter((part) => !pushes.has(part));
   }

@@ -1,14 +1,22 @@
 /** Every platform zapd drives, a line each. */
+import { cast } from "./cast/adapter.ts";
 import { kodi } from "./kodi/adapter.ts";
 import type { Composition, Platform } from "./platform.ts";
 import { roku } from "./roku/adapter.ts";
 import { webos } from "./webos/adapter.ts";
 
-export const platforms: readonly Platform[] = [roku, kodi, webos];
+export const platforms: readonly Platform[] = [roku, kodi, webos, cast];
 
-/** How they go together where several of them reach one device; a Kodi runs on sets of LG, too. */
+/**
+ * How they go together where several of them reach one device: a Kodi runs on sets of LG and of Google, and those of LG take
+ * what is cast from 2024 on.
+ */
 export const composition: Composition = {
-  pairs: [["webos", "kodi"]],
-  leading: ["roku", "webos", "kodi"],
+  pairs: [
+    ["webos", "kodi"],
+    ["webos", "cast"],
+    ["kodi", "cast"],
+  ],
+  leading: ["roku", "webos", "kodi", "cast"],
   preferred: {},
 };

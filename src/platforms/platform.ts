@@ -160,11 +160,16 @@ export interface PlatformState {
 
 /** A part of what a device is doing, which may be asked for, or pushed, by itself. */
 export type StatePart = keyof PlatformState;
+export const stateParts = ["power", "app", "screensaver", "playback", "volume", "input"] as const satisfies StatePart[];
+/** What a device shows, and another app or input changes as a whole. */
+export const shownParts = ["app", "screensaver", "playback", "input"] as const satisfies StatePart[];
 
 /** A package on disk, waiting to be sideloaded. */
 export interface Archive {
   readonly path: string;
   readonly bytes: number;
+  /** Called while it is sent, with how many of its bytes the device has taken so far, from none on. */
+  sent?(bytes: number): void;
 }
 
 export interface InstallResult {

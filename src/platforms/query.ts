@@ -36,3 +36,15 @@ export interface MdnsService {
 export type DiscoveryQuery =
   | { readonly over: "ssdp"; readonly target: string; read(answer: SsdpAnswer): Lead | null }
   | { readonly over: "mdns"; readonly type: string; read(service: MdnsService): Lead | null };
+
+/** The host that announces a service: its sender, whatever other address it names; `null` where it names only others. */
+export function senderOf({ source, addresses }: Pick<MdnsService, "source" | "addresses">): string | null {
+  if (!/^[0-9.]+$/.test(source)) return null;
+  // What this very machine announces has one sender for all its loopback addresses.
+  const own = isLoopback(source) ? addresses.find(isLoopback) : undefined;
+  return addresses.length > 0 && own === undefined && !addresses.includes(source) ? null : (own ?? source);
+}
+
+function isLoopback(address: string): boolean {
+  return /^127\.\d+\.\d+\.\d+$/.test(address);
+}

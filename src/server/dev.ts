@@ -44,8 +44,9 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
       const install = async (archive: Archive, fields: FormFields) => {
         const { password } = fields;
         if (password !== undefined) device.conceal(password);
-        device.tellInstall("sending", 0, archive.bytes);
-        const done = await installPackage(device, archive, fields, turn);
+        device.tellInstall("checking", archive.bytes, archive.bytes);
+        const sent = (bytes: number) => device.tellInstall("sending", bytes, archive.bytes);
+        const done = await installPackage(device, { ...archive, sent }, fields, turn);
         device.tellInstall("done", archive.bytes, archive.bytes);
         return done;
       };

@@ -39,7 +39,28 @@ const pagePolicy = [
   "trusted-types 'none'",
 ].join("; ");
 
+/**
+ * What the viewer of the documentation may do. Beyond the page: Swagger UI draws its arrows from addresses that hold the
+ * picture (`data:`), and makes markup of the document's texts, which it cleans by DOMPurify and hands on as text
+ * (`trusted-types`: the policy of DOMPurify, and one of ours that lets markup through, src/web/docs.ts). No text becomes a
+ * script there either.
+ */
+const docsPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types dompurify default",
+].join("; ");
+
 const files = ["app.js", "app.css", "icons.svg", "favicon.svg", "manifest.webmanifest"];
+
+const docsFiles = ["docs.js", "docs.css", "swagger-ui.css", "swagger-ui-bundle.js"];
 
 type Served = Pick<AppDependencies, "prefix" | "page">;
 
@@ -49,6 +70,11 @@ export function pageRoutes(app: Hono<Env>, deps: Served): void {
     ...deps,
     policy: pagePolicy,
     load: async () => (await import("../web/assets.ts")).assets,
+  });
+  serve(app, ["/docs", ...docsFiles.map((file) => `/docs/${file}`)], {
+    ...deps,
+    policy: docsPolicy,
+    load: async () => (await import("../web/docs-assets.ts")).assets,
   });
 }
 

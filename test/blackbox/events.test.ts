@@ -1,6 +1,8 @@
 /** What happens, as it happens: the stream of events as any client reads it, and waits (issue "Live", guarantees 1 to 8). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import net from "node:net";
 import { join } from "node:path";
+import { strToU8, zipSync } from "fflate";
 import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -146,8 +148,15 @@ describe("the stream", () => {
     form.set("archive", new Blob([soundPackage]), "package.zip");
     expect((await fetch(`${daemon.url}/devices/Bench/dev/install`, { method: "POST", body: form })).status).toBe(200);
     expect(await stream.until(({ type }) => type === "apps.changed")).toMatchObject({ added: ["dev"], removed: [] });
-    const phases = stream.all.filter(({ type }) => type === "install.progress").map((line) => line["phase"]);
-    expect(phases).toEqual(["receiving", "sending", "done"]);
+    await stream.until(({ type, phase }) => type === "install.progress" && phase === "done");
+    const steps = stream.all.filter(({ type }) => type === "install.progress");
+    expect(steps.map(({ phase }) => phase)).toEqual(["receiving", "checking", "sending", "done"]);
+    const { length: total } = soundPackage;
+    expect(steps.slice(1).map((step) => [step["bytes"], step["total"]])).toEqual([
+      [total, total],
+      [0, total],
+      [total, total],
+    ]);
     await daemon.api("DELETE", "/devices/Bench");
     await bench.stop();
     stream.close();
@@ -272,6 +281,56 @@ test("the client comes back by itself when the daemon was away, and the end is t
   expect(seen).toEqual(["snapshot start", "daemon.stopping", "snapshot restarted"]);
   await again.dispose();
 });
+
+test("how far a large package is, is told at most four times a second, each phase with its bytes", async () => {
+  const own = await startTestDaemon({ speed: 1, config: { dev: { vendor_password: "geheim" } } });
+  const bench = createRokuSimulator({ name: "Slow", ssdp: false, developer: { password: "geheim" } });
+  await bench.start();
+  const ports = { installer: bench.ports.installer };
+  await own.api("POST", "/devices", { host: bench.host, port: bench.port, name: "Slow", ports });
+  const stream = new EventStream({ to: own.port, path: "/events?types=install.*" });
+  await stream.until(({ type }) => type === "snapshot");
+  const large = zipSync(
+    { manifest: strToU8("title=Large\nmajor_version=1\n"), "big.bin": crypto.getRandomValues(new Uint8Array(65_536)) },
+    { level: 0 },
+  );
+  const [boundary, name] = ["----zapd-test", 'name="archive"; filename="large.zip"'];
+  const head = strToU8(
+    `--${boundary}\r\ncontent-disposition: form-data; ${name}\r\ncontent-type: application/zip\r\n\r\n`,
+  );
+  const form = Buffer.concat([head, large, strToU8(`\r\n--${boundary}--\r\n`)]);
+  const socket = net.connect(own.port, "127.0.0.1");
+  const type = `content-type: multipart/form-data; boundary=${boundary}`;
+  const lines = [
+    "POST /v1/devices/Slow/dev/install HTTP/1.1",
+    "host: 127.0.0.1",
+    type,
+    `content-length: ${form.length}`,
+  ];
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+  // Over some two seconds, in many pieces.
+  for (let at = 0; at < form.length; at += 2_000) {
+    socket.write(form.subarray(at, at + 2_000));
+    await Bun.sleep(60);
+  }
+  const done = await stream.until(({ phase }) => phase === "done");
+  expect(done).toMatchObject({ bytes: large.length, total: large.length });
+  const steps = stream.frames.filter(({ type: one }) => one === "install.progress");
+  expect([...new Set(steps.map(({ phase }) => phase))]).toEqual(["receiving", "checking", "sending", "done"]);
+  const receiving = steps.filter(({ phase }) => phase === "receiving");
+  expect(receiving.length).toBeGreaterThan(3);
+  expect(receiving.map(({ total }) => total)).toEqual(receiving.map(() => form.length));
+  expect(receiving.map(({ bytes }) => bytes)).toEqual(
+    receiving.map(({ bytes }) => bytes).toSorted((one, other) => one - other),
+  );
+  const times = steps.map(({ at }) => Date.parse(at));
+  for (const [at, since] of times.entries())
+    expect(times.slice(at).filter((time) => time - since < 1_000).length).toBeLessThanOrEqual(4);
+  socket.destroy();
+  stream.close();
+  await own.dispose();
+  await bench.stop();
+}, 60_000);
 
 describe("the end of the daemon", () => {
   test("is told while a command is under way and streams are open, and comes in time", async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 
 let daemon: TestDaemon;
 const sets: RokuSimulator[] = [];
@@ -92,6 +93,46 @@ test("a stick has neither mute, inputs nor channels, and says that it does not t
   for (const sent of [{ muted: true }, { level: 20 }])
     expect([sent, (await stick.post("volume", sent)).code]).toEqual([sent, "unsupported_operation"]);
 });
+
+test("after a command only what it can change is asked for, and no more once its effect shows", async () => {
+  const set = await plugIn("Burst");
+  const { id, post } = await add(set, "Burst");
+  const over = new AbortController();
+  const stream = await fetch(`${daemon.url}/events?devices=${id}`, { signal: over.signal });
+  const ends = stream.body?.pipeTo(new WritableStream()).catch(() => {});
+  const asked = new Map<string, string[]>();
+  const level = set.state.volume + 3;
+  for (const [path, body, command] of [
+    ["remote/key", { key: "volume-up" }, "/keypress/VolumeUp"],
+    ["remote/key", { key: "home" }, "/keypress/Home"],
+    ["apps/launch", { app: "netflix" }, "/launch/"],
+    ["notify", { message: "hello" }, null],
+    ["volume", { level }, "/keypress/VolumeUp"],
+  ] as const) {
+    // Right after a look by the table: the next is seconds away.
+    const looked = set.requests.length;
+    await until("it is looked at", () => set.requests.length > looked, 30_000);
+    await Bun.sleep(100);
+    const from = set.requests.length;
+    await post(path, body);
+    await daemon.sleep(2_400);
+    const paths = set.requests.slice(from).map((one) => one.path);
+    const after = command === null ? 0 : paths.findIndex((one) => one.startsWith(command));
+    expect([path, after < 0]).toEqual([path, false]);
+    const reads = paths.slice(after).filter((one) => one.startsWith("/query/"));
+    asked.set(Object.entries(body)[0]?.join(" ") ?? "", [...new Set(reads)].toSorted());
+  }
+  over.abort();
+  await ends;
+  const shown = ["/query/active-app", "/query/media-player"];
+  expect(Object.fromEntries(asked)).toEqual({
+    "key volume-up": ["/query/audio-device"],
+    "key home": shown,
+    "app netflix": shown,
+    "message hello": [],
+    [`level ${level}`]: ["/query/audio-device"],
+  });
+}, 60_000);
 
 test("nobody interested: nothing is asked; somebody: what the table says, and no more", async () => {
   const playing = await plugIn("Playing");

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
+import { cast } from "../../src/platforms/cast/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import {
   capabilities,
@@ -76,6 +77,13 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
       { title: "paired", facts: { kind: "tv", access: "full" } },
       { title: "paired, its hardware address known", facts: { kind: "tv", access: "full", macs: mac } },
       { title: "not paired", facts: { kind: "tv", access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+  {
+    platform: cast,
+    devices: [
+      { title: "Cast device, or a group", facts: { kind: "player" } },
+      { title: "its volume is fixed", facts: { kind: "player" }, memory: { volume: "fixed" } },
     ],
   },
 ];

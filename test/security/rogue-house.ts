@@ -1,7 +1,10 @@
 /** A daemon, sets with secrets and without, and rogues that copy their whole public identity, on addresses of this machine. */
+import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type createCertificate, createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
+import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
+import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
 import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 
 /** The control port of every set here: an address is a host of its own. */
@@ -33,6 +36,74 @@ export const quick: DaemonSetup = {
 };
 
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);
+
+type RokuOptions = Parameters<typeof FakeRoku.start>[0];
+
+/**
+ * A house for the tests of one file. Its daemon serves all of them and knows no device when a test begins; without `daemon`
+ * each test starts its own. What is plugged in goes with the test.
+ */
+export function houseForFile({ daemon: hasDaemon = true } = {}) {
+  const leaving: (() => unknown)[] = [];
+  let running: TestDaemon | undefined;
+  let made = 0;
+  beforeAll(async () => {
+    if (hasDaemon) running = await startHouse();
+  });
+  afterEach(async () => {
+    for (const leave of leaving.splice(0).reverse()) await leave();
+    const known = await running?.api("GET", "/devices");
+    for (const { id } of known?.body.data ?? []) await running?.api("DELETE", `/devices/${id}`);
+  });
+  afterAll(() => running?.dispose());
+
+  const house = {
+    get daemon(): TestDaemon {
+      if (!running) throw new Error("no daemon runs in this house");
+      return running;
+    },
+    /** Runs when the test is over, what came last first. */
+    leaves(leave: () => unknown): void {
+      leaving.push(leave);
+    },
+    add: (body: object) => house.daemon.api("POST", "/devices", body),
+    discover: async () => (await house.daemon.api("POST", "/devices/discover")).body.data.devices,
+    async webos(host: string, options: SetOptions = {}): Promise<WebosSimulator> {
+      const set = await webosAt(host, options);
+      house.leaves(() => set.stop());
+      return set;
+    },
+    /** A set that was added and has given its key; and what that key is. */
+    async paired(options: SetOptions = {}) {
+      const set = await house.webos(freeHost(), { name: `Kitchen ${++made}`, ...options });
+      const wanted = options.name ?? `Kitchen ${made}`;
+      const { body } = await house.add({ host: set.host, port: tv.secure, platform: "webos", name: wanted });
+      const { id, name } = body.data as { id: string; name: string };
+      expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
+      const key = credentialsOf(house.daemon, id)?.["key"] ?? [...set.clientKeys.keys()][0] ?? "";
+      expect(key.length).toBeGreaterThan(8);
+      return { set, id, key, name };
+    },
+    async roku(options: RokuOptions = {}): Promise<FakeRoku> {
+      const fake = await FakeRoku.start(options);
+      house.leaves(() => fake.stop());
+      return fake;
+    },
+    /** One that answers searches; `off` ends it before the test does. */
+    async announced(options: RokuOptions = {}, delayMs = 20) {
+      const fake = await FakeRoku.start(options);
+      const voice = await FakeSsdp.start(fake, { delayMs });
+      let stopped: Promise<void> | undefined;
+      const off = () => (stopped ??= voice.stop().then(() => fake.stop()));
+      house.leaves(off);
+      return { fake, off };
+    },
+  };
+  return house;
+}
+
+/** What another device shows as if it were this one. */
+export const twin = (fake: FakeRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
 
 export interface Entry {
   [key: string]: unknown;

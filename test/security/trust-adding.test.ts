@@ -1,40 +1,12 @@
 /** Adding by address: what a caller may re-point, and what not; a user who is not this one, and two calls at once. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
-import type { TestDaemon } from "../support/daemon.ts";
-import { codeOf, credentialsOf, deviceOf, press, startHouse, tv, warningsOf, webosAt } from "./rogue-house.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
+import { codeOf, credentialsOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  daemon = await startHouse();
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  for (const { id } of (await daemon.api("GET", "/devices")).body.data) await daemon.api("DELETE", `/devices/${id}`);
-});
-afterAll(() => daemon.dispose());
-
-async function roku(options: Parameters<typeof FakeRoku.start>[0] = {}): Promise<FakeRoku> {
-  const fake = await FakeRoku.start(options);
-  cleanups.push(() => fake.stop());
-  return fake;
-}
-const twin = (fake: FakeRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
-const add = (body: object) => daemon.api("POST", "/devices", body);
-
-async function pairedSet(name: string) {
-  const set = await webosAt(freeHost(), { name });
-  cleanups.push(() => set.stop());
-  const id: string = (await add({ host: set.host, platform: "webos", name })).body.data.id;
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
-  const [key = ""] = set.clientKeys.keys();
-  expect(key.length).toBeGreaterThan(8);
-  return { set, id, key };
-}
+const house = houseForFile();
+const { add, paired, roku } = house;
 
 interface Told {
   readonly uid: number;
@@ -46,10 +18,10 @@ interface Told {
 
 /** What a second user gets who poses as a set. */
 function secondUser(host: string, platform: string, identity: string): Promise<Told> {
-  const secret = join(daemon.stateFolder, "credentials.json");
+  const secret = join(house.daemon.stateFolder, "credentials.json");
   const words = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath];
   const script = join(import.meta.dir, "second-user.ts");
-  const child = spawn("setpriv", [...words, script, daemon.url, host, platform, identity, secret], {
+  const child = spawn("setpriv", [...words, script, house.daemon.url, host, platform, identity, secret], {
     env: { PATH: process.env["PATH"], HOME: "/nonexistent", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -77,7 +49,7 @@ const canBeAnother = process.getuid?.() === 0 && Bun.which("setpriv") !== null;
 test.skipIf(!canBeAnother)(
   "T28 a second user with a fake of the same identity re-points neither a set that answers nor a silent one with secrets",
   async () => {
-    const { set, id, key } = await pairedSet("Kitchen");
+    const { set, id, key } = await paired({ name: "Kitchen" });
     const player = await roku({ name: "Den" });
     const den: string = (await add(player.address)).body.data.id;
     for (const [fake, identity, real, known] of [
@@ -91,19 +63,19 @@ test.skipIf(!canBeAnother)(
       expect(told.added.error?.hint).toContain(real.host);
       expect(told.added.error?.hint).toContain(`${host}:${told.port}`);
       expect(told.received).not.toContain(key);
-      expect(await deviceOf(daemon, known)).toMatchObject({ host: real.host });
-      expect(codeOf(await press(daemon, known, "home"))).toBe("ok");
+      expect(await deviceOf(house.daemon, known)).toMatchObject({ host: real.host });
+      expect(codeOf(await press(house.daemon, known, "home"))).toBe("ok");
     }
     // What was refused has changed nothing: the set is not on probation for it.
-    expect(await warningsOf(daemon)).toEqual([]);
+    expect(await warningsOf(house.daemon)).toEqual([]);
     await set.stop();
     const told = await secondUser(freeHost(), "webos", set.uuid);
     expect(told.added.error?.code).toBe("device_elsewhere");
     expect(told.added.error?.hint).toContain("zapd forget Kitchen");
     expect(told.added.error?.hint).toContain("zapd pair Kitchen --host ");
     expect(told.received).not.toContain(key);
-    expect(await deviceOf(daemon, id)).toMatchObject({ host: set.host });
-    expect(JSON.stringify(credentialsOf(daemon, id))).toContain(key);
+    expect(await deviceOf(house.daemon, id)).toMatchObject({ host: set.host });
+    expect(JSON.stringify(credentialsOf(house.daemon, id))).toContain(key);
   },
 );
 
@@ -119,8 +91,8 @@ test("T28 a device that answers where it is stays there, whatever is said with t
   // The very same host with another port is another address.
   const beside = await roku({ ...twin(real), host: real.host });
   expect(codeOf(await add(beside.address))).toBe("device_elsewhere");
-  expect(await deviceOf(daemon, id)).toMatchObject({ name: "Den", host: real.host, port: real.port });
-  expect(codeOf(await press(daemon, id, "literal:a"))).toBe("ok");
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ name: "Den", host: real.host, port: real.port });
+  expect(codeOf(await press(house.daemon, id, "literal:a"))).toBe("ok");
   expect([fake.commands, beside.commands]).toEqual([[], []]);
 });
 
@@ -132,7 +104,7 @@ test("T28 a silent device without secrets moves by being added; at its own addre
   await real.stop();
   const moved = await roku(twin(real));
   expect((await add(moved.address)).body.data).toMatchObject({ id, name: "Attic", host: moved.host, port: moved.port });
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
 test("T28 of two calls at once for one device at two addresses, one is taken, and the other is told of it", async () => {
@@ -141,7 +113,7 @@ test("T28 of two calls at once for one device at two addresses, one is taken, an
     const other = await roku(twin(one));
     const answers = await Promise.all([add(one.address), add(other.address)]);
     expect(answers.map(codeOf).toSorted()).toEqual(["device_elsewhere", "ok"]);
-    const all = (await daemon.api("GET", "/devices")).body.data as { serial: string; host: string }[];
+    const all = (await house.daemon.api("GET", "/devices")).body.data as { serial: string; host: string }[];
     const known = all.filter(({ serial }) => serial === one.serial);
     expect(known).toHaveLength(1);
     const taken = answers.find((answered) => codeOf(answered) === "ok");
@@ -150,7 +122,7 @@ test("T28 of two calls at once for one device at two addresses, one is taken, an
 });
 
 test("T28 the same set by another of its own ports is no other address", async () => {
-  const { set, id } = await pairedSet("Bedroom");
+  const { set, id } = await paired({ name: "Bedroom" });
   const { createWebosSimulator } = await import("../../src/simulators/webos.ts");
   const plain = createWebosSimulator({
     ...{
@@ -164,7 +136,7 @@ test("T28 the same set by another of its own ports is no other address", async (
     },
   });
   await plain.start();
-  cleanups.push(() => plain.stop());
+  house.leaves(() => plain.stop());
   const again = await add({ host: set.host, port: 3_000, platform: "webos" });
   expect(codeOf(again)).toBe("ok");
   expect(again.body.data).toMatchObject({ id, host: set.host, port: tv.secure });

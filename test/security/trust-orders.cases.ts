@@ -2,60 +2,31 @@
  * Rogue sets that copy a whole public identity, in every order of events: what they are given, and who is driven in the end.
  * The two that are given by SECURITY.md 2.4 as possible stand at the end.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createCertificate, type WebosSimulator } from "../../src/simulators/webos.ts";
-import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
-import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
-import type { TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
 import {
   codeOf,
   credentialsOf,
   deviceOf,
   earlier,
   editRegistry,
+  houseForFile,
   press,
   quick,
+  type SetOptions,
   startHouse,
   tv,
+  twin,
   warningsOf,
-  webosAt,
 } from "./rogue-house.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-let made = 0;
-
-beforeAll(async () => {
-  daemon = await startHouse(quick);
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  for (const { id } of (await daemon.api("GET", "/devices")).body.data) await daemon.api("DELETE", `/devices/${id}`);
-});
-afterAll(() => daemon.dispose());
-
-const discover = async () => (await daemon.api("POST", "/devices/discover")).body.data.devices;
-const trust = (id: string) => daemon.api("POST", `/devices/${id}/trust`);
-const type = (id: string) => press(daemon, id, "literal:hunter2");
-const place = async (id: string) => (await deviceOf(daemon, id)).host;
-
-async function webos(host: string, name: string, options: Parameters<typeof webosAt>[1] = {}): Promise<WebosSimulator> {
-  const set = await webosAt(host, { name, ...options });
-  cleanups.push(() => set.stop());
-  return set;
-}
-
-/** A set that was added and has given its key; and what that key is. */
-async function paired(options: Parameters<typeof webosAt>[1] = {}) {
-  const name = options.name ?? `Kitchen ${++made}`;
-  const set = await webos(freeHost(), name, options);
-  const { body } = await daemon.api("POST", "/devices", { host: set.host, port: tv.secure, platform: "webos", name });
-  const id: string = body.data.id;
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
-  const key = credentialsOf(daemon, id)?.["key"] ?? [...set.clientKeys.keys()][0] ?? "";
-  expect(key.length).toBeGreaterThan(8);
-  return { set, id, key, name: body.data.name as string };
-}
+const house = houseForFile();
+const { announced: roku, discover, paired } = house;
+const trust = (id: string) => house.daemon.api("POST", `/devices/${id}/trust`);
+const type = (id: string) => press(house.daemon, id, "literal:hunter2");
+const place = async (id: string) => (await deviceOf(house.daemon, id)).host;
+const webos = (host: string, name: string, options: SetOptions = {}) => house.webos(host, { name, ...options });
 
 /** Everything that came in at a rogue, searched for what it must never get. */
 function expectNothing(rogue: WebosSimulator, key: string): void {
@@ -63,32 +34,19 @@ function expectNothing(rogue: WebosSimulator, key: string): void {
   expect(JSON.stringify(rogue.received)).not.toContain("hunter2");
 }
 
-async function roku(options: Parameters<typeof FakeRoku.start>[0] = {}) {
-  const fake = await FakeRoku.start(options);
-  const voice = await FakeSsdp.start(fake);
-  const stop = async () => {
-    await voice.stop().catch(() => {});
-    await fake.stop();
-  };
-  let stopped: Promise<void> | undefined;
-  cleanups.push(() => (stopped ??= stop()));
-  return { fake, off: () => (stopped ??= stop()) };
-}
-const twin = (fake: FakeRoku) => ({ serial: fake.serial, mac: fake.identity.mac, name: fake.identity.name });
-
 test("T29 a silent set with secrets that answers elsewhere is on probation: keys are not its own any more, and nothing secret goes there", async () => {
   const { set, id, key, name } = await paired();
   await set.stop();
   const rogue = await webos(freeHost(), "x", { uuid: set.uuid });
   await discover();
   expect(await place(id)).toBe(rogue.host);
-  for (const answered of [await type(id), await press(daemon, id, "home")]) {
+  for (const answered of [await type(id), await press(house.daemon, id, "home")]) {
     expect(codeOf(answered)).toBe("device_unproven");
     expect(answered.body.error.message).toStartWith(name);
     expect(answered.body.error.hint).toContain(`zapd trust "${name}"`);
     expect(answered.body.error.hint).toContain(`zapd pair "${name}" --host ${rogue.host}:${tv.secure}`);
   }
-  const warned = (await warningsOf(daemon)).filter((one) => one.startsWith(name));
+  const warned = (await warningsOf(house.daemon)).filter((one) => one.startsWith(name));
   expect(warned).toHaveLength(1);
   expect(warned[0]).toContain(set.host);
   expect(warned[0]).toContain(rogue.host);
@@ -107,15 +65,15 @@ test("T29 the real set comes back, and the rogue still answers: the former addre
   expect(await place(id)).toBe(set.host);
   // Two answer for it: keys go on to the set, by the connection that it has; what is typed is not sent to either.
   expect(codeOf(await type(id))).toBe("device_unproven");
-  const [warned = ""] = (await warningsOf(daemon)).filter((one) => one.startsWith(name));
+  const [warned = ""] = (await warningsOf(house.daemon)).filter((one) => one.startsWith(name));
   expect(warned).toContain(`${set.host}:${tv.secure}`);
   expect(warned).toContain(`${rogue.host}:${tv.secure}`);
   expectNothing(rogue, key);
   // The user says which is it: the other is passed over from then on.
   expect((await trust(id)).body.data).toMatchObject({ id, host: set.host });
   await discover();
-  expect((await warningsOf(daemon)).filter((one) => one.startsWith(name))).toEqual([]);
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect((await warningsOf(house.daemon)).filter((one) => one.startsWith(name))).toEqual([]);
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   expectNothing(rogue, key);
 });
 
@@ -128,43 +86,41 @@ test("T29 the real set comes back, and the rogue is gone: it is where it was, an
   await set.start();
   await discover();
   expect(await place(id)).toBe(set.host);
-  expect((await warningsOf(daemon)).filter((one) => one.startsWith(name))).toEqual([]);
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect((await warningsOf(house.daemon)).filter((one) => one.startsWith(name))).toEqual([]);
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
 test("T29 the real set does not answer searches when it is back: a scan asks it at its former address all the same", async () => {
-  const fake = await FakeRoku.start();
-  cleanups.push(() => fake.stop());
-  const { id } = (await daemon.api("POST", "/devices", fake.address)).body.data;
+  const fake = await house.roku();
+  const { id } = (await house.daemon.api("POST", "/devices", fake.address)).body.data;
   await fake.stop();
   const rogue = await roku(twin(fake));
   await discover();
   expect(await place(id)).toBe(rogue.fake.host);
-  const back = await FakeRoku.start({ ...twin(fake), host: fake.host, port: fake.port });
-  cleanups.push(() => back.stop());
+  await house.roku({ ...twin(fake), host: fake.host, port: fake.port });
   await discover();
-  expect(await deviceOf(daemon, id)).toMatchObject({ host: fake.host, port: fake.port });
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: fake.host, port: fake.port });
 });
 
 test("T29 a set without secrets is followed when it moves alone, and won back when its former address answers again", async () => {
   const real = await roku();
-  const { id } = (await daemon.api("POST", "/devices", real.fake.address)).body.data;
+  const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
   await real.off();
   const rogue = await roku(twin(real.fake));
   await discover();
-  expect(await deviceOf(daemon, id)).toMatchObject({ host: rogue.fake.host, port: rogue.fake.port });
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: rogue.fake.host, port: rogue.fake.port });
   // It moved alone: it is followed as ever.
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   expect(rogue.fake.commands).toEqual(["/keypress/Home"]);
   const back = await roku({ ...twin(real.fake), host: real.fake.host, port: real.fake.port });
   await discover();
-  expect(await deviceOf(daemon, id)).toMatchObject({ host: real.fake.host, port: real.fake.port });
-  expect(codeOf(await press(daemon, id, "up"))).toBe("ok");
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: real.fake.host, port: real.fake.port });
+  expect(codeOf(await press(house.daemon, id, "up"))).toBe("ok");
   expect(back.fake.commands).toEqual(["/keypress/Up"]);
   // Two answer for it, also without secrets: what is typed goes to neither, alone or in a sequence, and no key before it.
   expect(codeOf(await type(id))).toBe("device_unproven");
   const keys = ["down", "literal:hunter2"];
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/remote/sequence`, { keys, delay_ms: 0 }))).toBe(
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/remote/sequence`, { keys, delay_ms: 0 }))).toBe(
     "device_unproven",
   );
   expect(back.fake.commands).toEqual(["/keypress/Up"]);
@@ -207,7 +163,7 @@ test("T29 a rogue beside the real set is a rival, also after a restart; a day wi
 
 test("T29 a rival that was dismissed puts the set on probation no more, while the trusted address answers; another one does", async () => {
   const real = await roku();
-  const { id } = (await daemon.api("POST", "/devices", real.fake.address)).body.data;
+  const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
   const first = await roku(twin(real.fake));
   await discover();
   expect(codeOf(await type(id))).toBe("device_unproven");
@@ -243,31 +199,33 @@ test("T27 T29 pairing anew where a set is now begins without the old key, and on
   const deaf = await webos(freeHost(), "x", { uuid: set.uuid, denies: true });
   const at = { host: `${deaf.host}:${tv.secure}` };
   // Denied: all stays as it was, the key that was kept too.
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`, at))).toBe("pairing_failed");
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, at))).toBe("pairing_failed");
   expect(await place(id)).toBe(set.host);
-  expect(JSON.stringify(credentialsOf(daemon, id))).toContain(key);
+  expect(JSON.stringify(credentialsOf(house.daemon, id))).toContain(key);
   expectNothing(deaf, key);
   await deaf.stop();
   // Another set answers there: it says who.
   const other = await webos(freeHost(), "Other");
-  const refused = await daemon.api("POST", `/devices/${id}/pair`, { host: other.host });
+  const refused = await house.daemon.api("POST", `/devices/${id}/pair`, { host: other.host });
   expect(codeOf(refused)).toBe("device_elsewhere");
   expect(refused.body.error.message).toContain(other.host);
   expect(await place(id)).toBe(set.host);
   expectNothing(other, key);
   // It was really replaced, board and all, or has moved: it is there from now on, and believed.
   const now = await webos(freeHost(), "x", { uuid: set.uuid, certificate: createCertificate() });
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`, { host: `${now.host}:${tv.secure}` }))).toBe("ok");
-  expect(await deviceOf(daemon, id)).toMatchObject({ host: now.host, port: tv.secure, access: "full" });
-  expect(JSON.stringify(credentialsOf(daemon, id))).not.toContain(key);
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { host: `${now.host}:${tv.secure}` }))).toBe(
+    "ok",
+  );
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: now.host, port: tv.secure, access: "full" });
+  expect(JSON.stringify(credentialsOf(house.daemon, id))).not.toContain(key);
   expectNothing(now, key);
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
-  expect((await warningsOf(daemon)).filter((one) => one.startsWith(name))).toEqual([]);
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
+  expect((await warningsOf(house.daemon)).filter((one) => one.startsWith(name))).toEqual([]);
   // The old address answers again: it is the one that was left, and takes nothing back.
   await set.start();
   await discover();
   expect(await place(id)).toBe(now.host);
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
 test("T29 pairing anew on probation, where the set is now: without the old key, and with success it is believed", async () => {
@@ -275,18 +233,18 @@ test("T29 pairing anew on probation, where the set is now: without the old key, 
   await set.stop();
   const now = await webos(freeHost(), "x", { uuid: set.uuid });
   await discover();
-  expect(codeOf(await press(daemon, id, "home"))).toBe("device_unproven");
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("device_unproven");
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
   expectNothing(now, key);
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
-  expect(JSON.stringify(credentialsOf(daemon, id))).not.toContain(key);
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
+  expect(JSON.stringify(credentialsOf(house.daemon, id))).not.toContain(key);
 });
 
 test("T29 what stays possible: the paired address and the whole public identity, with a hardware address that cannot be read", async () => {
   const real = await roku();
-  const { id } = (await daemon.api("POST", "/devices", real.fake.address)).body.data;
+  const { id } = (await house.daemon.api("POST", "/devices", real.fake.address)).body.data;
   await real.off();
   const rogue = await roku({ ...twin(real.fake), host: real.fake.host, port: real.fake.port });
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   expect(rogue.fake.commands).toEqual(["/keypress/Home"]);
 });

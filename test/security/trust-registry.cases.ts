@@ -1,19 +1,13 @@
 /** The registry under a flood from the network, under strangers with the names of others, and with a file that is damaged. */
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import dgram from "node:dgram";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../blackbox/checked.ts";
-import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
-import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { slowTest } from "../support/whole.ts";
-import { codeOf, deviceOf, editRegistry, press, quick, startHouse, warningsOf } from "./rogue-house.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+import { codeOf, deviceOf, editRegistry, houseForFile, press, quick, startHouse, warningsOf } from "./rogue-house.ts";
 
 interface Shown {
   readonly id: string;
@@ -24,22 +18,13 @@ interface Shown {
   readonly is_default: boolean;
 }
 
+const { announced, leaves, roku: plugIn } = houseForFile({ daemon: false });
+const roku = (options: object = {}) => announced(options, 60);
+
 async function house(setup = quick): Promise<TestDaemon> {
   const daemon = await startHouse(setup);
-  cleanups.push(() => daemon.dispose());
+  leaves(() => daemon.dispose());
   return daemon;
-}
-
-async function roku(options: Parameters<typeof FakeRoku.start>[0] = {}) {
-  const fake = await FakeRoku.start(options);
-  const voice = await FakeSsdp.start(fake, { delayMs: 60 });
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= voice.stop().then(() => fake.stop());
-    return stopped;
-  };
-  cleanups.push(stop);
-  return { fake, stop };
 }
 
 const all = async (daemon: TestDaemon): Promise<Shown[]> => (await daemon.api("GET", "/devices")).body.data;
@@ -89,7 +74,7 @@ async function flood(hosts: readonly string[], ports: number) {
           from.address,
         );
   });
-  cleanups.push(() => {
+  leaves(() => {
     ear.close();
     for (const { mouth } of mouths) mouth.close();
     for (const server of servers) server.stop(true);
@@ -110,7 +95,7 @@ slowTest(
     const mine = await named(daemon, driven.fake.serial);
     expect(mine.used).toBe(false);
     expect(codeOf(await press(daemon, mine.id, "home"))).toBe("ok");
-    await driven.stop();
+    await driven.off();
     const hosts = Array.from({ length: 9 }, () => freeHost());
     const many = await flood(hosts, 128);
     const real = await roku({ name: "Real" });
@@ -128,8 +113,7 @@ slowTest(
     }
     expect(before).toBe(1_000);
     // Full of finds: what a user adds has a seat, and who was driven has kept hers.
-    const added = await FakeRoku.start({ name: "Added" });
-    cleanups.push(() => added.stop());
+    const added = await plugIn({ name: "Added" });
     expect(codeOf(await daemon.api("POST", "/devices", added.address))).toBe("ok");
     expect(await all(daemon)).toHaveLength(1_000);
     expect(await named(daemon, driven.fake.serial)).toMatchObject({ name: "Driven", used: true });
@@ -198,7 +182,7 @@ test("T32 the default device is renamed on the set, and a stranger of its old na
   // Removed, it is nobody, and nobody found becomes it.
   await again.api("DELETE", "/devices/default");
   expect(codeOf(await again.api("GET", "/devices/default"))).toBe("default_device_missing");
-  await stranger.stop();
+  await stranger.off();
   const third = await roku({ name: "Den 2" });
   await again.api("POST", "/devices/discover");
   expect(await named(again, third.fake.serial)).toMatchObject({ name: "Den 2 2", is_default: false });
@@ -232,8 +216,7 @@ test("T32 the same name given anew, by the user, means who has it now", async ()
   const daemon = await house({ config: { ...quick.config, daemon: { default_device: "Den" } } });
   const mine = await roku({ name: "Den" });
   await daemon.api("POST", "/devices/discover");
-  const other = await FakeRoku.start({ name: "Other" });
-  cleanups.push(() => other.stop());
+  const other = await plugIn({ name: "Other" });
   mine.fake.facts.set("user-device-name", "Attic");
   await daemon.api("POST", "/devices/discover");
   // A user may give the name to another: the default stays who it is until the user says otherwise.
@@ -247,11 +230,8 @@ test("T32 the same name given anew, by the user, means who has it now", async ()
 
 test("an entry that is damaged is set aside and told of, and the others live", async () => {
   const daemon = await house();
-  const fakes = await Promise.all(["Eins", "Zwei", "Drei"].map((name) => FakeRoku.start({ name })));
-  for (const fake of fakes) {
-    cleanups.push(() => fake.stop());
-    expect(codeOf(await daemon.api("POST", "/devices", fake.address))).toBe("ok");
-  }
+  const fakes = await Promise.all(["Eins", "Zwei", "Drei"].map((name) => plugIn({ name })));
+  for (const fake of fakes) expect(codeOf(await daemon.api("POST", "/devices", fake.address))).toBe("ok");
   await daemon.stop();
   const file = join(daemon.stateFolder, "devices.json");
   for (const wrong of [{ port: 70_000 }, { port: 0 }, { ports: { installer: -1 } }, { added_at: "yesterday" }]) {
@@ -282,11 +262,9 @@ test("an entry that is damaged is set aside and told of, and the others live", a
 
 test("of an entry that is damaged, what the backup knew is taken up again", async () => {
   const daemon = await house();
-  const fake = await FakeRoku.start({ name: "Eins" });
-  cleanups.push(() => fake.stop());
+  const fake = await plugIn({ name: "Eins" });
   const { id } = (await daemon.api("POST", "/devices", fake.address)).body.data;
-  const other = await FakeRoku.start({ name: "Zwei" });
-  cleanups.push(() => other.stop());
+  const other = await plugIn({ name: "Zwei" });
   await daemon.api("POST", "/devices", other.address);
   await daemon.api("PATCH", "/devices/Zwei", { name: "Drei" });
   await daemon.stop();

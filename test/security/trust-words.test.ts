@@ -1,50 +1,21 @@
 /** Where words of the caller's and forged answers go, and what a person is told: trust beyond the keys that are kept. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createCertificate, createWebosSimulator } from "../../src/simulators/webos.ts";
 import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
-import { FakeSsdp } from "../blackbox/fake-ssdp.ts";
-import type { TestDaemon } from "../support/daemon.ts";
-import { codeOf, deviceOf, press, quick, startHouse, tv, warningsOf, webosAt } from "./rogue-house.ts";
+import { codeOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
 
-let daemon: TestDaemon;
-const cleanups: (() => unknown)[] = [];
-let made = 0;
-
-beforeAll(async () => {
-  daemon = await startHouse(quick);
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  for (const { id } of (await daemon.api("GET", "/devices")).body.data) await daemon.api("DELETE", `/devices/${id}`);
-});
-afterAll(() => daemon.dispose());
-
-const discover = () => daemon.api("POST", "/devices/discover");
-const add = (body: object) => daemon.api("POST", "/devices", body);
-
-async function webos(host: string, options: Parameters<typeof webosAt>[1] = {}) {
-  const set = await webosAt(host, options);
-  cleanups.push(() => set.stop());
-  return set;
-}
-
-async function paired() {
-  const name = `Parlour ${++made}`;
-  const set = await webos(freeHost(), { name });
-  const { id } = (await add({ host: set.host, port: tv.secure, platform: "webos", name })).body.data;
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`))).toBe("ok");
-  return { set, id: id as string, name };
-}
+const house = houseForFile();
+const { add, discover, paired, webos } = house;
 
 test("T29 on probation, words of the caller's go only to an address that the caller has named", async () => {
   const { set, id, name } = await paired();
   await set.stop();
   const now = await webos(freeHost(), { uuid: set.uuid });
   await discover();
-  expect(await deviceOf(daemon, id)).toMatchObject({ host: now.host });
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: now.host });
   const before = JSON.stringify(now.received);
   for (const words of [{ pin: "canary-4711" }, { user: "canary-me", password: "canary-pw" }]) {
-    const { body } = await daemon.api("POST", `/devices/${id}/pair`, words);
+    const { body } = await house.daemon.api("POST", `/devices/${id}/pair`, words);
     expect(body.error.code).toBe("device_unproven");
     expect(body.error.message).toStartWith(name);
     for (const { host } of [set, now])
@@ -52,10 +23,10 @@ test("T29 on probation, words of the caller's go only to an address that the cal
   }
   expect(JSON.stringify(now.received)).toBe(before);
   // Said which address is meant, it goes on; and where nothing is said, the old key is not.
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${tv.secure}` }))).toBe(
-    "ok",
-  );
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(
+    codeOf(await house.daemon.api("POST", `/devices/${id}/pair`, { pin: "1", host: `${now.host}:${tv.secure}` })),
+  ).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
 });
 
 test("T27 a forged answer without the certificate of the pairing is no rival and no move, wherever it comes from", async () => {
@@ -65,14 +36,14 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
     ...{ name, host: freeHost(), uuid: set.uuid, securePort: null, plainPort: 3_000, ssdp: true, ssdpDelayMs: 10 },
   });
   await plain.start();
-  cleanups.push(() => plain.stop());
+  house.leaves(() => plain.stop());
   const unharmed = async () => {
     await discover();
-    expect(await deviceOf(daemon, id)).toMatchObject({ host: set.host });
-    expect((await warningsOf(daemon)).filter((one) => one.startsWith(name))).toEqual([]);
+    expect(await deviceOf(house.daemon, id)).toMatchObject({ host: set.host });
+    expect((await warningsOf(house.daemon)).filter((one) => one.startsWith(name))).toEqual([]);
   };
   await unharmed();
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   // While the set is off, too: it is where it was when it is back, and is driven at once.
   await set.stop();
   await unharmed();
@@ -89,23 +60,17 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
   }
   await set.start();
   await unharmed();
-  expect(codeOf(await press(daemon, id, "home"))).toBe("ok");
+  expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
   for (const rogue of [other, plain])
     for (const key of set.clientKeys.keys()) expect(JSON.stringify(rogue.received)).not.toContain(key);
 });
 
 test("T29 what a person is told on a platform that does not pair names no pairing", async () => {
-  const real = await FakeRoku.start({ name: "Den" });
-  const rogue = await FakeRoku.start({ serial: real.serial, mac: real.identity.mac, name: "Den" });
-  const voice = await FakeSsdp.start(rogue);
-  cleanups.push(
-    () => real.stop(),
-    () => rogue.stop(),
-    () => voice.stop(),
-  );
+  const real = await house.roku({ name: "Den" });
+  const { fake: rogue } = await house.announced(twin(real));
   const { id } = (await add(real.address)).body.data;
   await discover();
-  const { body } = await press(daemon, id, "literal:canary");
+  const { body } = await press(house.daemon, id, "literal:canary");
   expect(body.error.code).toBe("device_unproven");
   expect(body.error.hint).toContain("zapd trust Den");
   expect(body.error.hint).toContain(`zapd forget Den, then zapd add ${rogue.host}:${rogue.port}`);
@@ -116,11 +81,11 @@ test("T29 what a person is told on a platform that does not pair names no pairin
 });
 
 test("hints name the device that was meant, as a shell takes it, also where it is the default one", async () => {
-  const name = `The $HOME ${++made}`;
+  const name = `The $HOME`;
   const set = await webos(freeHost(), { name });
   const { id } = (await add({ host: set.host, port: tv.secure, platform: "webos", name })).body.data;
   for (const path of [id, "default", encodeURIComponent(name)]) {
-    const { body } = await daemon.api("POST", `/devices/${path}/remote/key`, { key: "home" });
+    const { body } = await house.daemon.api("POST", `/devices/${path}/remote/key`, { key: "home" });
     expect(body.error).toMatchObject({
       code: "pairing_required",
       hint: expect.stringContaining(`zapd pair '${name}'`),
@@ -129,7 +94,7 @@ test("hints name the device that was meant, as a shell takes it, also where it i
   const player = await FakeRoku.start({ name: "Attic" });
   const attic = (await add(player.address)).body.data;
   await player.stop();
-  const silent = await press(daemon, attic.id, "home");
+  const silent = await press(house.daemon, attic.id, "home");
   expect(silent.body.error.code).toBe("device_unreachable");
   const wakes = attic.capabilities.includes("power_on");
   expect(silent.body.error.hint.includes("zapd key power-on -d Attic")).toBe(wakes);
@@ -137,10 +102,9 @@ test("hints name the device that was meant, as a shell takes it, also where it i
 });
 
 test("leaving the app of a set in standby leaves what is known of its power as it is", async () => {
-  const set = await FakeRoku.start({ facts: { "power-mode": "Ready" } });
-  cleanups.push(() => set.stop());
+  const set = await house.roku({ facts: { "power-mode": "Ready" } });
   const { id } = (await add(set.address)).body.data;
-  expect((await daemon.api("GET", `/devices/${id}/state`)).body.data.state.power).toBe("standby");
-  expect(codeOf(await daemon.api("POST", `/devices/${id}/apps/stop`))).toBe("ok");
-  expect((await deviceOf(daemon, id)).power).toBe("standby");
+  expect((await house.daemon.api("GET", `/devices/${id}/state`)).body.data.state.power).toBe("standby");
+  expect(codeOf(await house.daemon.api("POST", `/devices/${id}/apps/stop`))).toBe("ok");
+  expect((await deviceOf(house.daemon, id)).power).toBe("standby");
 });

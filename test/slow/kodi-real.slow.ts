@@ -117,6 +117,11 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     expect((await succeed(daemon, "controlPlayback", { id, body: { do: "pause" } })).confirmed).toBe(true);
     expect((await own())?.speed).toBe(0);
     await succeed(daemon, "notify", { id, body: { message: "Dinner is ready" } });
+    const visible = "Window.IsVisible(notification)";
+    await until("the message is on its screen", async () => {
+      const said = await real.call("XBMC.GetInfoBooleans", { booleans: [visible] });
+      return (said as Record<string, boolean>)[visible] === true;
+    });
     expect((await succeed(daemon, "controlPlayback", { id, body: { do: "stop" } })).confirmed).toBe(true);
     expect(await own()).toBeNull();
     expect((await succeed(daemon, "getDevice", { id })).capabilities).not.toContain("channels");

@@ -22,6 +22,8 @@ export interface Looking {
   readonly touch?: boolean;
   /** Behind `#`, such as `/activity`. */
   readonly at?: string;
+  /** Another page than the one at the top, such as `docs`. */
+  readonly path?: string;
   /** A tab of the same window as this page: one browser, one storage, one set of locks. */
   readonly beside?: Page;
 }
@@ -37,7 +39,7 @@ export interface Looked {
 
 /** Opens the page of a daemon, and waits until it is live. */
 export async function look(browser: Browser, port: number, looking: Looking = {}): Promise<Looked> {
-  const { width = 1280, height = 800, scheme = "light", touch = false, at = "", beside } = looking;
+  const { width = 1280, height = 800, scheme = "light", touch = false, at = "", path = "", beside } = looking;
   const context = beside ? beside.browserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
   const problems: string[] = [];
@@ -54,7 +56,7 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
       refused.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`),
     );
   });
-  await page.goto(`http://127.0.0.1:${port}/${at === "" ? "" : `#${at}`}`);
+  await page.goto(`http://127.0.0.1:${port}/${path}${at === "" ? "" : `#${at}`}`);
   await page.waitForFunction(() => document.querySelector("main") !== null);
   return {
     page,

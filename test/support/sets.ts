@@ -3,6 +3,7 @@ import { afterEach } from "bun:test";
 import { createHash, randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { strToU8, zipSync } from "fflate";
+import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
 import { createWebosSimulator, type WebosSimulator, type WebosSimulatorOptions } from "../../src/simulators/webos.ts";
@@ -34,6 +35,11 @@ export function plugInWebos(options: Partial<WebosSimulatorOptions> = {}): Promi
   const quick = { promptMs: 5, socketsCloseMs: 60, portsCloseMs: 60, bootMs: 20, channelMs: 0 };
   const quiet = { securePort: 0, plainPort: 0, ssdp: false };
   return started(createWebosSimulator({ name: "Test Room", uuid: randomUUID(), ...quick, ...quiet, ...options }));
+}
+
+export function plugInCast(options: Partial<CastSimulatorOptions> = {}): Promise<CastSimulator> {
+  const id = randomUUID().replaceAll("-", "");
+  return started(createCastSimulator({ name: "Test Room", id, port: 0, mdns: false, bufferMs: 0, ...options }));
 }
 
 /** A connection, and what arrives on it as it arrives. */

@@ -30,6 +30,8 @@ const askedFor = 3_000;
 /** A session is open when its Kodi has proven who it is, for which it may be asked for its announcement. */
 const provenIn = 2_500;
 const typingMethod = "Input.SendText";
+/** Its user may give it a tuner, or a folder for screenshots: while it is used it is asked again after this. */
+const abilitiesHold = 10 * 60_000;
 /** It is busy with finding it out when it is asked for the first time, and now and then for long (7.2). */
 const macAgainEvery = 100;
 const macAgainRounds = 4;
@@ -60,7 +62,7 @@ export class KodiDevice {
   #noPushUntil = Number.NEGATIVE_INFINITY;
   #leavingUntil = Number.NEGATIVE_INFINITY;
   #askedMac = false;
-  #askedAbilities = false;
+  #abilitiesAt = Number.NEGATIVE_INFINITY;
   readonly #closed = new AbortController();
 
   constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
@@ -412,8 +414,8 @@ export class KodiDevice {
     if (mac !== null && isOwnMac !== true)
       this.#emit({ type: "facts", facts: { macs: [mac, ...target.facts.macs].slice(0, mostMacs) } });
     if (name !== null && name !== target.facts.name) this.#emit({ type: "facts", facts: { name } });
-    if (!this.#askedAbilities) {
-      this.#askedAbilities = true;
+    if (performance.now() - this.#abilitiesAt > abilitiesHold) {
+      this.#abilitiesAt = performance.now();
       this.#learnAbilities().catch(() => {});
     }
     if (mac !== null || target.facts.macs.length > 0 || this.#askedMac) return;

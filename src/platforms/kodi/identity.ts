@@ -5,6 +5,7 @@ import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
+import { senderOf } from "../query.ts";
 import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
@@ -18,17 +19,10 @@ type Seen = Sighting<KodiMemory>;
 
 /** An announcement of either service: at its sender, whatever other address it names (SECURITY.md T6). */
 export function readService({ type, source, addresses, port, txt, name }: MdnsService): Lead | null {
-  if (type !== httpType && type !== socketType) return null;
-  if (!/^[0-9.]+$/.test(source)) return null;
-  // What this very machine announces has one sender for all its loopback addresses.
-  const own = isLoopback(source) ? addresses.find(isLoopback) : undefined;
-  if (addresses.length > 0 && own === undefined && !addresses.includes(source)) return null;
+  const host = senderOf({ source, addresses });
+  if ((type !== httpType && type !== socketType) || host === null) return null;
   const uuid = uuidOf(txt);
-  return { host: own ?? source, port, said: { type, name, ...(uuid !== null && { uuid }) } };
-}
-
-function isLoopback(address: string): boolean {
-  return /^127\.\d+\.\d+\.\d+$/.test(address);
+  return { host, port, said: { type, name, ...(uuid !== null && { uuid }) } };
 }
 
 /** What is known of a Kodi from its announcements: all of them carry its id. */

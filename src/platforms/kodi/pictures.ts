@@ -4,7 +4,7 @@
  * Source: Kodi 20.1, ran.
  */
 import { ZapdError } from "../../api/errors.ts";
-import { asJson } from "../../transport/json.ts";
+import { asJson, type Json } from "../../transport/json.ts";
 import { pictureBytes } from "../platform.ts";
 import { readAddonDetails, readFavourites } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
@@ -35,7 +35,9 @@ export async function artworkOf(device: KodiDevice, signal: AbortSignal): Promis
   if (playerid === undefined) return null;
   const [read, labels] = await Promise.all([
     device.read("Player.GetItem", { playerid, properties: ["art", "thumbnail", "fanart"] }, signal),
-    device.read("XBMC.GetInfoLabels", { labels: [posterLabel, thumbLabel, fanartLabel] }, signal),
+    device
+      .read("XBMC.GetInfoLabels", { labels: [posterLabel, thumbLabel, fanartLabel] }, signal)
+      .catch((): Json => ({})),
   ]);
   const item = asJson(read["item"]);
   const art = asJson(item["art"]);

@@ -47,7 +47,8 @@ async function folderOf(device: KodiDevice, signal: AbortSignal): Promise<string
 
 interface Found {
   readonly file: string;
-  readonly size: number;
+  /** In bytes; `null` where it does not say. */
+  readonly size: number | null;
 }
 
 /** The pictures in a folder; `null` where it does not show it, for it is none of its sources. */
@@ -65,7 +66,9 @@ async function filesIn(
   });
   if (said === null) return null;
   return listOf(said, "files", most).flatMap(({ file, size }) =>
-    typeof file === "string" && /\.png$/i.test(file) ? [{ file, size: typeof size === "number" ? size : 0 }] : [],
+    typeof file === "string" && /\.(?:png|jpe?g)$/i.test(file)
+      ? [{ file, size: typeof size === "number" ? size : null }]
+      : [],
   );
 }
 
@@ -79,7 +82,7 @@ async function written(
   let last: Found | undefined;
   const isWhole = async () => {
     const now = (await filesIn(device, folder, mostFiles, signal))?.find(({ file }) => !before.has(file));
-    const isSame = now !== undefined && now.size > 0 && now.file === last?.file && now.size === last.size;
+    const isSame = now !== undefined && now.size !== 0 && now.file === last?.file && now.size === last.size;
     last = now;
     return isSame;
   };

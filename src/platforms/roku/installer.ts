@@ -229,10 +229,15 @@ function formOf(
 
 async function* piecesOf(archive: Archive): AsyncGenerator<Uint8Array> {
   const file = await open(archive.path);
+  let sent = 0;
+  archive.sent?.(sent);
   try {
     const piece = new Uint8Array(pieceBytes);
-    for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece))
+    for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece)) {
       yield piece.subarray(0, read.bytesRead);
+      sent += read.bytesRead;
+      archive.sent?.(sent);
+    }
   } finally {
     await file.close();
   }

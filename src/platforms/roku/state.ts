@@ -3,7 +3,7 @@
  * only for what may have changed (protocols/roku.md 1.3 to 1.7).
  */
 import { ZapdError } from "../../api/errors.ts";
-import type { PlatformApp, PlatformState, Playback, StatePart } from "../platform.ts";
+import { type PlatformApp, type PlatformState, type Playback, type StatePart, stateParts } from "../platform.ts";
 import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
 import { inputOf, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
@@ -14,7 +14,6 @@ import { inputOf, readActiveApp, readPlayback, readVolume } from "./protocol.ts"
  */
 const knownForMs = 40_000;
 
-const allParts: readonly StatePart[] = ["power", "app", "screensaver", "playback", "volume", "input"];
 const nothingShown = { app: null, screensaver: false, playback: null, input: null } as const;
 
 export class RokuState {
@@ -33,7 +32,7 @@ export class RokuState {
   /** Every document may fail alone; all of them failing is the failure of the first. */
   async read(signal: AbortSignal): Promise<PlatformState> {
     const unknown: PlatformState = { ...nothingShown, power: "unknown", screensaver: null, volume: null };
-    return { ...unknown, ...(await this.#read(allParts, signal)) };
+    return { ...unknown, ...(await this.#read(stateParts, signal)) };
   }
 
   /** Parts of it; one that is more than was asked for has come with the same document, or because of what that said. */

@@ -1,17 +1,8 @@
 /** What an LG set is asked for beyond keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5). */
 import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
-import { deadline } from "../../transport/http.ts";
-import { HttpConnection } from "../../transport/http-connection.ts";
-import { refuseOwn } from "../../transport/socket.ts";
-import {
-  type Confirmed,
-  type Connection,
-  type MediaItem,
-  type PlatformHost,
-  type PlaybackCommand,
-  pictureBytes,
-} from "../platform.ts";
+import { readOwnPicture } from "../../transport/own-picture.ts";
+import type { Confirmed, Connection, MediaItem, PlatformHost, PlaybackCommand } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { SetFailure } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
@@ -92,7 +83,8 @@ export function controlsOf(
     async icon(platformId, signal) {
       const registered = await read(signal);
       const address = iconOf(await registered.session.request(uris.launchPoints, {}, signal), platformId);
-      return address === null ? null : fetchIcon(address, registered, target, host, signal);
+      const own = { host: target.host, certificate: registered.session.fingerprint };
+      return address === null ? null : readOwnPicture(address, own, host, signal);
     },
     notify: (message, signal) =>
       command(signal, async (registered) => void (await registered.request(uris.toast, { message }, signal))),
@@ -221,34 +213,4 @@ async function channelShown(
   };
   await until(holds, { timeoutMs: channelShownWithin, everyMs: channelAskedEvery, signal });
   return shown;
-}
-
-/** From the set itself alone, at an address that is its own, over TLS with the certificate of its session; no redirect is followed. */
-async function fetchIcon(
-  address: URL,
-  { session }: RegisteredSession,
-  target: WebosTarget,
-  host: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">,
-  signal: AbortSignal,
-): Promise<Uint8Array | null> {
-  const isSecure = address.protocol === "https:";
-  if (address.hostname !== target.host)
-    throw new ZapdError("picture_not_found", "says that its icons are elsewhere than on itself, where none is fetched");
-  const certificate = session.fingerprint;
-  if (isSecure && certificate === null)
-    throw new ZapdError("picture_not_found", "shows its icons over a connection that nothing proves to be its own");
-  const from = { host: target.host, port: Number(address.port) || (isSecure ? 443 : 80) };
-  refuseOwn(from, host);
-  const within = deadline(host.requestTimeoutMs(), signal);
-  const connection = await HttpConnection.open(from, within, isSecure ? (certificate ?? "") : undefined);
-  try {
-    const path = address.pathname + address.search;
-    const { status, body } = await connection.exchange(
-      { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon },
-      within,
-    );
-    return status === 200 ? body : null;
-  } finally {
-    connection.close();
-  }
 }

@@ -1,0 +1,67 @@
+/** `zapd open`: the page of the daemon, in the browser of its user. */
+import { spawn } from "node:child_process";
+import { exits } from "../api/errors.ts";
+import { call, sendRequest } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, type Failure } from "./failure.ts";
+import { addressText } from "./print.ts";
+
+/** A program that opens addresses may go on as the browser itself: after this it is taken to have done so. */
+const startsWithinMs = 2_000;
+
+export async function open(context: Context): Promise<void> {
+  const { data } = await call(context, "status", {});
+  if (!data.http_enabled)
+    throw new CommandError(
+      "HTTP is off, so there is no page to open",
+      exits.failed,
+      "Turn it on with: zapd config set daemon.http_enabled true",
+    );
+  const isDocs = context.flag("docs");
+  const name = context.option("device");
+  const device = name === undefined ? null : (await call(context, "getDevice", { id: name })).data;
+  const path = isDocs ? "/docs" : "/";
+  await checkServed(context, path);
+  const behind = device === null || isDocs ? "" : `#/remote/${device.id}`;
+  const url = `http://${addressText(data.http_host, data.http_port)}${path}${behind}`;
+  const isOpen = !context.json && (await openInBrowser(url));
+  if (isOpen) context.say(`opened ${url}`);
+  else context.print(context.json ? JSON.stringify({ ok: true, data: { url } }) : url);
+}
+
+/** The page may be off, or not be built. Fails with what the daemon says of it. */
+async function checkServed(context: Context, path: string): Promise<void> {
+  const response = await sendRequest(context, new Request(`http://zapd${path}`));
+  const text = await response.text();
+  if (response.ok) return;
+  const isEnvelope = response.headers.get("content-type")?.startsWith("application/json") === true;
+  if (isEnvelope) throw CommandError.of((JSON.parse(text) as { error: Failure }).error, text);
+  throw new CommandError(text.trim(), exits.failed);
+}
+
+/** Whether a browser was started. Without a screen there is none to start. */
+async function openInBrowser(url: string): Promise<boolean> {
+  const [program = "", ...words] = opener(url);
+  if (program === "") return false;
+  return new Promise((resolve) => {
+    const child = spawn(program, words, { stdio: "ignore", detached: true });
+    const timer = setTimeout(() => resolve(true), startsWithinMs);
+    const end = (isOpen: boolean) => {
+      clearTimeout(timer);
+      resolve(isOpen);
+    };
+    child.on("error", () => end(false));
+    child.on("exit", (status) => end(status === 0));
+    child.unref();
+  });
+}
+
+/** The program that opens an address here, with its words; none where nobody would see it. */
+function opener(url: string): readonly string[] {
+  const { BROWSER, DISPLAY, WAYLAND_DISPLAY } = process.env;
+  if (BROWSER) return [BROWSER, url];
+  if (process.platform === "darwin") return ["open", url];
+  // `start` takes its first quoted word for a title.
+  if (process.platform === "win32") return ["cmd", "/c", "start", '""', url];
+  return DISPLAY || WAYLAND_DISPLAY ? ["xdg-open", url] : [];
+}

@@ -1,0 +1,116 @@
+/** Google Cast: found by mDNS, driven over CASTV2, which tells by itself what changes. Facts: protocols/players.md 3. */
+import { ZapdError } from "../../api/errors.ts";
+import { readOwnPicture } from "../../transport/own-picture.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Platform,
+  PlatformHost,
+  StatePart,
+} from "../platform.ts";
+import { CastDevice } from "./device.ts";
+import { identifyCast, readService, serviceType } from "./identity.ts";
+import { type CastMemory, type CastTarget, castMemory } from "./memory.ts";
+import { describeState, isCastAppId, type Receiver } from "./protocol.ts";
+import { castServices } from "./services.ts";
+
+export const cast: Platform<CastMemory> = {
+  name: "cast",
+  ports: { control: 8_009 },
+  queries: [{ over: "mdns", type: serviceType, read: readService }],
+  services: castServices,
+  memory: castMemory,
+  isAppId: isCastAppId,
+  identify: identifyCast,
+  describe: describeCast,
+  connect: connectCast,
+};
+
+type Press = (device: CastDevice, signal: AbortSignal) => Promise<unknown>;
+
+const by =
+  (ms: number): Press =>
+  (device, signal) =>
+    device.seek((position) => position + ms, signal);
+
+const stepped = ({ level, step }: Receiver, way: 1 | -1) => ({
+  level: Math.max(0, Math.min(1, (level ?? 0.5) + way * step)),
+});
+
+/** A Cast device has no keys: these do what a remote's would (players.md 9). */
+const castKeys: Readonly<Partial<Record<Key, Press>>> = {
+  home: (device, signal) => device.stop(signal),
+  play: (device, signal) => device.control("play", signal),
+  pause: (device, signal) => device.control("pause", signal),
+  "play-pause": (device, signal) => device.control("toggle", signal),
+  stop: (device, signal) => device.control("stop", signal),
+  rewind: by(-30_000),
+  "fast-forward": by(30_000),
+  replay: by(-10_000),
+  skip: by(10_000),
+  "volume-up": (device, signal) => device.setVolume((now) => stepped(now, 1), signal),
+  "volume-down": (device, signal) => device.setVolume((now) => stepped(now, -1), signal),
+  mute: (device, signal) => device.setVolume(({ muted }) => ({ muted: muted !== true }), signal),
+};
+
+const ofVolume: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
+const always: readonly Capability[] = ["state", "launch", "stop", "keys", "seek", "media", "playback", "artwork"];
+const nothing: ReadonlySet<Capability> = new Set();
+
+function describeCast(_facts: Facts, { volume }: CastMemory): Description {
+  const isFixed = volume === "fixed";
+  const has = new Set<Capability>([...always, ...(isFixed ? [] : (["volume", "mute"] as const))]);
+  const keys = (Object.keys(castKeys) as Key[]).filter((key) => !isFixed || !ofVolume.has(key));
+  return { has, withheld: nothing, keys: new Set(keys) };
+}
+
+const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "playback", "volume"]);
+const untold: ReadonlySet<StatePart> = new Set();
+
+function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>): Connection {
+  const device = new CastDevice(target, platformHost, emit);
+  return {
+    state: {
+      async read(signal) {
+        const session = await device.session(signal);
+        const receiver = await session.refresh(signal);
+        return describeState(receiver, session.media);
+      },
+      get pushes() {
+        return device.current ? pushed : untold;
+      },
+    },
+    apps: {
+      launch: (id, params, signal) => device.launch(id, params, signal),
+      stop: (signal) => device.stop(signal),
+    },
+    keys: {
+      async press(key, signal) {
+        const press = castKeys[key];
+        if (!press) throw new ZapdError("unsupported_key", `has no ${key} key`);
+        await press(device, signal);
+      },
+    },
+    volume: {
+      set: (level, signal) => device.setVolume(() => ({ level: level / 100 }), signal),
+      step: (way, signal) => device.setVolume((now) => stepped(now, way), signal),
+      mute: (muted, signal) => device.setVolume(() => ({ muted }), signal),
+    },
+    playback: {
+      does: new Set(["play", "pause", "stop", "next", "previous"]),
+      do: (what, signal) => device.control(what, signal),
+      seek: (positionMs, signal) => device.seek(() => positionMs, signal),
+    },
+    media: { play: (item, signal) => device.play(item, signal) },
+    async artwork(signal) {
+      const { address, certificate } = await device.image(signal);
+      const own = { host: target.host, certificate };
+      return address === null ? null : readOwnPicture(address, own, platformHost, signal);
+    },
+    close: () => device.close(),
+  };
+}

@@ -1,0 +1,152 @@
+/** What plays in the app that runs (players.md 3.2, 3.3). */
+import type { CastOptions } from "./options.ts";
+
+type Content = Readonly<Record<string, unknown>>;
+type State = "PLAYING" | "PAUSED" | "BUFFERING";
+
+interface Playing {
+  readonly mediaSessionId: number;
+  readonly media: Content;
+  /** `supportedMediaCommands`: what can be done to it. */
+  readonly abilities: number;
+  readonly durationMs: number | null;
+  state: State;
+  positionMs: number;
+  /** When it was there, on the monotonic clock. */
+  at: number;
+}
+
+/** Pause, seek, volume, mute; a queue adds 64 and 128. */
+const USUAL = 15;
+/** What a receiver has a decoder for; others fail to load. */
+const PLAYED =
+  /^(video\/(mp4|webm|x-matroska)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
+
+export class Player {
+  readonly #options: CastOptions;
+  readonly #tell: () => void;
+  #playing: Playing | null = null;
+  #ended: { readonly mediaSessionId: number; readonly idleReason: string } | null = null;
+  #sessions = 0;
+  #starting: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: CastOptions, tell: () => void) {
+    this.#options = options;
+    this.#tell = tell;
+  }
+
+  get sessionId(): number | null {
+    return this.#playing?.mediaSessionId ?? null;
+  }
+
+  get shown() {
+    const playing = this.#playing;
+    if (playing === null) return null;
+    const { media, state } = playing;
+    return { url: media["contentId"], media, state, positionMs: position(playing), durationMs: playing.durationMs };
+  }
+
+  /** A new app: its sessions are numbered anew. */
+  begin(): void {
+    this.#sessions = 0;
+    this.#ended = null;
+  }
+
+  /** As `MEDIA_STATUS` has it; null: nothing was ever loaded. */
+  get status(): Content | null {
+    const playing = this.#playing;
+    if (playing === null)
+      return this.#ended && { ...this.#ended, playerState: "IDLE", currentTime: 0, playbackRate: 1 };
+    const { mediaSessionId, state, abilities, media, durationMs } = playing;
+    return {
+      ...{ mediaSessionId, playerState: state, currentTime: position(playing) / 1_000, playbackRate: 1 },
+      ...{ supportedMediaCommands: abilities, volume: { level: 1, muted: false } },
+      media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
+    };
+  }
+
+  /** Loads a file; what is said where it cannot. */
+  load(media: Content): string | null {
+    const { contentId, contentType } = media;
+    if (typeof contentId !== "string" || typeof contentType !== "string") return "INVALID_REQUEST";
+    const known = this.#options.media.find(({ url }) => url === contentId);
+    this.end("INTERRUPTED");
+    const fails = known?.fails ?? (PLAYED.test(contentType) ? null : "LOAD_FAILED");
+    this.#options.onEvent?.({ type: "load", text: `${fails === null ? "plays" : "cannot play"} ${contentId}` });
+    if (fails !== null) return fails;
+    const durationMs = known?.durationMs === undefined ? 120_000 : known.durationMs;
+    this.#begin(media, durationMs, USUAL);
+    return null;
+  }
+
+  /** What another sender plays. */
+  show(shown: {
+    readonly title?: string;
+    readonly durationMs?: number | null;
+    readonly image?: string;
+    readonly abilities?: number;
+    readonly live?: boolean;
+  }): void {
+    const { title = "Shown", durationMs = 120_000, image, abilities = USUAL | 64 | 128, live = false } = shown;
+    const metadata = { metadataType: 0, title, images: image === undefined ? [] : [{ url: image }] };
+    const streamType = live ? "LIVE" : "buffered";
+    this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, abilities);
+  }
+
+  #begin(media: Content, durationMs: number | null, abilities: number): void {
+    clearTimeout(this.#starting);
+    this.#sessions += 1;
+    const at = performance.now();
+    const playing: Playing = {
+      mediaSessionId: this.#sessions,
+      media,
+      abilities,
+      durationMs,
+      state: "BUFFERING",
+      positionMs: 0,
+      at,
+    };
+    this.#playing = playing;
+    this.#tell();
+    this.#starting = setTimeout(() => {
+      if (this.#playing !== playing || playing.state !== "BUFFERING") return;
+      this.#move(playing, "PLAYING", playing.positionMs);
+    }, this.#options.bufferMs);
+  }
+
+  #move(playing: Playing, state: State, positionMs: number): void {
+    Object.assign(playing, { state, positionMs, at: performance.now() });
+    this.#tell();
+  }
+
+  /** PLAY, PAUSE, SEEK, STOP, QUEUE_UPDATE; why it is refused. */
+  command(type: string, content: Content): string | null {
+    const playing = this.#playing;
+    if (playing === null) return "INVALID_COMMAND";
+    const can = (bit: number) => (playing.abilities & bit) !== 0;
+    const now = position(playing);
+    if ((type === "PLAY" || type === "PAUSE") && can(1))
+      this.#move(playing, type === "PLAY" ? "PLAYING" : "PAUSED", now);
+    else if (type === "SEEK" && can(2) && typeof content["currentTime"] === "number")
+      this.#move(playing, playing.state, Math.min(content["currentTime"] * 1_000, playing.durationMs ?? Infinity));
+    else if (type === "STOP") this.end("CANCELLED");
+    else if (type === "QUEUE_UPDATE" && (content["jump"] === 1 ? can(64) : content["jump"] === -1 && can(128)))
+      this.#begin(playing.media, playing.durationMs, playing.abilities);
+    else return "INVALID_COMMAND";
+    return null;
+  }
+
+  end(idleReason: string): void {
+    clearTimeout(this.#starting);
+    const playing = this.#playing;
+    if (playing === null) return;
+    this.#playing = null;
+    this.#ended = { mediaSessionId: playing.mediaSessionId, idleReason };
+    this.#tell();
+  }
+}
+
+function position({ state, positionMs, at, durationMs }: Playing): number {
+  const now = positionMs + (state === "PLAYING" ? performance.now() - at : 0);
+  return Math.min(now, durationMs ?? now);
+}

@@ -1,0 +1,125 @@
+/**
+ * A line to a device over TLS that carries frames, each with its length before it. What a frame holds is the platform's own.
+ * A frame, the wait for one and what is left unread there are bounded (SECURITY.md 4).
+ */
+import type { Address, PlatformHost } from "../platforms/platform.ts";
+import type { Line } from "./rpc.ts";
+import { connectSocket, fingerprintOf, refuseOwn } from "./socket.ts";
+import type { LineEnd } from "./websocket.ts";
+
+/** A device that reads nothing of what it is sent, such as the answers to a flood of its own, is hung up on. */
+const mostUnread = 1024 * 1024;
+
+/** How long the head of a frame is, and what follows it; `null` while too little of it has come. */
+export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
+
+export interface FramedOptions {
+  readonly address: Address;
+  readonly platformHost: Pick<PlatformHost, "isOwnListener">;
+  readonly readHead: ReadHead;
+  /** Bytes of a head, and of a body, at most. */
+  readonly headBytes: number;
+  readonly maxBytes: number;
+  /** What it throws ends the line. */
+  onFrame(body: Buffer): void;
+  /** Told once, when an open line ends, by itself or by `close` or `destroy`. */
+  onEnd(end: LineEnd): void;
+}
+
+/** An open line. */
+export interface FramedLine extends Line {
+  /** Sends bytes, which are a whole frame with its head. */
+  send(frame: Uint8Array): void;
+}
+
+/** Opens one. Fails with `device_unreachable`. */
+export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedLine> {
+  refuseOwn(options.address, options.platformHost);
+  const socket = await connectSocket(options.address, true, signal);
+  const fingerprint = fingerprintOf(socket);
+  const frames = new FrameSplitter(options);
+  let isOpen = true;
+  let heardAt = performance.now();
+  const end = (reason: string) => {
+    if (!isOpen) return;
+    isOpen = false;
+    socket.destroy();
+    options.onEnd({ code: null, reason });
+  };
+  socket.on("error", () => end("broke the line off"));
+  for (const gone of ["close", "end"]) socket.on(gone, () => end("hung up"));
+  socket.on("data", (bytes: Buffer) => {
+    heardAt = performance.now();
+    try {
+      for (const body of frames.push(bytes)) {
+        if (!isOpen) return;
+        options.onFrame(body);
+      }
+    } catch (error) {
+      end(error instanceof Error ? error.message : String(error));
+    }
+  });
+  return {
+    fingerprint,
+    get heardAt() {
+      return heardAt;
+    },
+    get open() {
+      return isOpen;
+    },
+    send(frame) {
+      if (!isOpen) return;
+      if (socket.writableLength > mostUnread) return end("does not read what it is sent");
+      socket.write(frame);
+    },
+    close() {
+      if (!isOpen) return;
+      isOpen = false;
+      socket.end();
+      setTimeout(() => socket.destroy(), closesWithin).unref?.();
+      options.onEnd({ code: null, reason: "was closed" });
+    },
+    destroy: () => end("was closed"),
+  };
+}
+
+/** What was said last goes out before it is hung up. */
+const closesWithin = 1_000;
+
+/** Cuts what comes into frames; keeps no more than one of them. */
+export class FrameSplitter {
+  readonly #options: Pick<FramedOptions, "readHead" | "headBytes" | "maxBytes">;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** So much must have come before it is worth looking again. */
+  #wanted = 1;
+
+  constructor(options: Pick<FramedOptions, "readHead" | "headBytes" | "maxBytes">) {
+    this.#options = options;
+  }
+
+  /** The frames that are whole by now. Throws for one that is longer than may be. */
+  *push(bytes: Buffer): Generator<Buffer> {
+    this.#pieces.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes < this.#wanted) return;
+    let rest = this.#pieces.length === 1 ? bytes : Buffer.concat(this.#pieces);
+    const { readHead, headBytes, maxBytes } = this.#options;
+    for (;;) {
+      const read = readHead(rest);
+      if (read === null && rest.length >= headBytes) throw new Error("said a frame whose length is none");
+      if (read && read.body > maxBytes) throw new Error("said a frame that is longer than any");
+      const end = read === null ? rest.length + 1 : read.head + read.body;
+      if (read === null || rest.length < end) {
+        // A copy: the whole piece that came would be kept for the sake of its end.
+        this.#pieces = [Buffer.from(rest)];
+        this.#bytes = rest.length;
+        this.#wanted = end;
+        return;
+      }
+      const body = rest.subarray(read.head, end);
+      rest = rest.subarray(end);
+      yield body;
+    }
+  }
+}

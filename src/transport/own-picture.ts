@@ -1,0 +1,40 @@
+/** Pictures that a device shows by their address: read from the device itself, and from nobody else. */
+import { ZapdError } from "../api/errors.ts";
+import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
+import { deadline } from "./http.ts";
+import { HttpConnection } from "./http-connection.ts";
+import { refuseOwn } from "./socket.ts";
+
+/**
+ * The picture at an address, which must be the device's own; over TLS with the certificate that the device has shown. No redirect
+ * is followed. `null` where there is none; fails with `picture_not_found` where it is elsewhere.
+ */
+export async function readOwnPicture(
+  address: URL,
+  own: { readonly host: string; readonly certificate: string | null },
+  platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  const isSecure = address.protocol === "https:";
+  if (address.hostname !== own.host || (!isSecure && address.protocol !== "http:"))
+    throw new ZapdError(
+      "picture_not_found",
+      "says that the picture is elsewhere than on itself, where none is fetched",
+    );
+  if (isSecure && own.certificate === null)
+    throw new ZapdError("picture_not_found", "shows its pictures over a connection that nothing proves to be its own");
+  const from = { host: own.host, port: Number(address.port) || (isSecure ? 443 : 80) };
+  refuseOwn(from, platformHost);
+  const within = deadline(platformHost.requestTimeoutMs(), signal);
+  const connection = await HttpConnection.open(from, within, isSecure ? (own.certificate ?? "") : undefined);
+  try {
+    const path = address.pathname + address.search;
+    const { status, body } = await connection.exchange(
+      { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon },
+      within,
+    );
+    return status === 200 ? body : null;
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,270 @@
+/** What a Cast device is told, what it pushes, and what it refuses (players.md 3, and the checks of 13.9). */
+import { describe, expect, test } from "bun:test";
+import { cast } from "../../../src/platforms/cast/adapter.ts";
+import { failure, has } from "../../contract/bench.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf } from "../../support/platform-host.ts";
+import { doneTo, never, newId, room, serviceOf } from "./harness.ts";
+
+const film = { url: "http://192.0.2.1/film.mp4", mime: "video/mp4", title: "Film", image: null };
+const read = (connection: Awaited<ReturnType<typeof room>>["connection"]) => has(connection.state).read(never);
+const refusal = async (work: Promise<unknown>) => {
+  const { code, message } = await failure(work);
+  return `${code}: ${message}`;
+};
+
+describe.concurrent("what a Cast device plays", () => {
+  test("a file goes to the default receiver, which is launched where it is not there; its state is told", async () => {
+    const { set, connection } = await room();
+    await has(connection.media).play({ ...film, image: "http://192.0.2.1/film.jpg" }, never);
+    await has(connection.media).play({ ...film, title: null }, never);
+    expect(doneTo(set)).toEqual(["LAUNCH", "LOAD", "LOAD"]);
+    expect(set.commands[1]?.content).toMatchObject({
+      autoplay: true,
+      media: {
+        contentId: film.url,
+        contentType: "video/mp4",
+        metadata: { title: "Film", images: [{ url: "http://192.0.2.1/film.jpg" }] },
+      },
+    });
+    await until("it plays", () => set.state.playback?.state === "PLAYING");
+    expect(await read(connection)).toMatchObject({
+      app: { platformId: "CC1AD845" },
+      playback: { status: "playing", duration_ms: 120_000, title: null },
+    });
+  });
+
+  test("a file that cannot be loaded says so, as does one of which nobody says what it is", async () => {
+    const media = [{ url: film.url, fails: "LOAD_CANCELLED" as const }];
+    const { set, connection } = await room({ media });
+    const { play } = has(connection.media);
+    expect(await refusal(play({ ...film, url: "http://192.0.2.1/x", mime: "video/x-flv" }, never))).toBe(
+      "unsupported_media: could not load it as video/x-flv (error 104)",
+    );
+    expect(await refusal(play(film, never))).toStartWith("device_refused: refused to load it: it says LOAD_CANCELLED");
+    expect((await failure(play({ ...film, mime: null }, never))).code).toBe("unsupported_media");
+    expect(set.state.playback).toBeNull();
+  });
+
+  test("is told to play, pause, stop, go on and back, and sought in, as far as it lets itself", async () => {
+    const { set, connection } = await room();
+    const { do: tell, seek } = has(connection.playback);
+    const to = has(seek);
+    set.launch("233637DE");
+    set.play({ durationMs: 60_000 });
+    await tell("pause", never);
+    await tell("pause", never);
+    expect(set.state.playback?.state).toBe("PAUSED");
+    await to(30_000, never);
+    expect(set.state.playback?.positionMs).toBe(30_000);
+    await to(90_000, never);
+    expect(set.state.playback?.positionMs).toBe(60_000);
+    for (const what of ["next", "previous", "play", "stop"] as const) await tell(what, never);
+    expect(doneTo(set)).toEqual(["PAUSE", "PAUSE", "SEEK", "SEEK", "QUEUE_UPDATE", "QUEUE_UPDATE", "PLAY", "STOP"]);
+    expect(set.commands[4]?.content["jump"]).toBe(1);
+    expect(set.commands[5]?.content["jump"]).toBe(-1);
+    // An advertisement.
+    set.play({ abilities: 0 });
+    const sent = set.commands.length;
+    for (const what of ["next", "pause"] as const)
+      expect((await failure(tell(what, never))).code).toBe("device_refused");
+    expect((await failure(to(1, never))).message).toContain("cannot be sought in");
+    expect(set.commands.length).toBe(sent);
+    await tell("stop", never);
+    expect(await refusal(tell("play", never))).toBe("device_refused: plays nothing");
+  });
+
+  test("is told whoever plays it: an app that another sender has launched is joined", async () => {
+    const { set, connection, told } = await room();
+    await read(connection);
+    set.launch("CC32E753");
+    set.play({ title: "A Song", durationMs: null, live: true });
+    const shown = () => told.states.at(-1);
+    await until("it is told", () => shown()?.playback?.title === "A Song" && shown()?.playback?.status === "playing");
+    expect(shown()).toMatchObject({ app: { id: "spotify" }, playback: { live: true, duration_ms: null } });
+    // With each launch its transport is another, and what played there is over (13.9).
+    const { transportId } = set.state;
+    set.launch("233637DE");
+    await until("the other is shown", () => shown()?.app?.id === "youtube");
+    expect(set.state.transportId).not.toBe(transportId);
+    await until("nothing plays", () => shown()?.playback === null);
+    set.play({ title: "A Clip" });
+    await until("it is told again", () => shown()?.playback?.title === "A Clip");
+    await has(connection.playback).do("pause", never);
+    expect(set.state.playback?.state).toBe("PAUSED");
+    set.endPlayback();
+    await until("it has ended", () => shown()?.playback === null);
+    // One that cannot be asked about media is not.
+    set.launch("0F5096E8");
+    await until("it mirrors", () => shown()?.app?.platformId === "0F5096E8");
+    expect(await read(connection)).toMatchObject({ playback: null });
+  });
+
+  test("its picture is read from itself alone", async () => {
+    const elsewhere = await room();
+    const { artwork } = elsewhere.connection;
+    expect(await has(artwork)(never)).toBeNull();
+    elsewhere.set.launch("233637DE");
+    for (const image of ["http://192.0.2.7/a.jpg", "ftp://127.0.0.1/a.jpg", "http://127.0.0.1.example/a.jpg"]) {
+      elsewhere.set.play({ image });
+      expect((await failure(has(artwork)(never))).code).toBe("picture_not_found");
+    }
+    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("\x89PNG") });
+    elsewhere.set.play({ image: `http://127.0.0.1:${server.port}/a.png` });
+    expect((await has(artwork)(never))?.length).toBe(5);
+    await server.stop(true);
+  });
+});
+
+describe.concurrent("apps of a Cast device", () => {
+  test("are launched by any id of their service, in any case of its letters, and by no link", async () => {
+    const apps = [{ appId: "CA5E8412", name: "Netflix" }];
+    const { set, connection } = await room({ apps });
+    const launch = has(connection.apps?.launch);
+    expect(await launch("ef67ca5a", {}, never)).toBe(true);
+    expect(set.commands.map(({ content }) => content["appId"])).toEqual(["EF67CA5A", "CA5E8412"]);
+    const sent = set.commands.length;
+    expect((await failure(launch("CA5E8412", { content_id: "1" }, never))).code).toBe("unsupported_operation");
+    expect(set.commands.length).toBe(sent);
+  });
+
+  test("that fail to start say why: what it does not know, and what somebody stopped", async () => {
+    const { connection } = await room({ launchErrors: { "233637DE": "CANCELLED" } });
+    const launch = has(connection.apps?.launch);
+    expect((await failure(launch("00000000", {}, never))).code).toBe("app_not_found");
+    expect(await refusal(launch("233637DE", {}, never))).toBe(
+      "device_refused: refused to launch it: it says LAUNCH_ERROR, CANCELLED",
+    );
+  });
+
+  test("nothing is left where nothing is cast, be it a backdrop or silence about it", async () => {
+    for (const idle of ["backdrop", "nothing"] as const) {
+      const { set, connection } = await room({ idle });
+      expect((await read(connection)).app).toBeNull();
+      expect(await has(connection.apps?.stop)(never)).toBeNull();
+      expect(doneTo(set)).toEqual([]);
+    }
+  });
+});
+
+describe.concurrent("the volume of a Cast device", () => {
+  test("is set, stepped by its own steps, and muted; what others do is told", async () => {
+    const { set, connection, told } = await room({
+      volume: { level: 0.96, controlType: "master", stepInterval: 0.02 },
+    });
+    const { set: to, step, mute } = has(connection.volume);
+    await has(step)(1, never);
+    await has(step)(1, never);
+    await has(step)(1, never);
+    expect(set.state.level).toBe(1);
+    await has(to)(40, never);
+    await has(step)(-1, never);
+    expect(set.state.level).toBeCloseTo(0.38);
+    await has(mute)(true, never);
+    expect((await read(connection)).volume).toEqual({ level: 38, muted: true });
+    set.setVolume(0.1, false);
+    await until("it is told", () => told.states.at(-1)?.volume?.level === 10);
+  });
+
+  test("that is fixed cannot be told anything, and is known from the first look on", async () => {
+    for (const refuses of [true, false]) {
+      const { set, sighting, target, connection } = await room({ volume: { controlType: "fixed", refuses } });
+      const { has: can, keys } = cast.describe(sighting.facts, target.memory as never, false);
+      expect([can.has("volume"), can.has("mute"), keys.has("mute"), keys.has("pause")]).toEqual([
+        false,
+        false,
+        false,
+        true,
+      ]);
+      expect((await failure(has(connection.volume?.set)(10, never))).code).toBe("unsupported_operation");
+      expect(doneTo(set)).toEqual([]);
+    }
+  });
+});
+
+describe.concurrent("who a Cast device is", () => {
+  test("is what it tells over its line, and what is announced for its port where it tells nothing", async () => {
+    const facts = { manufacturer: "Google Inc.", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
+    const { set, sighting } = await room();
+    expect(sighting).toMatchObject({ identity: set.id, facts: { name: "One", macs: [], ...facts }, power: "on" });
+    expect(sighting.ids?.[0]).toMatch(/^mac:02:/);
+    const quiet = await room({ tellsId: null });
+    const announced = () => serviceOf(quiet.set, { id: quiet.set.id, fn: "Told" });
+    const heard = await cast.identify(
+      { host: quiet.set.host, port: quiet.set.port },
+      platformHostOf({ announced }),
+      never,
+    );
+    expect(heard).toMatchObject({ identity: quiet.set.id, facts: { name: "Told" } });
+    const unknown = await room({ tellsId: null });
+    expect(unknown.sighting).toMatchObject({
+      identity: `${unknown.set.host}:${unknown.set.port}`,
+      provisional: true,
+    });
+    expect((await read(unknown.connection)).power).toBe("on");
+  }, 20_000);
+
+  test("a group is itself, and alone: the speaker that leads it may speak at its port as itself", async () => {
+    const [id, leader] = [newId(), newId()];
+    const said = { id, fn: "Everywhere", md: "Google Cast Group", ca: "36" };
+    let announced: string | null = id;
+    const group = await room({
+      id,
+      tellsId: leader,
+      said,
+      announced: () => (announced === null ? null : { ...serviceOf(group.set, { ...said, id: announced }) }),
+    });
+    expect(group.sighting).toMatchObject({
+      identity: id,
+      alone: true,
+      facts: { name: "Everywhere", model: "Google Cast Group" },
+    });
+    expect(group.sighting.ids).toBeUndefined();
+    await has(group.connection.volume?.step)(1, never);
+    // Another group has its port now.
+    announced = newId();
+    const late = group.again();
+    expect((await failure(has(late.volume?.step)(1, never))).code).toBe("device_unreachable");
+    expect(doneTo(group.set)).toEqual(["SET_VOLUME"]);
+    announced = null;
+    const later = group.again();
+    await has(later.volume?.step)(1, never);
+  }, 20_000);
+});
+
+describe.concurrent("a line to a Cast device", () => {
+  test("that falls silent is hung up on by ourselves, and by the device where we are silent", async () => {
+    const { set, connection, told } = await room({ heartbeatMs: 200 });
+    await read(connection);
+    // It is pinged as often as it wants, by its own pings that are answered.
+    await Bun.sleep(1_200);
+    expect(set.state.clients).toBe(1);
+    set.fallSilent();
+    await until("we have hung up", () => told.ended.length > 0, 20_000);
+    expect(told.ended).toEqual(["hung_up"]);
+    set.fallSilent(false);
+    expect((await read(connection)).power).toBe("on");
+  }, 30_000);
+
+  test("of one in standby is not made again unasked", async () => {
+    const { set, connection, told } = await room();
+    await read(connection);
+    set.setStandBy(true);
+    await until("it is told", () => told.states.at(-1)?.power === "standby");
+    await set.stop();
+    await set.start();
+    await until("it has ended", () => told.ended.length > 0);
+    await Bun.sleep(2_500);
+    expect(set.state.clients).toBe(0);
+    expect((await read(connection)).power).toBe("standby");
+  }, 20_000);
+
+  test("of one that is awake is", async () => {
+    const { set, connection, told } = await room();
+    await read(connection);
+    await set.stop();
+    await set.start();
+    await until("it has ended", () => told.ended.length > 0);
+    await until("it is there again", () => set.state.clients === 1, 10_000);
+  }, 20_000);
+});

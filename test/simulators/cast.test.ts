@@ -1,0 +1,134 @@
+/** npm castv2-client, which others wrote, has to be content with the simulator: neither side invents the protocol. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { EventEmitter } from "node:events";
+import { createRequire } from "node:module";
+import { connect } from "node:tls";
+import type { CastSimulator, CastSimulatorOptions } from "../../src/simulators/cast.ts";
+import { until } from "../support/http-device.ts";
+import { plugInCast } from "../support/sets.ts";
+
+type Done<T> = (error: Error | null, result: T) => void;
+type Status = Readonly<Record<string, unknown>>;
+
+interface App extends EventEmitter {
+  load(media: object, options: object, done: Done<Status>): void;
+  getStatus(done: Done<Status>): void;
+  play(done: Done<Status>): void;
+  pause(done: Done<Status>): void;
+  stop(done: Done<Status>): void;
+  seek(seconds: number, done: Done<Status>): void;
+}
+
+interface Sender extends EventEmitter {
+  readonly client: unknown;
+  connect(options: object, done: () => void): void;
+  getStatus(done: Done<Status>): void;
+  getSessions(done: Done<readonly Status[]>): void;
+  getAppAvailability(id: string, done: Done<Status>): void;
+  launch(app: unknown, done: Done<App>): void;
+  stop(app: App, done: Done<unknown>): void;
+  setVolume(volume: object, done: Done<Status>): void;
+  close(): void;
+}
+
+const { Client, DefaultMediaReceiver } = createRequire(import.meta.url)("castv2-client") as {
+  readonly Client: new () => Sender;
+  readonly DefaultMediaReceiver: unknown;
+};
+
+const told = <T>(ask: (done: Done<T>) => void) =>
+  new Promise<T>((resolve, reject) => ask((error, result) => (error ? reject(error) : resolve(result))));
+
+const senders: Sender[] = [];
+afterAll(() => {
+  // One that was hung up on has nothing left to close.
+  for (const sender of senders) if (sender.client !== null) sender.close();
+});
+
+async function sender(
+  options: Partial<CastSimulatorOptions> = {},
+): Promise<{ set: CastSimulator; sender: Sender; errors: string[] }> {
+  const set = await plugInCast(options);
+  const made = new Client();
+  const errors: string[] = [];
+  made.on("error", (error: Error) => errors.push(error.message));
+  await new Promise<void>((resolve) => made.connect({ host: set.host, port: set.port }, resolve));
+  senders.push(made);
+  return { set, sender: made, errors };
+}
+
+const film = { contentId: "http://192.0.2.1/a.mp4", contentType: "video/mp4", streamType: "BUFFERED" };
+
+describe("npm castv2-client", () => {
+  test("is told of the device, and of the apps that it has", async () => {
+    const { sender: one } = await sender({ volume: { level: 0.25 } });
+    expect(await told<Status>((done) => one.getStatus(done))).toMatchObject({
+      volume: { level: 0.25, muted: false, controlType: "attenuation" },
+      isStandBy: false,
+    });
+    expect(await told((done) => one.getSessions(done))).toMatchObject([{ appId: "E8C28D3C", isIdleScreen: true }]);
+    expect(await told<Status>((done) => one.getAppAvailability("CC1AD845", done))).toEqual({ CC1AD845: true });
+    const seen: Status[] = [];
+    one.on("status", (status: Status) => seen.push(status));
+    await told<Status>((done) => one.setVolume({ level: 0.5 }, done));
+    expect(seen.at(-1)).toMatchObject({ volume: { level: 0.5 } });
+  });
+
+  test("casts a film, pauses it, seeks in it and stops it; it is told what others do", async () => {
+    const { set, sender: one, errors } = await sender();
+    const app = await told<App>((done) => one.launch(DefaultMediaReceiver, done));
+    const states: unknown[] = [];
+    app.on("status", (status: Status) => states.push(status["playerState"]));
+    await told<Status>((done) => app.load(film, { autoplay: true }, done));
+    await until("it plays", () => states.at(-1) === "PLAYING");
+    await told<Status>((done) => app.pause(done));
+    expect(await told<Status>((done) => app.seek(60, done))).toMatchObject({ playerState: "PAUSED" });
+    expect(set.state.playback).toMatchObject({ url: film.contentId, positionMs: 60_000 });
+    await told<Status>((done) => app.play(done));
+    await until("it is told", () => states.at(-1) === "PLAYING");
+    set.pause();
+    await until("it is told that another has paused it", () => states.at(-1) === "PAUSED");
+    await told<Status>((done) => app.stop(done));
+    expect(set.state.playback).toBeNull();
+    await told<unknown>((done) => one.stop(app, done));
+    expect(set.state.app).toBeNull();
+    expect(errors).toEqual([]);
+  });
+
+  test("is told what cannot be loaded, and stays connected by its heartbeat", async () => {
+    const { set, sender: one, errors } = await sender({ heartbeatMs: 400 });
+    const app = await told<App>((done) => one.launch(DefaultMediaReceiver, done));
+    const flash = { ...film, contentType: "video/x-flv" };
+    const failed = await told<Status>((done) => app.load(flash, {}, done)).catch((error: Error) => error.message);
+    expect(failed).toBe("Load failed");
+    await Bun.sleep(700);
+    expect([set.state.clients, errors]).toEqual([1, []]);
+  });
+});
+
+test("what hardware refuses is refused: a word before CONNECT, a frame that is too long, a silence", async () => {
+  const set = await plugInCast({ heartbeatMs: 150 });
+  const talk = async (bytes: Uint8Array) => {
+    const heard: Buffer[] = [];
+    const socket = connect({ host: set.host, port: set.port, rejectUnauthorized: false });
+    socket.on("data", (piece: Buffer) => heard.push(piece));
+    socket.on("error", () => {});
+    const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+    socket.write(bytes);
+    await closed;
+    return Buffer.concat(heard).toString("latin1");
+  };
+  const field = (key: number, words: string) => Buffer.from([key, words.length, ...Buffer.from(words)]);
+  const asked = Buffer.concat([
+    Buffer.from([8, 0]),
+    field(0x12, "sender-0"),
+    field(0x1a, "receiver-0"),
+    field(0x22, "urn:x-cast:com.google.cast.receiver"),
+    Buffer.from([0x28, 0]),
+    field(0x32, '{"type":"GET_STATUS","requestId":1}'),
+  ]);
+  const heard = await talk(Buffer.concat([Buffer.from([0, 0, 0, asked.length]), asked]));
+  expect(heard).toContain("PING");
+  expect(heard).not.toContain("RECEIVER_STATUS");
+  expect(await talk(Buffer.from([0x7f, 0xff, 0xff, 0xff, 1]))).toBe("");
+});
