@@ -150,8 +150,8 @@ const onlyIn: readonly {
     why: "only a daemon and the doctor look at the network by themselves",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands)\.ts$/, uses: ["contract"] },
-    why: "the names of keys are completed, and are commands, while no daemon runs",
+    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands|play)\.ts$/, uses: ["contract"] },
+    why: "the names of keys are completed, and are commands, while no daemon runs; a file is served by the command itself",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

@@ -5,6 +5,11 @@ import type { ApiEvent } from "./events.ts";
 /** One event of a stream, with the id to come back with. */
 export type Followed = ApiEvent & { readonly id: string };
 
+/** One line of any stream: something with the id to come back with, or what keeps it alive. */
+export interface StreamLine {
+  readonly id: string;
+}
+
 /** Milliseconds until a broken stream is opened again: doubled each time that it fails. */
 const firstPause = 250;
 const longestPause = 5_000;
@@ -16,26 +21,27 @@ export interface StreamOptions {
   open(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** Whether a failure to come back is one that passes. */
   passes(error: unknown): boolean;
-  /** Told when the stream broke off, and when it is back. */
-  broken?(isBroken: boolean): void;
+  /** Told when the stream broke off, with what it failed with where that is known, and when it is back. */
+  broken?(isBroken: boolean, error?: unknown): void;
   /** It was followed before: the first opening, too, is tried again. */
   readonly resumed?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The events, until the caller ends. The first opening fails as any call does; from then on it comes back by itself. */
-export async function* follow({
+export async function* follow<Line extends StreamLine>({
   open,
   passes,
   broken,
   resumed = false,
   signal,
-}: StreamOptions): AsyncGenerator<Followed> {
+}: StreamOptions): AsyncGenerator<Line> {
   let lastId: string | null = null;
   let pause = firstPause;
   let hasBegun = resumed;
   for (;;) {
     const connection = new AbortController();
+    let failed: unknown;
     const leave = () => connection.abort(signal?.reason);
     if (signal?.aborted) return;
     signal?.addEventListener("abort", leave, { once: true });
@@ -47,19 +53,20 @@ export async function* follow({
       for await (const line of linesOf(body)) {
         alive.renew();
         pause = firstPause;
-        const told = JSON.parse(line) as Followed | { readonly type: "heartbeat"; readonly id: string };
+        const told = JSON.parse(line) as Line & { readonly type?: string };
         lastId = told.id;
         if (told.type !== "heartbeat") yield told;
       }
     } catch (error) {
       if (signal?.aborted) return;
       if (!hasBegun || !passes(error)) throw error;
+      failed = error;
     } finally {
       alive.end();
       signal?.removeEventListener("abort", leave);
       connection.abort(new Error("Nobody follows any more"));
     }
-    broken?.(true);
+    broken?.(true, failed);
     try {
       await sleep(pause, signal);
     } catch {

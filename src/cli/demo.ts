@@ -1,5 +1,5 @@
 /**
- * `zapd demo`: five simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
+ * `zapd demo`: six simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
  * nothing is left behind.
  */
 
@@ -13,6 +13,7 @@ import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
+import { createSamsungSimulator } from "../simulators/samsung.ts";
 import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog } from "../system/log.ts";
 import { printable } from "../system/printable.ts";
@@ -114,7 +115,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
-  return `zapd ${version} · demo: five simulated sets, nothing leaves this machine
+  return `zapd ${version} · demo: six simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}
 
@@ -183,6 +184,13 @@ const webos: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, identity: simulator.uuid, ports };
 };
 
+const samsung: DemoSet["make"] = async (basics, portAt) => {
+  const [securePort, plainPort, rendererPort] = [await portAt(8002), await portAt(8001), await portAt(9197)];
+  const simulator = createSamsungSimulator({ ...basics, securePort, plainPort, rendererPort, promptMs: 2_000 });
+  const ports = () => ({ renderer: simulator.ports.renderer ?? 0, wake: simulator.ports.wake });
+  return { simulator, identity: simulator.duid, ports };
+};
+
 const full = "full access";
 const limited = "limited (keys refused, as new firmware does)";
 const sets: readonly DemoSet[] = [
@@ -196,6 +204,7 @@ const sets: readonly DemoSet[] = [
   },
   { name: "Cinema", model: "Kodi", access: full, make: kodi },
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
+  { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
 ];
 
 /** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */

@@ -441,7 +441,9 @@ export class Reach {
     waking: Waking = { silent: false, timeoutMs: wakeTimeoutMs },
   ): Promise<void> {
     const { platformHost } = this.#deps;
-    const { host, macs, ports, name } = this.record;
+    const { host, ports, name, standing } = this.record;
+    // A set that uses another interface than it tells is woken by the one that the network has shown for it.
+    const macs = [...new Set([...this.record.macs, ...(standing?.macs ?? [])])];
     const parts = {
       power: requireCapability(connection.power, "power_on"),
       macs,

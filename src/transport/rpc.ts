@@ -106,8 +106,7 @@ export abstract class RpcSession<T, L extends Line> implements Session {
   /** Sends a question and waits. Fails with `device_unreachable` when the line has ended before, `device_error` when it ends meanwhile. */
   protected async question(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
-    if (!this.#line?.open)
-      throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
+    if (!this.#line?.open) throw hungUpBefore();
     const question = Promise.withResolvers<T>();
     this.#waiting.set(id, question);
     try {
@@ -116,6 +115,12 @@ export abstract class RpcSession<T, L extends Line> implements Session {
     } finally {
       this.#waiting.delete(id);
     }
+  }
+
+  /** Says what is not answered. Fails with `device_unreachable` when the line has ended. */
+  protected tell<R>(send: (line: L) => R): R {
+    if (!this.#line?.open) throw hungUpBefore();
+    return send(this.#line);
   }
 
   /** Who waits under the id that an answer came with. */
@@ -129,6 +134,10 @@ export abstract class RpcSession<T, L extends Line> implements Session {
     for (const { reject } of this.#waiting.values()) reject(gone);
     this.#onEnd({ again: !this.leaving, why });
   }
+}
+
+function hungUpBefore(): DeviceError {
+  return new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
 }
 
 /** A conversation in JSON over a WebSocket. */

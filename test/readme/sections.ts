@@ -14,6 +14,7 @@ import {
   type Platform,
 } from "../../src/platforms/platform.ts";
 import { roku } from "../../src/platforms/roku/adapter.ts";
+import { samsung } from "../../src/platforms/samsung/adapter.ts";
 import { webos } from "../../src/platforms/webos/adapter.ts";
 import { proofs, targets, threats } from "../security/promises.ts";
 import { root, sourcesIn } from "../support/sources.ts";
@@ -38,6 +39,9 @@ interface Example {
 const mac = ["02:00:00:00:00:01"];
 const sound = { volume: true, power: true, developer: false };
 const television = { ...sound, inputs: true };
+
+const newSamsung = { year: 2021, token: true, saysPower: true, frame: false, renderer: true };
+const oldSamsung = { year: 2016, token: false, saysPower: false, frame: false, renderer: true };
 
 const examples: readonly { readonly platform: Platform; readonly devices: readonly Example[] }[] = [
   {
@@ -77,6 +81,21 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
       { title: "paired", facts: { kind: "tv", access: "full" } },
       { title: "paired, its hardware address known", facts: { kind: "tv", access: "full", macs: mac } },
       { title: "not paired", facts: { kind: "tv", access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+  {
+    platform: samsung,
+    devices: [
+      { title: "2019 and newer, paired", facts: { kind: "tv", access: "full" }, memory: newSamsung },
+      { title: "2018, paired", facts: { kind: "tv", access: "full" }, memory: { ...newSamsung, year: 2018 } },
+      { title: "2016 and 2017", facts: { kind: "tv", access: "full", macs: mac }, memory: oldSamsung },
+      {
+        title: "without a renderer",
+        facts: { access: "full" },
+        memory: { ...newSamsung, renderer: false },
+        sameKeys: true,
+      },
+      { title: "not paired", facts: { kind: "tv", access: "unpaired" }, memory: newSamsung, sameKeys: true },
     ],
   },
   {

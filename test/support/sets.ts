@@ -6,6 +6,11 @@ import { strToU8, zipSync } from "fflate";
 import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import {
+  createSamsungSimulator,
+  type SamsungSimulator,
+  type SamsungSimulatorOptions,
+} from "../../src/simulators/samsung.ts";
 import { createWebosSimulator, type WebosSimulator, type WebosSimulatorOptions } from "../../src/simulators/webos.ts";
 
 const running: { stop(): Promise<void> }[] = [];
@@ -35,6 +40,12 @@ export function plugInWebos(options: Partial<WebosSimulatorOptions> = {}): Promi
   const quick = { promptMs: 5, socketsCloseMs: 60, portsCloseMs: 60, bootMs: 20, channelMs: 0 };
   const quiet = { securePort: 0, plainPort: 0, ssdp: false };
   return started(createWebosSimulator({ name: "Test Room", uuid: randomUUID(), ...quick, ...quiet, ...options }));
+}
+
+export function plugInSamsung(options: Partial<SamsungSimulatorOptions> = {}): Promise<SamsungSimulator> {
+  const quick = { promptMs: 5, bootMs: 20 };
+  const quiet = { securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false };
+  return started(createSamsungSimulator({ name: "Test Room", duid: randomUUID(), ...quick, ...quiet, ...options }));
 }
 
 export function plugInCast(options: Partial<CastSimulatorOptions> = {}): Promise<CastSimulator> {

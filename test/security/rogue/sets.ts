@@ -1,5 +1,6 @@
-/** Real sets, one way for all three platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
+/** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import {
@@ -9,8 +10,11 @@ import {
   type WebosSimulator,
 } from "../../../src/simulators/webos.ts";
 
+/** Those whose sets are told secrets: a key, a login, text. */
 export const platforms = ["roku", "kodi", "webos"] as const;
 export type PlatformName = (typeof platforms)[number];
+/** Those that are told none, too. */
+export type AnyPlatform = PlatformName | "cast";
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
 export const usual = {
@@ -18,6 +22,7 @@ export const usual = {
   kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
   // A search leads to this port of an LG set, and to no other.
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
+  cast: { port: 8_009, ports: {} },
 } as const;
 
 let street = 0;
@@ -30,14 +35,14 @@ export function freeAddress(): string {
 export interface Place {
   readonly host: string;
   readonly port: number;
-  readonly platform: PlatformName;
+  readonly platform: AnyPlatform;
   readonly ports: Readonly<Record<string, number>>;
 }
 
 /** The body of `POST /devices` for a set of a platform at an address. */
-export function placeOf(platform: PlatformName, host: string, by = 0): Place {
+export function placeOf(platform: AnyPlatform, host: string, by = 0): Place {
   const { port, ports } = usual[platform];
-  const moved = Object.entries(ports).map(([word, one]) => [word, one + by]);
+  const moved = Object.entries<number>(ports).map(([word, one]) => [word, one + by]);
   return { host, platform, port: port + by, ports: Object.fromEntries(moved) };
 }
 
@@ -69,8 +74,8 @@ export interface Driven {
   off(): Promise<void>;
 }
 
-export interface RealSet extends Driven {
-  readonly platform: PlatformName;
+export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Driven {
+  readonly platform: Platform;
   readonly identity: string;
   readonly mac: string;
   readonly name: string;
@@ -88,7 +93,7 @@ export interface RealSet extends Driven {
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator;
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | CastSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -104,10 +109,15 @@ interface Life {
 const randomMac = () => ["02", ...(randomBytes(5).toString("hex").match(/../g) ?? [])].join(":");
 
 /** Plugs a set in; it is on when this returns. */
-export async function plugIn(platform: PlatformName, options: RealOptions = {}): Promise<RealSet> {
+export async function plugIn<Platform extends AnyPlatform>(
+  platform: Platform,
+  options: RealOptions = {},
+): Promise<RealSet<Platform>> {
   const tag = randomBytes(3).toString("hex");
   let name = options.name ?? `${platform} ${tag}`;
-  const identity = options.identity ?? (platform === "roku" ? `YR${tag.toUpperCase()}77` : randomUUID());
+  const uuid = randomUUID();
+  const own = { roku: `YR${tag.toUpperCase()}77`, kodi: uuid, webos: uuid, cast: uuid.replaceAll("-", "") };
+  const identity = options.identity ?? own[platform];
   const mac = options.mac ?? randomMac();
   const login =
     platform === "kodi" && options.login !== false
@@ -154,6 +164,10 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
       });
       return kodiLife(set, host);
     }
+    if (platform === "cast") {
+      const port = usual.cast.port + by;
+      return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
+    }
     const { port, ports } = usual.webos;
     const set = createWebosSimulator({
       ...common,
@@ -182,7 +196,7 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
     if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
   };
   let plugged = false;
-  const real: RealSet = {
+  const real: RealSet<Platform> = {
     platform,
     identity,
     mac,
@@ -271,6 +285,17 @@ export function webosLife(set: WebosSimulator, host: string): Life {
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+function castLife(set: CastSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.commands.length,
+    typed: () => "",
+    field: () => {},
+    sleep: () => set.cutPower(),
     wake: () => set.wake(),
   };
 }

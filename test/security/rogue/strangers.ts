@@ -6,7 +6,17 @@ import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { createCertificate, createWebosSimulator } from "../../../src/simulators/webos.ts";
 import { Ears } from "./ear.ts";
-import { type Driven, kodiLife, type Place, placeOf, type RealSet, rokuLife, usual, webosLife } from "./sets.ts";
+import {
+  type Driven,
+  kodiLife,
+  type Place,
+  type PlatformName,
+  placeOf,
+  type RealSet,
+  rokuLife,
+  usual,
+  webosLife,
+} from "./sets.ts";
 import { type Shout, shoutMdns, shoutSsdp } from "./shout.ts";
 
 export const manners = {
@@ -41,7 +51,7 @@ export type Manner<Of extends keyof typeof manners = keyof typeof manners> = Of 
 
 export interface StrangerOptions {
   /** Whose place it takes. */
-  readonly of: Pick<RealSet, "platform" | "identity" | "mac" | "name" | "certificate">;
+  readonly of: Pick<RealSet<PlatformName>, "platform" | "identity" | "mac" | "name" | "certificate">;
   readonly host: string;
   readonly manner: string;
   /** Answers searches. Default true. */
@@ -127,7 +137,7 @@ const challenge = (words: string, body = "<html>Unauthorized</html>") =>
   new Response(body, { status: 401, headers: { "WWW-Authenticate": words } });
 const page = (body: string, type = "text/html") => new Response(body, { headers: { "Content-Type": type } });
 
-const takePlace: Record<RealSet["platform"], TakePlace> = {
+const takePlace: Record<PlatformName, TakePlace> = {
   async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
     const serial = manner === "other-serial" ? `${of.identity.slice(0, -2)}99` : of.identity;
     const set = createRokuSimulator({

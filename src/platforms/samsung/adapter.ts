@@ -1,0 +1,186 @@
+/** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
+import { failedBy, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Platform,
+  PlatformHost,
+  PlatformState,
+  StatePart,
+} from "../platform.ts";
+import { Apps } from "./apps.ts";
+import { pairHint } from "./failures.ts";
+import { identifySamsung, queries } from "./identity.ts";
+import { inputKeys, keysOf, samsungKeys } from "./keys.ts";
+import { type SamsungMemory, type SamsungSecret, type SamsungTarget, samsungMemory, samsungSecret } from "./memory.ts";
+import { pairSamsung } from "./pairing.ts";
+import { powerOf } from "./power.ts";
+import { isSamsungAppId } from "./protocol.ts";
+import { Rest, securePort } from "./rest.ts";
+import { samsungServices } from "./services.ts";
+import { type RemoteSession, remoteOf } from "./session.ts";
+import { rendererPort, Volume } from "./volume.ts";
+
+export const samsung: Platform<SamsungMemory, SamsungSecret> = {
+  name: "samsung",
+  ports: { control: securePort, renderer: rendererPort, wake: 9 },
+  queries,
+  services: samsungServices,
+  memory: samsungMemory,
+  secret: samsungSecret,
+  isAppId: isSamsungAppId,
+  oneConversation: true,
+  sleepHint:
+    "On the TV: Settings > General > Network > Expert Settings > Power On with Mobile; over Wi-Fi packets wake few sets, over a cable most; or turn it on with its own remote",
+  identify: identifySamsung,
+  describe: describeSamsung,
+  pair: pairSamsung,
+  connect: connectSamsung,
+};
+
+/** What sets do for everybody in their network. */
+const open = ["state", "apps", "launch", "stop"] as const;
+/** What wants the socket, to which a set lets those alone whom its user has accepted. */
+const pairedOnly = ["keys", "text", "playback"] as const;
+
+function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }: SamsungMemory): Description {
+  const canWake = macs.length > 0 || saysPower === true;
+  const levels = renderer !== false;
+  const has = new Set<Capability>([...open, ...pairedOnly, "volume", "pair"]);
+  if (levels) has.add("mute");
+  if (canWake) has.add("power_on");
+  const withheld = new Set<Capability>(
+    access === "full" ? [] : [...pairedOnly, ...(levels ? [] : ["volume" as const])],
+  );
+  return { has, withheld, keys: keysOf(year, canWake), hint: pairHint };
+}
+
+const asleep = { app: null, screensaver: null, playback: null, volume: null, input: null } as const;
+
+function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit: Emit<SamsungMemory>): Connection {
+  const rest = new Rest(target, platformHost);
+  const remote = remoteOf(target, rest, platformHost, emit);
+  const volume = new Volume(target, platformHost, emit);
+  const apps = new Apps(target, rest, emit);
+  const { reconnecting } = remote;
+  let lastMedia: "play" | "pause" = "play";
+
+  /** Runs a command on a set that is on, and has proven to be the one that is meant. */
+  async function command<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      await unlessSlept(rest.mustBeOn(signal));
+    } catch (error) {
+      // What is silent or asleep must not be driven over a socket that it has left open.
+      if (error instanceof ZapdError && error.code === "device_unreachable") reconnecting.drop();
+      throw error;
+    }
+    return work();
+  }
+
+  const session = (signal: AbortSignal) => command(signal, () => reconnecting.use(signal, { eager: true }));
+
+  async function driven<T>(signal: AbortSignal, work: (remote: RemoteSession) => Promise<T>): Promise<T> {
+    const current = await session(signal);
+    try {
+      return await work(current);
+    } catch (error) {
+      // It let us in, and takes nothing all the same (3.4).
+      if (failedBy(error, "denied") && error.code === "pairing_required") {
+        emit({ type: "facts", facts: { access: "unpaired" } });
+        reconnecting.drop();
+      }
+      throw error;
+    }
+  }
+
+  async function readParts(parts: ReadonlySet<StatePart>, signal: AbortSignal): Promise<Partial<PlatformState>> {
+    const { power, facts, memory } = await rest.info(signal);
+    const isPaired = target.secret.readAnyway()?.token !== undefined;
+    emit({ type: "facts", facts: { ...facts, access: target.facts.access ?? (isPaired ? "full" : null) }, memory });
+    if (power === "standby") {
+      reconnecting.drop();
+      return { power, ...asleep };
+    }
+    const [app, level] = await Promise.all([
+      parts.has("app") ? apps.current(signal).catch(unlessOver(signal)) : undefined,
+      parts.has("volume") ? volume.read(signal) : undefined,
+    ]);
+    // One that does not say whether it is on answers while it is.
+    return { power: "on", ...(app !== undefined && { app }), ...(level !== undefined && { volume: level }) };
+  }
+
+  const press = (key: Key, signal: AbortSignal) =>
+    driven(signal, (one) => {
+      const wanted = key === "play-pause" ? (lastMedia === "play" ? "pause" : "play") : key;
+      if (wanted === "play" || wanted === "pause") lastMedia = wanted;
+      return one.press(codeOf(wanted), "Click", signal);
+    });
+
+  return {
+    state: {
+      read: async (signal) => ({ power: "unknown", ...asleep, ...(await readParts(allParts, signal)) }),
+      readParts: (parts, signal) => readParts(new Set(parts), signal),
+    },
+    apps: {
+      list: (signal) =>
+        command(signal, async () =>
+          apps.list(target.facts.access === "full" ? await reconnecting.use(signal) : null, signal),
+        ),
+      launch: (id, link, signal) => command(signal, () => apps.launch(id, link, () => session(signal), signal)),
+      stop: (signal) => command(signal, () => apps.stop(signal)),
+    },
+    keys: {
+      press,
+      down: (key, signal) =>
+        driven(signal, async (one) => {
+          const code = codeOf(key === "play-pause" ? "play" : key);
+          await one.press(code, "Press", signal);
+          return () => one.press(code, "Release", never);
+        }),
+    },
+    text: {
+      longestMs: () => 1_000,
+      type: (text, signal) => driven(signal, (one) => one.type(text, signal)),
+    },
+    power: powerOf(remote, rest, target, emit, session),
+    playback: {
+      does: new Set(["play", "pause", "stop"]),
+      isShown: false,
+      do: (what, signal) => press(what === "play" || what === "pause" ? what : "stop", signal),
+    },
+    volume: {
+      step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
+      ...(target.memory.renderer !== false && {
+        set: (level, signal) => command(signal, () => volume.set(level, signal)),
+        mute: (muted, signal) => command(signal, () => volume.mute(muted, signal)),
+      }),
+    },
+    close() {
+      reconnecting.close();
+      rest.close();
+      volume.close();
+    },
+  };
+}
+
+const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
+const never = new AbortController().signal;
+
+function codeOf(key: Key): string {
+  const code = samsungKeys[key] ?? inputKeys[key];
+  if (code === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
+  return code;
+}
+
+/** A part that the set refuses is not known; a caller who has hung up is told so. */
+function unlessOver(signal: AbortSignal): () => null {
+  return () => {
+    signal.throwIfAborted();
+    return null;
+  };
+}

@@ -1,0 +1,48 @@
+/** The keys of a Samsung set (smart-tvs.md 8). */
+import type { Key } from "../platform.ts";
+
+/** Keys that are one message each. */
+export const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
+  home: "KEY_HOME",
+  back: "KEY_RETURN",
+  up: "KEY_UP",
+  down: "KEY_DOWN",
+  left: "KEY_LEFT",
+  right: "KEY_RIGHT",
+  select: "KEY_ENTER",
+  play: "KEY_PLAY",
+  pause: "KEY_PAUSE",
+  stop: "KEY_STOP",
+  rewind: "KEY_REWIND",
+  "fast-forward": "KEY_FF",
+  // Marked as unverified in the table.
+  replay: "KEY_QUICK_REPLAY",
+  skip: "KEY_FF_",
+  "volume-up": "KEY_VOLUP",
+  "volume-down": "KEY_VOLDOWN",
+  mute: "KEY_MUTE",
+  "channel-up": "KEY_CHUP",
+  "channel-down": "KEY_CHDOWN",
+  "input-tuner": "KEY_TV",
+  info: "KEY_INFO",
+  options: "KEY_TOOLS",
+};
+
+/** Sets after 2018 ignore these, and change their input over the cloud alone (smart-tvs.md 3.3). */
+export const inputKeys: Readonly<Partial<Record<Key, string>>> = {
+  "input-hdmi1": "KEY_HDMI1",
+  "input-hdmi2": "KEY_HDMI2",
+  "input-hdmi3": "KEY_HDMI3",
+  "input-hdmi4": "KEY_HDMI4",
+  "input-av": "KEY_AV1",
+};
+const lastWithInputs = 2018;
+
+export const powerKey = "KEY_POWER";
+
+/** The keys of a set of a year; one that does not tell its year is taken for a new one. */
+export function keysOf(year: number | undefined, canWake: boolean): ReadonlySet<Key> {
+  const inputs = year !== undefined && year <= lastWithInputs ? inputKeys : {};
+  const own = Object.keys({ ...samsungKeys, ...inputs }) as Key[];
+  return new Set<Key>([...own, "play-pause", "power", "power-off", ...(canWake ? ["power-on" as const] : [])]);
+}

@@ -1,0 +1,29 @@
+/**
+ * Apps that everybody knows, by the ids that Samsung sets have for them, which differ by year (smart-tvs.md 3.3). A set that
+ * lists nothing is asked for each of them.
+ */
+import type { ServiceId } from "../services.ts";
+
+/** Id, service where it is one of everybody's, and the name where a set gives none. */
+export const knownApps: readonly (readonly [id: string, service: ServiceId | null, name: string])[] = [
+  ["11101200001", "netflix", "Netflix"],
+  ["3201907018807", "netflix", "Netflix"],
+  ["111299001912", "youtube", "YouTube"],
+  ["3201707014489", "youtube-tv", "YouTube TV"],
+  ["3201512006785", "prime-video", "Prime Video"],
+  ["3201910019365", "prime-video", "Prime Video"],
+  ["3201901017640", "disney-plus", "Disney+"],
+  ["3202009021709", "disney-plus", "Disney+"],
+  ["3202204027038", "disney-plus", "Disney+"],
+  ["3201807016597", "apple-tv", "Apple TV"],
+  ["3201601007625", "hulu", "Hulu"],
+  ["3201601007230", "max", "HBO Max"],
+  ["3202301029760", "max", "Max"],
+  ["3201512006963", "plex", "Plex"],
+  ["3201606009684", "spotify", "Spotify"],
+  ["org.tizen.browser", null, "Internet"],
+];
+
+export const samsungServices: ReadonlyMap<string, ServiceId> = new Map(
+  knownApps.flatMap(([id, service]) => (service === null ? [] : [[id, service] as const])),
+);

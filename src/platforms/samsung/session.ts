@@ -1,0 +1,273 @@
+/**
+ * The one socket of a set (smart-tvs.md 3.2, 3.3): it speaks first, and says by that whether it lets us in. Keys and text are
+ * never answered; what was refused shows behind the first of them alone.
+ */
+import { DeviceError, ZapdError } from "../../api/errors.ts";
+import { orAborted, sleep } from "../../system/sleep.ts";
+import { asJson, type Json, text } from "../../transport/json.ts";
+import { WebSocketRpc } from "../../transport/rpc.ts";
+import { ReconnectingSession } from "../../transport/session.ts";
+import type { LineEnd } from "../../transport/websocket.ts";
+import type { Address, Emit, PlatformHost } from "../platform.ts";
+import { asksAnew, crowded, hungUp, noLonger, notPaired } from "./failures.ts";
+import type { SamsungMemory, SamsungTarget } from "./memory.ts";
+import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
+import { isSecure, pinOf, type Rest } from "./rest.ts";
+
+/** Between two keys: sets drop those that come faster (3.4). */
+const keyEveryMs = 220;
+/** A key that is refused is so within this. */
+const refusedWithinMs = 300;
+/** A ping that is answered behind a key says that the key was read. */
+const readWithinMs = 500;
+/** A field that has the focus is told of soon after the socket is open. */
+const focusWithinMs = 400;
+/** The code that no close may have, by which a set hangs up on too many (3.4), and for how long it is left alone then. */
+const crowdedCode = 1_005;
+const crowdedMs = 5_000;
+/** A list of apps with their names; nothing else is as long. */
+const maxBytes = 1024 * 1024;
+/**
+ * A set that asks its user with every connection is not made to ask again and again: it is left alone for this long after
+ * the first request, twice as long after each next one, and no more after so many, until somebody pairs.
+ */
+const leftAloneMs = 60_000;
+const mostPrompts = 5;
+
+/** What a set says first: it lets us in, its user refused, nobody answered its request, or it speaks another protocol. */
+export type Admission =
+  | { readonly by: "connect"; readonly token: string | null }
+  | { readonly by: "unauthorized" | "timeOut" | "error"; readonly token?: never };
+
+export interface RemoteOptions {
+  readonly address: Address;
+  readonly tls: boolean;
+  /** What it must show before the token is said. */
+  readonly certificate: string | null;
+  readonly token: string | null;
+}
+
+/** When a set takes another key, over whichever connection the last one came. */
+export class Pace {
+  #free = Promise.resolve();
+
+  /** Waits until it does. */
+  turn(signal: AbortSignal): Promise<void> {
+    const before = this.#free;
+    const turn = orAborted(before, signal);
+    this.#free = turn.then(
+      () => sleep(keyEveryMs),
+      () => before,
+    );
+    return turn;
+  }
+}
+
+export class RemoteSession extends WebSocketRpc<Json> {
+  readonly #first = Promise.withResolvers<Admission>();
+  readonly #pace: Pace;
+  #isTried = false;
+  #answersPings = true;
+  #isRefused = false;
+  /** Whether a field takes text now; `null` before anything was said of it. */
+  #focus: boolean | null = null;
+  #over: (why: LineEnd) => void = () => {};
+
+  constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
+    const path = channelPath(token);
+    // Pings come from the set, and ours are not answered by all of them (3.4): whether it lives is asked over HTTP.
+    super({
+      address,
+      path,
+      tls,
+      certificate,
+      platformHost,
+      maxBytes,
+      beatMs: 60_000,
+      silentMs: Number.POSITIVE_INFINITY,
+    });
+    this.#pace = pace;
+    this.#first.promise.catch(() => {});
+    this.onEnd(({ why }) => {
+      this.#first.reject(why.code === crowdedCode ? crowded() : hungUp());
+      this.#over(why);
+    });
+  }
+
+  /** Told when it ends by itself. */
+  onOver(told: (why: LineEnd) => void): void {
+    this.#over = told;
+  }
+
+  /** What it says first; fails with the reason of the signal, or when it hangs up. */
+  admission(signal: AbortSignal): Promise<Admission> {
+    return orAborted(this.#first.promise, signal);
+  }
+
+  /** Presses a key. Fails with `pairing_required` where the set refuses all of them. */
+  async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
+    await this.#pace.turn(signal);
+    await this.#say([messages.key(code, how)], signal);
+  }
+
+  /** Types into the field that is open. Fails with `device_refused` where none is. */
+  async type(given: string, signal: AbortSignal): Promise<void> {
+    const end = performance.now() + focusWithinMs;
+    while (this.#focus === null && performance.now() < end) await sleep(20, signal);
+    if (!this.#focus) {
+      throw new ZapdError("device_refused", "shows no field that takes text, or opened it before zapd was connected", {
+        hint: "Press a key with zapd first, then open the field on the TV, such as the search of an app, and try again",
+      });
+    }
+    await this.#say([messages.text(given), messages.textEnd()], signal);
+  }
+
+  /** Asks for the apps; `null` where the set does not answer to it in time. */
+  apps(signal: AbortSignal, timeoutMs: number): Promise<unknown> {
+    return this.#asked("ed.installedApp.get", messages.apps(), timeoutMs, signal);
+  }
+
+  /** Starts an app; the status that the set gives, or `null` where it gives none in time. */
+  async launch(id: string, native: boolean, metaTag: string, signal: AbortSignal): Promise<number | null> {
+    const said = await this.#asked("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal);
+    return typeof said === "number" ? said : null;
+  }
+
+  protected beat(): void {}
+
+  protected received(said: Json): void {
+    const event = text(said["event"]) ?? "";
+    if (event === "ms.channel.connect") this.#first.resolve({ by: "connect", token: readToken(asJson(said["data"])) });
+    else if (event === "ms.channel.unauthorized") {
+      this.#isRefused = true;
+      this.#first.resolve({ by: "unauthorized" });
+    } else if (event === "ms.channel.timeOut") this.#first.resolve({ by: "timeOut" });
+    else if (event === "ms.error") this.#first.resolve({ by: "error" });
+    else if (event === "ms.remote.imeStart") this.#focus = true;
+    else if (event === "ms.remote.imeEnd") this.#focus = false;
+    else this.waitingFor(event)?.resolve(said);
+  }
+
+  async #asked(event: string, message: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
+    const late = AbortSignal.timeout(timeoutMs);
+    const asking = this.question(event, (line) => line.send(message), AbortSignal.any([signal, late]));
+    const said = await asking.catch((error: unknown) => {
+      if (signal.aborted || !this.alive) throw error;
+      return null;
+    });
+    return said?.["data"];
+  }
+
+  /** What is sent is not accepted yet: whether it is refused shows behind the first (3.4). */
+  async #say(sent: readonly string[], signal: AbortSignal): Promise<void> {
+    const isRead = this.tell((line) => {
+      for (const message of sent) line.send(message);
+      return this.#answersPings ? line.isRead(readWithinMs) : false;
+    });
+    const [answered] = await Promise.all([isRead, this.#isTried ? undefined : sleep(refusedWithinMs, signal)]);
+    // One that never answers them is not waited for again (3.4).
+    this.#answersPings = answered;
+    if (this.#isRefused) throw noLonger();
+    if (!this.alive)
+      throw new DeviceError("device_error", "hung up as it was told", { phase: "sent", reason: "closed" });
+    this.#isTried = true;
+  }
+}
+
+/** The socket, opened when it is first wanted and never unasked: on some sets that alone turns them on (3.4). */
+export interface Remote {
+  readonly reconnecting: ReconnectingSession<RemoteSession>;
+  /** Opens it to a set in standby, too: to turn that on. */
+  useAsleep(signal: AbortSignal): Promise<RemoteSession>;
+}
+
+export function remoteOf(
+  target: SamsungTarget,
+  rest: Rest,
+  platformHost: PlatformHost,
+  emit: Emit<SamsungMemory>,
+): Remote {
+  /** Of the last request; or, in a connection that was made after it, of its making. */
+  let promptedAt = performance.now();
+  let crowdedAt = Number.NEGATIVE_INFINITY;
+  let waking = 0;
+  const pace = new Pace();
+  const times = () => target.memory.prompted ?? 0;
+  const isLeftAlone = () =>
+    times() >= mostPrompts || (times() > 0 && performance.now() - promptedAt < leftAloneMs * 2 ** (times() - 1));
+  const unpaired = (error: ZapdError): ZapdError => {
+    emit({ type: "facts", facts: { access: "unpaired" } });
+    return error;
+  };
+
+  async function open(signal: AbortSignal, _unasked: boolean, ended: (ending: { again: false }) => void) {
+    const { secret } = target;
+    if (isSecure(target) && !secret.read()?.token) throw unpaired(notPaired());
+    if (isLeftAlone()) throw unpaired(asksAnew());
+    if (performance.now() - crowdedAt < crowdedMs) throw crowded();
+    const { facts, memory } = await rest.info(signal);
+    if (waking === 0) await rest.mustBeOn(signal);
+    const kept = secret.read();
+    const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token: kept?.token ?? null };
+    const session = new RemoteSession(options, platformHost, pace);
+    session.onOver((why) => {
+      platformHost.debug(
+        `${target.host}: the set ${why.reason || "hung up"}${why.code === null ? "" : ` (${why.code})`}`,
+      );
+      if (why.code === crowdedCode) crowdedAt = performance.now();
+      ended({ again: false });
+    });
+    try {
+      await session.open(signal);
+      await admit(session, signal);
+    } catch (error) {
+      session.destroy();
+      throw error instanceof ZapdError && error.code === "pairing_required" ? unpaired(error) : error;
+    }
+    emit({ type: "facts", facts: { ...facts, access: "full" }, memory: { ...memory, prompted: 0 } });
+    return session;
+  }
+
+  async function admit(session: RemoteSession, signal: AbortSignal): Promise<void> {
+    const { secret } = target;
+    const late = AbortSignal.timeout(platformHost.requestTimeoutMs());
+    const admission = await session.admission(AbortSignal.any([signal, late])).catch((error: unknown) => {
+      if (signal.aborted || !late.aborted) throw error;
+      return null;
+    });
+    if (admission?.by === "connect") {
+      const { token } = admission;
+      const kept = secret.read();
+      // It may be another with any connection (3.2).
+      if (token !== null && kept && token !== kept.token) await secret.keep({ ...kept, token });
+      return;
+    }
+    if (admission?.by === "error") throw encrypted();
+    if (admission?.by === "unauthorized") {
+      await secret.drop();
+      throw noLonger();
+    }
+    // Its request is on the screen, and goes with us; it must be remembered, whether or not somebody still waits.
+    promptedAt = performance.now();
+    emit({ type: "facts", memory: { prompted: times() + 1 } });
+    throw asksAnew();
+  }
+
+  const reconnecting = new ReconnectingSession<RemoteSession>({
+    debug: (message) => platformHost.debug(`${target.host}: ${message}`),
+    // That its socket ends says nothing of the set: what it does is asked over HTTP.
+    onEnd: () => emit({ type: "hint" }),
+    open,
+  });
+  return {
+    reconnecting,
+    async useAsleep(signal) {
+      waking++;
+      try {
+        return await reconnecting.use(signal, { eager: true });
+      } finally {
+        waking--;
+      }
+    },
+  };
+}

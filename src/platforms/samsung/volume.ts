@@ -1,0 +1,91 @@
+/**
+ * The volume of a set: its renderer takes levels and tells them (smart-tvs.md 3.3), over UPnP at a port of its own. Sets without
+ * one are stepped by their keys.
+ */
+import { ZapdError } from "../../api/errors.ts";
+import { DeviceHttp } from "../../transport/http.ts";
+import { askSoap, type SoapValues, tellSoap } from "../../transport/soap.ts";
+import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
+import type { SamsungMemory, SamsungTarget } from "./memory.ts";
+
+export const rendererPort = 9_197;
+const path = "/upnp/control/RenderingControl1";
+const service = "urn:schemas-upnp-org:service:RenderingControl:1";
+const master = { InstanceID: 0, Channel: "Master" } as const;
+
+export class Volume {
+  readonly #http: DeviceHttp;
+  readonly #target: SamsungTarget;
+  readonly #emit: Emit<SamsungMemory>;
+  /** Whether it has been asked over this connection: one that had none may have one by now. */
+  #isAsked = false;
+
+  constructor(target: SamsungTarget, platformHost: PlatformHost, emit: Emit<SamsungMemory>) {
+    const address = { host: target.host, port: target.ports["renderer"] ?? rendererPort };
+    this.#http = new DeviceHttp({ address, platformHost });
+    this.#target = target;
+    this.#emit = emit;
+  }
+
+  /** What it tells; `null` where it has no such service, or does not answer to it. Asked of a set that is on. */
+  async read(signal: AbortSignal): Promise<PlatformState["volume"]> {
+    if (this.#isAsked && this.#target.memory.renderer === false) return null;
+    try {
+      const ask = (action: string) => askSoap(this.#http, { path, service, action, args: master }, signal);
+      const [volume, mute] = [await ask("GetVolume"), await ask("GetMute")];
+      this.#note(true);
+      return { level: levelOf(volume), muted: mutedOf(mute) };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isLacking(error)) this.#note(false);
+      return null;
+    }
+  }
+
+  async set(level: number, signal: AbortSignal): Promise<void> {
+    await this.#tell("SetVolume", { DesiredVolume: Math.round(level) }, signal);
+  }
+
+  async mute(muted: boolean, signal: AbortSignal): Promise<void> {
+    await this.#tell("SetMute", { DesiredMute: muted ? 1 : 0 }, signal);
+  }
+
+  close(): void {
+    this.#http.close();
+  }
+
+  async #tell(action: string, args: Readonly<Record<string, number>>, signal: AbortSignal): Promise<void> {
+    try {
+      await tellSoap(this.#http, { path, service, action, args: { ...master, ...args } }, signal);
+      this.#note(true);
+    } catch (error) {
+      if (!isLacking(error)) throw error;
+      this.#note(false);
+      throw new ZapdError("unsupported_operation", "does not let its volume be set", {
+        hint: "It takes steps: zapd volume +5 -d {device}",
+        cause: error,
+      });
+    }
+  }
+
+  #note(renderer: boolean): void {
+    this.#isAsked = true;
+    if (this.#target.memory.renderer !== renderer) this.#emit({ type: "facts", memory: { renderer } });
+  }
+}
+
+/** Nobody listens at its port, or nothing of the kind is there. */
+function isLacking(error: unknown): boolean {
+  return error instanceof ZapdError && (error.code === "unsupported_operation" || error.code === "device_unreachable");
+}
+
+function levelOf(said: SoapValues): number | null {
+  const level = said.get("CurrentVolume") ?? "";
+  return /^\d{1,3}$/.test(level) ? Math.min(100, Number(level)) : null;
+}
+
+function mutedOf(said: SoapValues): boolean | null {
+  const muted = said.get("CurrentMute")?.toLowerCase();
+  if (muted === "1" || muted === "true") return true;
+  return muted === "0" || muted === "false" ? false : null;
+}

@@ -1,0 +1,235 @@
+import { X509Certificate } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import type { Listener } from "./bench/listeners.ts";
+import { SimulatedSet } from "./bench/set.ts";
+import { createWebServer } from "./bench/websocket.ts";
+import { Channel } from "./samsung/channel.ts";
+import { createDiscovery } from "./samsung/discovery.ts";
+import { Model } from "./samsung/model.ts";
+import type { Prompting, SamsungSimulatorOptions } from "./samsung/options.ts";
+import { answerRenderer } from "./samsung/renderer.ts";
+import { answerRest } from "./samsung/rest.ts";
+
+export type { Certificate } from "./bench/certificate.ts";
+export type { Prompting, SamsungEvent, SamsungSimulatorOptions, SimulatedApp, Traits } from "./samsung/options.ts";
+
+let shared: Certificate | null = null;
+
+/** The certificate of all sets in this process. Whether real sets share one is in no source; a client must not count on either. */
+function sharedCertificate(): Certificate {
+  shared ??= createCertificateFor("SmartViewSDK");
+  return shared;
+}
+
+const CHANNEL = "/api/v2/channels/samsung.remote.control";
+
+/** A Samsung set of 2016 or newer (smart-tvs.md 3). */
+export class SamsungSimulator extends SimulatedSet {
+  readonly duid: string;
+  /** The address of the interface in use. */
+  readonly mac: string;
+  /** SHA-256 of the certificate on the secure port, in lower-case hex. */
+  readonly fingerprint: string;
+  readonly #model: Model;
+  readonly #options: SamsungSimulatorOptions;
+  readonly #secure: Listener | null;
+  readonly #plain: Listener | null;
+  readonly #renderer: Listener | null;
+  readonly #channels = new Set<Channel>();
+  #mostChannels = 0;
+  #endBoot = () => {};
+  #leaving = 0;
+
+  constructor(options: SamsungSimulatorOptions) {
+    const model = new Model(options);
+    const { host, duid, usedMac } = model.identity;
+    super({ host, wakeMac: usedMac, wakePort: options.wakePort, emit: model.emit });
+    const { securePort = 8002, plainPort = 8001, rendererPort = 9197, certificate = sharedCertificate() } = options;
+    this.duid = duid;
+    this.mac = usedMac;
+    this.fingerprint = new X509Certificate(certificate.cert).fingerprint256.replaceAll(":", "").toLowerCase();
+    this.#model = model;
+    this.#options = options;
+    model.togglePower = () => this.later(() => (model.power === "on" ? this.#goOff() : this.comeOn()));
+    this.#secure = model.traits.tokens ? this.#web(securePort, certificate) : null;
+    this.#plain = plainPort === null ? null : this.#web(plainPort, null);
+    this.#renderer =
+      rendererPort === null
+        ? null
+        : this.listen(rendererPort, (track) =>
+            createWebServer({ certificate: null, answer: this.#taking(answerRenderer) }, track),
+          );
+    if (options.ssdp !== false)
+      this.discover(createDiscovery(model, () => this.#renderer?.port ?? 0, options.ssdpDelayMs ?? 0));
+  }
+
+  #web(port: number, certificate: Certificate | null): Listener {
+    const upgrade = (url: string) => {
+      const { pathname, searchParams } = new URL(url, "http://set");
+      if (pathname !== CHANNEL) return null;
+      return (socket: ConstructorParameters<typeof Channel>[1]) => {
+        const channel = new Channel(this.#model, socket, { secure: certificate !== null, query: searchParams });
+        this.#channels.add(channel);
+        this.#mostChannels = Math.max(this.#mostChannels, this.#channels.size);
+        socket.on("close", () => this.#channels.delete(channel));
+        if (this.#channels.size > this.#model.traits.connections) for (const one of this.#channels) one.crowdedOut();
+        else channel.open();
+      };
+    };
+    return this.listen(port, (track) =>
+      createWebServer({ certificate, answer: this.#taking(answerRest), upgrade }, track),
+    );
+  }
+
+  /** Reads the body, which is small, and answers. */
+  #taking(answer: (model: Model, request: IncomingMessage, body: string, response: ServerResponse) => void) {
+    return (request: IncomingMessage, response: ServerResponse) => {
+      let body = "";
+      request.on("data", (bytes: Uint8Array) => {
+        body += Buffer.from(bytes).toString();
+        if (body.length > 65_536) request.destroy();
+      });
+      request.on("end", () => answer(this.#model, request, body, response));
+    };
+  }
+
+  /** 0 before the first start when a free port was asked for, kept from then on; null is closed. */
+  get ports(): { secure: number | null; plain: number | null; renderer: number | null; wake: number } {
+    return {
+      secure: this.#secure?.port ?? null,
+      plain: this.#plain?.port ?? null,
+      renderer: this.#renderer?.port ?? null,
+      wake: this.wakePort,
+    };
+  }
+
+  /** What came in, the oldest first. */
+  get received() {
+    return this.#model.received;
+  }
+
+  /** A view of it at one moment. */
+  get state() {
+    const { power, art, front, volume, muted, text, focused, prompt, tokens } = this.#model;
+    return {
+      ...{ power, art, volume, muted, text, focused },
+      /** The id of the app on the screen; null at home and in standby. */
+      front: power === "on" ? front : null,
+      /** Whether a request is on the screen. */
+      prompting: prompt !== null,
+      tokens: [...tokens] as readonly string[],
+      /** Connections of the channel: now, and the most that there were. */
+      channels: { open: this.#channels.size, most: this.#mostChannels },
+      discoverable: this.isDiscoverable,
+    };
+  }
+
+  /** What becomes of the next requests. */
+  setPrompting(prompting: Prompting): void {
+    this.#model.prompting = prompting;
+  }
+
+  /** The person allows or denies what is on the screen; false when there is nothing. */
+  answerPrompt(allow: boolean): boolean {
+    const { prompt } = this.#model;
+    prompt?.end(allow ? "allowed" : "denied");
+    return prompt !== null;
+  }
+
+  /** Every client has to be allowed again. */
+  forgetTokens(): void {
+    this.#model.tokens.clear();
+  }
+
+  /** A key of the remote that came with the set. */
+  press(code: string): void {
+    this.#model.feel(code);
+  }
+
+  setName(name: string): void {
+    this.#model.name = name;
+  }
+
+  setVolume(level: number): void {
+    this.#model.volume = level;
+  }
+
+  /** An app, chosen with the remote; null is home. */
+  open(id: string | null): void {
+    this.#model.front = id;
+  }
+
+  /** A text field gets the focus, or loses it; its text is empty then. */
+  focus(on: boolean): void {
+    this.#model.focused = on;
+    if (on) this.#model.text = "";
+    for (const channel of this.#channels) channel.tellFocus();
+  }
+
+  /** Hangs up on every channel, as firmware does now and then. */
+  hangUp(): void {
+    for (const channel of this.#channels) channel.terminate();
+  }
+
+  /** Does not wait for a set that is about to start. */
+  override stop(): Promise<void> {
+    this.#leaving += 1;
+    this.#endBoot();
+    return super.stop().finally(() => {
+      this.#leaving -= 1;
+    });
+  }
+
+  powerOff(): Promise<void> {
+    return this.inTurn(() => this.#goOff());
+  }
+
+  protected get isReachable(): boolean {
+    return this.#model.power === "on" || this.#options.standby !== "off";
+  }
+
+  protected get isAsleep(): boolean {
+    return this.#model.power !== "on";
+  }
+
+  protected unplug(): void {
+    this.#model.prompt?.end("gone");
+    this.hangUp();
+  }
+
+  async #goOff(): Promise<void> {
+    const model = this.#model;
+    if (model.power === "standby") return;
+    model.prompt?.end("gone");
+    Object.assign(model, { power: "standby", front: null, focused: false, art: false });
+    model.emit("power", "power off");
+    // What was sent with the key goes out first.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    this.hangUp();
+    if (this.#options.standby === "off") await this.vanish();
+  }
+
+  protected async comeOn(): Promise<void> {
+    const model = this.#model;
+    if (model.power === "on") return;
+    if (this.#options.standby === "off") await this.#boot();
+    model.power = "on";
+    if (this.isPluggedIn) await this.appear();
+    model.emit("power", "power on");
+  }
+
+  #boot(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#leaving > 0 ? 0 : (this.#options.bootMs ?? 1000));
+      this.#endBoot = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+export function createSamsungSimulator(options: SamsungSimulatorOptions): SamsungSimulator {
+  return new SamsungSimulator(options);
+}

@@ -1,0 +1,193 @@
+/** One connection of the remote's channel: the set speaks first, and answers no key (smart-tvs.md 3.2 to 3.4). */
+import type { WebSocket } from "ws";
+import { keep } from "../bench/set.ts";
+import type { Model, OpenPrompt, ReceivedKey } from "./model.ts";
+
+interface Asked {
+  readonly secure: boolean;
+  readonly query: URLSearchParams;
+}
+
+const HOWS: readonly string[] = ["Click", "Press", "Release"];
+
+export class Channel {
+  readonly #model: Model;
+  readonly #socket: WebSocket;
+  readonly #asked: Asked;
+  /** The name that it gave, by which a person knows it. */
+  readonly #name: string;
+  #isIn = false;
+  #prompt: OpenPrompt | null = null;
+  #keys = 0;
+
+  constructor(model: Model, socket: WebSocket, asked: Asked) {
+    this.#model = model;
+    this.#socket = socket;
+    this.#asked = asked;
+    this.#name = Buffer.from(asked.query.get("name") ?? "", "base64").toString() || "a remote";
+    socket.on("error", () => socket.terminate());
+    socket.on("ping", (data) => {
+      if (model.traits.answersPings) socket.pong(data);
+    });
+    socket.on("message", (data) => this.#take(data.toString()));
+    // Whether a real request outlives its connection is in no source.
+    socket.on("close", () => this.#prompt?.end("gone"));
+  }
+
+  /** Says whether it lets the client in, by its token, or by what the person says. */
+  open(): void {
+    const { traits, tokens, received } = this.#model;
+    const token = this.#asked.query.get("token");
+    keep(received.tokens, token);
+    if (traits.socketWakes && this.#model.power === "standby") this.#model.togglePower();
+    if (traits.silent) return;
+    if (traits.saysMoreFirst) {
+      this.#say({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
+      this.#say({ event: "ms.voiceApp.hide", from: "host" });
+    }
+    if (traits.tokens && !this.#asked.secure) return this.#refuse();
+    const isKnown = traits.tokens ? token !== null && tokens.has(token) : tokens.has(this.#name);
+    if (isKnown && this.#model.asks === "first") this.#let(null);
+    else if (token !== null && !isKnown) this.#refuse();
+    else if (this.#model.power === "on") this.#ask();
+  }
+
+  /** Too many: hung up on by a code that no close may have (3.4). */
+  crowdedOut(): void {
+    const raw = (this.#socket as unknown as { readonly _socket: { write(bytes: Uint8Array): void } })._socket;
+    raw.write(Uint8Array.of(0x88, 0x02, 1005 >> 8, 1005 & 0xff));
+    setTimeout(() => this.#socket.terminate(), 20);
+  }
+
+  tellFocus(): void {
+    if (!this.#isIn) return;
+    this.#say({ event: this.#model.focused ? "ms.remote.imeStart" : "ms.remote.imeEnd", data: "text" });
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  #ask(): void {
+    const model = this.#model;
+    const { prompting, promptMs, promptEndsMs } = model;
+    if (prompting === "unshown") return this.#over();
+    // One request at a time is on the screen.
+    if (model.prompt) return this.#refuse();
+    const wait = (ms: number, how: "allowed" | "denied" | "over") => setTimeout(() => prompt.end(how), ms);
+    const timer =
+      prompting === "wait" ? wait(promptEndsMs, "over") : wait(promptMs, prompting === "accept" ? "allowed" : "denied");
+    const prompt: OpenPrompt = {
+      end: (how) => {
+        if (model.prompt !== prompt) return;
+        clearTimeout(timer);
+        model.prompt = null;
+        this.#prompt = null;
+        keep(model.received.prompts, how);
+        model.emit("prompt-end", `the request of ${this.#name} is ${how}`);
+        if (how === "allowed") this.#let(model.traits.tokens ? model.newToken() : this.#name);
+        else if (how === "denied") this.#refuse();
+        else if (how === "over") this.#over();
+      },
+    };
+    model.prompt = prompt;
+    this.#prompt = prompt;
+    model.emit("prompt", `asks whether ${this.#name} may drive it`);
+  }
+
+  #let(given: string | null): void {
+    const { traits, tokens } = this.#model;
+    if (given !== null) tokens.add(given);
+    this.#isIn = true;
+    const token = given ?? (traits.newTokens ? this.#model.newToken() : null);
+    const said = token === null || !traits.tokens ? {} : { token: traits.numericToken ? Number(token) : token };
+    const client = {
+      attributes: { name: this.#asked.query.get("name") },
+      connectTime: Date.now(),
+      deviceName: "",
+      id: "1",
+      isHost: false,
+    };
+    this.#say({ event: "ms.channel.connect", data: { clients: [client], id: client.id, ...said } });
+    if (this.#model.focused && traits.tellsFocus) this.tellFocus();
+  }
+
+  #refuse(): void {
+    this.#say({ event: "ms.channel.unauthorized" });
+    this.#socket.close();
+  }
+
+  #over(): void {
+    this.#say({ event: "ms.channel.timeOut" });
+    this.#socket.close();
+  }
+
+  #say(message: object): void {
+    this.#socket.send(JSON.stringify(message));
+  }
+
+  #take(text: string): void {
+    const message = parsed(text);
+    const params = objectIn(message["params"]);
+    if (message["method"] === "ms.remote.control") this.#control(params);
+    else if (message["method"] === "ms.channel.emit" && this.#isIn) this.#emitted(params);
+  }
+
+  #control(params: Readonly<Record<string, unknown>>): void {
+    const model = this.#model;
+    const { Cmd, DataOfCmd, TypeOfRemote } = params;
+    if (!this.#isIn || model.traits.refusesKeys) {
+      if (TypeOfRemote === "SendRemoteKey")
+        keep(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });
+      // "Sent" is not "accepted" (3.4).
+      if (this.#isIn && this.#keys++ === 0) this.#refuse();
+      return;
+    }
+    if (TypeOfRemote === "SendRemoteKey" && typeof DataOfCmd === "string" && HOWS.includes(String(Cmd))) {
+      if (/^KEY_(HDMI\d|AV1)$/.test(DataOfCmd) && !model.traits.hdmiKeys) return;
+      model.take(DataOfCmd, Cmd as ReceivedKey["how"]);
+    }
+    // Without a field that has the focus nothing becomes of it, and nothing is said (3.3).
+    if (TypeOfRemote === "SendInputString" && DataOfCmd === "base64" && model.focused) {
+      model.text = Buffer.from(String(Cmd), "base64").toString();
+      keep(model.received.texts, model.text);
+      model.emit("text", `typed ${JSON.stringify(model.text)}`);
+    }
+    if (TypeOfRemote === "SendInputEnd" && model.focused) {
+      model.focused = false;
+      this.tellFocus();
+    }
+  }
+
+  #emitted({ event, data, to }: Readonly<Record<string, unknown>>): void {
+    if (to !== "host") return;
+    const model = this.#model;
+    if (event === "ed.installedApp.get" && model.traits.listsApps) {
+      const list = model.apps.map(({ id, name, type = 2 }) => ({
+        appId: id,
+        app_type: type,
+        icon: "",
+        is_lock: 0,
+        name,
+      }));
+      this.#say({ event, from: "host", data: { data: list } });
+    }
+    if (event === "ed.apps.launch") {
+      const { appId, metaTag } = objectIn(data);
+      const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
+      this.#say({ event, from: "host", data: isThere ? 200 : 404 });
+    }
+  }
+}
+
+function objectIn(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return objectIn(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

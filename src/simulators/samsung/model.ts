@@ -1,0 +1,134 @@
+/** What a set knows of itself, what came in, and what its keys do. */
+import { randomInt } from "node:crypto";
+import { keep } from "../bench/set.ts";
+import {
+  APPS,
+  identify,
+  type Prompting,
+  type SamsungEvent,
+  type SamsungSimulatorOptions,
+  traitsOf,
+} from "./options.ts";
+
+export interface ReceivedKey {
+  readonly code: string;
+  readonly how: "Click" | "Press" | "Release";
+  /** Whether it did something: `fast` came too soon after the one before it, `refused` from one who is not let in. */
+  readonly outcome: "taken" | "fast" | "refused" | "asleep";
+}
+
+/** A request on the screen. */
+export interface OpenPrompt {
+  end(how: "allowed" | "denied" | "over" | "gone"): void;
+}
+
+export class Model {
+  readonly identity;
+  readonly traits;
+  readonly tokens: Set<string>;
+  readonly apps;
+  readonly received = {
+    keys: [] as ReceivedKey[],
+    texts: [] as string[],
+    launches: [] as { readonly id: string; readonly by: "rest" | "channel"; readonly link: string }[],
+    /** Method and path, with what it was asked over. */
+    requests: [] as string[],
+    /** Tokens that clients said, and null for each that said none. */
+    tokens: [] as (string | null)[],
+    /** How each request on the screen ended; those that are open are not here yet. */
+    prompts: [] as string[],
+  };
+  readonly asks: "first" | "always";
+  readonly promptMs: number;
+  readonly promptEndsMs: number;
+  name: string;
+  prompting: Prompting;
+  prompt: OpenPrompt | null = null;
+  power: "on" | "standby" = "on";
+  /** A Frame that shows art. */
+  art = false;
+  front: string | null = null;
+  volume = 12;
+  muted = false;
+  focused = false;
+  text = "";
+  togglePower = () => {};
+  readonly #onEvent: (event: SamsungEvent) => void;
+  readonly frame: boolean;
+  readonly hasRenderer: boolean;
+  #keyAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SamsungSimulatorOptions) {
+    this.identity = identify(options);
+    this.traits = traitsOf(options);
+    this.tokens = new Set(options.tokens);
+    this.apps = [...(options.apps ?? APPS)];
+    this.asks = options.asks ?? "first";
+    this.promptMs = options.promptMs ?? 500;
+    this.promptEndsMs = options.promptEndsMs ?? 30_000;
+    this.name = options.name;
+    this.prompting = options.prompt ?? "accept";
+    this.frame = options.frame ?? false;
+    this.hasRenderer = options.rendererPort !== null;
+    this.#onEvent = options.onEvent ?? (() => {});
+  }
+
+  emit = (type: SamsungEvent["type"], text: string): void => this.#onEvent({ type, text });
+
+  /** Eight digits, as sets give (smart-tvs.md 3.2). */
+  newToken(): string {
+    const token = String(randomInt(10_000_000, 100_000_000));
+    this.tokens.add(token);
+    return token;
+  }
+
+  /** A key that came over the channel. In standby only power does something; what comes too fast is lost (3.4). */
+  take(code: string, how: ReceivedKey["how"]): void {
+    const now = performance.now();
+    const isFast = how !== "Release" && now - this.#keyAt < this.traits.keyMs;
+    const outcome = isFast ? "fast" : this.power === "standby" && code !== "KEY_POWER" ? "asleep" : "taken";
+    this.#keyAt = now;
+    keep(this.received.keys, { code, how, outcome });
+    if (outcome !== "taken") return;
+    this.emit("key", how === "Click" ? code : `${code} ${how.toLowerCase()}`);
+    if (how === "Click") this.feel(code);
+    else this.#held(code, how, now);
+  }
+
+  #pressedAt = Number.NEGATIVE_INFINITY;
+
+  #held(code: string, how: "Press" | "Release", now: number): void {
+    if (how === "Press") this.#pressedAt = now;
+    else if (code === "KEY_POWER" && this.frame) now - this.#pressedAt >= 2_900 ? this.togglePower() : this.feel(code);
+    else this.feel(code);
+  }
+
+  /** What a key does, wherever it came from. */
+  feel(code: string): void {
+    if (code === "KEY_POWER") {
+      // Pressed for a moment, a Frame shows art, and is on (3.3).
+      if (this.frame && this.power === "on") this.art = !this.art;
+      if (!this.frame || this.power === "standby") this.togglePower();
+    }
+    if (code === "KEY_HOME") this.front = null;
+    if (code === "KEY_VOLUP") this.volume = Math.min(100, this.volume + 1);
+    if (code === "KEY_VOLDOWN") this.volume = Math.max(0, this.volume - 1);
+    if (code === "KEY_MUTE") this.muted = !this.muted;
+  }
+
+  /** Starts an app; false where there is none of that id. */
+  launch(id: string, by: "rest" | "channel", link = ""): boolean {
+    const app = this.apps.find((one) => one.id === id);
+    if (!app || this.power !== "on") return false;
+    keep(this.received.launches, { id, by, link });
+    this.emit("launch", `launched ${app.name}${link === "" ? "" : ` with ${link}`}`);
+    this.front = id;
+    return true;
+  }
+
+  /** Leaves an app. */
+  stop(id: string): void {
+    if (this.front === id) this.front = null;
+    this.emit("close", `closed ${this.apps.find((one) => one.id === id)?.name ?? id}`);
+  }
+}

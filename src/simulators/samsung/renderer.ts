@@ -1,0 +1,90 @@
+/** The renderer of a set: its description, and the volume by UPnP (smart-tvs.md 3.3). */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { element, fields, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { uuidOf } from "../bench/identity.ts";
+import { keep } from "../bench/set.ts";
+import type { Model } from "./model.ts";
+
+const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
+export const CONTROL = "/upnp/control/RenderingControl1";
+
+/** Another than the set's own. */
+export const rendererUuid = ({ identity }: Model) => uuidOf(`${identity.duid} renderer`);
+
+export function answerRenderer(model: Model, request: IncomingMessage, body: string, response: ServerResponse): void {
+  const { method = "GET", url = "/", headers } = request;
+  keep(model.received.requests, `${method} ${url} ${String(headers["soapaction"] ?? "")}`.trim());
+  const say = (status: number, text: string) => response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
+  if (url === "/dmr" && method === "GET") return void say(200, description(model));
+  if (url !== CONTROL || method !== "POST") return void say(404, "");
+  const [, action = ""] =
+    /^"urn:schemas-upnp-org:service:RenderingControl:1#(\w+)"$/.exec(String(headers["soapaction"])) ?? [];
+  const given = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(body)?.[1];
+  if (!body.includes(`<u:${action} `) || given("InstanceID") !== "0" || given("Channel") !== "Master")
+    return void say(500, fault(402, "Invalid Args"));
+  const answers = answersOf(model, action, given);
+  if (typeof answers === "number") say(500, fault(answers, answers === 401 ? "Invalid Action" : "Invalid Args"));
+  else say(200, envelope([element(`u:${action}Response`, { "xmlns:u": SERVICE }, fields(answers))]));
+}
+
+/** What an action answers; a number is a fault. */
+function answersOf(
+  model: Model,
+  action: string,
+  given: (name: string) => string | undefined,
+): Readonly<Record<string, string>> | number {
+  if (action === "GetVolume") return { CurrentVolume: String(model.volume) };
+  if (action === "GetMute") return { CurrentMute: model.muted ? "1" : "0" };
+  if (action === "SetVolume") {
+    const wanted = Number(given("DesiredVolume") ?? Number.NaN);
+    if (!Number.isInteger(wanted) || wanted < 0 || wanted > 100) return 402;
+    model.volume = wanted;
+    model.emit("volume", `volume ${wanted}`);
+    return {};
+  }
+  if (action === "SetMute") {
+    const wanted = given("DesiredMute");
+    if (wanted !== "0" && wanted !== "1") return 402;
+    model.muted = wanted === "1";
+    model.emit("volume", model.muted ? "muted" : "unmuted");
+    return {};
+  }
+  return 401;
+}
+
+function envelope(content: readonly string[]): string {
+  const schema = "http://schemas.xmlsoap.org/soap/";
+  const attributes = { "xmlns:s": `${schema}envelope/`, "s:encodingStyle": `${schema}encoding/` };
+  return xmlDocument(element("s:Envelope", attributes, [element("s:Body", {}, content)]));
+}
+
+function fault(code: number, words: string): string {
+  const detail = element(
+    "UPnPError",
+    { xmlns: "urn:schemas-upnp-org:control-1-0" },
+    {
+      errorCode: String(code),
+      errorDescription: words,
+    },
+  );
+  return envelope([
+    element("s:Fault", {}, [
+      ...fields({ faultcode: "s:Client", faultstring: "UPnPError" }),
+      element("detail", {}, [detail]),
+    ]),
+  ]);
+}
+
+function description(model: Model): string {
+  const service = { serviceType: SERVICE, serviceId: "urn:upnp-org:serviceId:RenderingControl", controlURL: CONTROL };
+  return upnpDescription(
+    {
+      deviceType: "urn:schemas-upnp-org:device:MediaRenderer:1",
+      friendlyName: `[TV] ${model.name}`,
+      manufacturer: "Samsung Electronics",
+      modelName: model.identity.model,
+      UDN: `uuid:${rendererUuid(model)}`,
+    },
+    [element("service", {}, service)],
+  );
+}

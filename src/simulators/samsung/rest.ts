@@ -1,0 +1,61 @@
+/** What a set says over HTTP, with and without TLS (smart-tvs.md 3.1, 3.3). */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { keep } from "../bench/set.ts";
+import type { Model } from "./model.ts";
+
+export function answerRest(model: Model, request: IncomingMessage, _body: string, response: ServerResponse): void {
+  const { method = "GET", url = "/" } = request;
+  keep(model.received.requests, `${method} ${url}`);
+  const say = (status: number, body: object) =>
+    response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
+  if (url.replace(/\/$/, "") === "/api/v2") return void say(200, infoOf(model));
+  const id = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url)?.[1];
+  const app = model.apps.find((one) => one.id === decodeURIComponent(id ?? ""));
+  // Those of type 4 have no state (3.3).
+  if (!app || app.type === 4) return void say(404, { code: 404, message: "Not found", status: 404 });
+  if (method === "POST" && !model.launch(app.id, "rest"))
+    return void say(500, { code: 500, message: "Internal error", status: 500 });
+  if (method === "DELETE") model.stop(app.id);
+  if (method === "POST" || method === "DELETE") return void say(200, { ok: true });
+  const isFront = model.power === "on" && model.front === app.id;
+  say(200, { id: app.id, name: app.name, running: isFront, version: app.version ?? "", visible: isFront });
+}
+
+function infoOf(model: Model): object {
+  const { duid, model: modelName, year, network, wifiMac, host } = model.identity;
+  const { traits } = model;
+  const name = `[TV] ${model.name}`;
+  const who = { duid: `uuid:${duid}`, id: `uuid:${duid}`, udn: `uuid:${duid}`, type: "Samsung SmartTV" };
+  const device = {
+    FrameTVSupport: String(model.frame),
+    OS: "Tizen",
+    ...(traits.saysPower && { PowerState: model.power }),
+    TokenAuthSupport: String(traits.tokens),
+    countryCode: "DE",
+    description: "Samsung DTV RCR",
+    firmwareVersion: "Unknown",
+    ip: host,
+    ...(!traits.nameless && { ...who, model: `${year % 100}_KANTM2_QTV` }),
+    modelName,
+    name,
+    networkType: network,
+    resolution: "3840x2160",
+    smartHubAgreement: "true",
+    wifiMac,
+  };
+  return {
+    device,
+    ...(!traits.nameless && { id: `uuid:${duid}` }),
+    // A JSON text within JSON, as sets write it.
+    isSupport: JSON.stringify({
+      FrameTVSupport: String(model.frame),
+      TokenAuthSupport: String(traits.tokens),
+      remote_available: "true",
+    }),
+    name,
+    remote: "1.0",
+    type: "Samsung SmartTV",
+    uri: `http://${host}:8001/api/v2/`,
+    version: "2.0.25",
+  };
+}

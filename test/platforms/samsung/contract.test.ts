@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import type { SamsungSimulator } from "../../../src/simulators/samsung.ts";
+import { platformContract } from "../../contract/platform.ts";
+import { startSamsung, taken, token } from "./harness.ts";
+
+const sets: SamsungSimulator[] = [];
+
+platformContract({
+  platform: samsung,
+  async startSet(name, asleep) {
+    const simulator = await startSamsung({
+      ...{ name, duid: randomUUID(), year: 2019, plainPort: null },
+      standby: asleep === "deep" ? "off" : "standby",
+    });
+    sets.push(simulator);
+    const { renderer, wake } = simulator.ports;
+    return {
+      identity: simulator.duid,
+      host: simulator.host,
+      port: simulator.ports.secure ?? 0,
+      ports: { wake, ...(renderer !== null && { renderer }) },
+      get pressed() {
+        return taken(simulator);
+      },
+      get typed() {
+        return simulator.state.text;
+      },
+      get inFront() {
+        return simulator.state.front;
+      },
+      get awake() {
+        return simulator.state.power === "on";
+      },
+      sleep: () => simulator.powerOff(),
+      readyForText: () => simulator.focus(true),
+      say() {},
+      stop: () => simulator.stop(),
+    };
+  },
+  app: { platformId: "3201907018807", name: "Netflix" },
+  unknownApp: "3201000000000",
+  // All sets of this process show one certificate; it is learned at the first.
+  get secret() {
+    return { token, certificate: sets[0]?.fingerprint ?? "" };
+  },
+  learnsMore: true,
+  typesAtOnce: true,
+});

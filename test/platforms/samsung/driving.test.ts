@@ -1,0 +1,438 @@
+/** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
+import { describe, expect, test } from "bun:test";
+import type { Key } from "../../../src/platforms/platform.ts";
+import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf, turnOn } from "../../support/platform-host.ts";
+import {
+  cleanups,
+  failure,
+  type Line,
+  line,
+  never,
+  press,
+  startSamsung,
+  state,
+  taken,
+  tidy,
+  token,
+} from "./harness.ts";
+
+tidy();
+
+const describeOf = ({ target }: Line) => samsung.describe(target.facts, target.memory, true);
+
+describe("who it is", () => {
+  test("is told at either port, and shows its certificate; a set of 2016 has the plain one alone", async () => {
+    const one = await line({ network: "wired", frame: true });
+    const { identity, certificate, facts, memory, pairing, port, power } = one.sighting;
+    expect([identity, certificate, pairing, power]).toEqual([one.set.duid, one.set.fingerprint, "required", "on"]);
+    expect(port).toBe(one.set.ports.secure ?? 0);
+    // What it tells is the address of its Wi-Fi, and no packet to that wakes it.
+    expect(facts).toMatchObject({
+      name: "One",
+      manufacturer: "Samsung",
+      model: "QE55Q60AAUXXH",
+      macs: [],
+      access: null,
+    });
+    expect(memory).toEqual({ token: true, saysPower: true, frame: true, year: 2021 });
+    const old = await line({ name: "Old", year: 2016 });
+    expect(old.sighting).toMatchObject({ pairing: "none", certificate: null, facts: { access: "full" } });
+    expect(old.sighting).not.toHaveProperty("power");
+    expect(old.sighting.facts.macs).toEqual([old.set.mac]);
+  });
+
+  test("met at its plain port, a set that wants a token is driven at the other one", async () => {
+    const set = await startSamsung();
+    cleanups.push(() => set.stop());
+    const lead = { host: set.host, port: set.ports.plain ?? 0 };
+    const sighting = await samsung.identify(lead, platformHostOf(), never);
+    expect(sighting).toMatchObject({ identity: set.duid, port: 8_002, beside: true, certificate: null });
+  });
+
+  test("one that does not say is known by where it is", async () => {
+    const one = await line({ traits: { nameless: true } });
+    expect(one.sighting).toMatchObject({ identity: `${one.set.host}:${one.set.ports.secure}`, provisional: true });
+    await press(one, "home");
+    expect(taken(one.set)).toEqual(["KEY_HOME"]);
+  });
+
+  test("sets of 2014 and 2015 say what they are, and are none that is driven", async () => {
+    const set = await startSamsung({ year: 2015, model: "UE48J6250" });
+    cleanups.push(() => set.stop());
+    const lead = { host: set.host, port: set.ports.plain ?? 0 };
+    const error = await failure(samsung.identify(lead, platformHostOf(), never));
+    expect([error.code, error.hint]).toEqual(["device_error", "zapd drives Samsung sets of 2016 and newer"]);
+  });
+
+  test("its searches take their own answers alone", () => {
+    const answers = (st: string, server = "SHP, UPnP/1.0, Samsung UPnP SDK/1.0") => {
+      const headers = new Map([
+        ["st", st],
+        ["server", server],
+        ["location", "http://192.0.2.9:9197/dmr"],
+      ]);
+      const leads = samsung.queries.map((query) =>
+        query.over === "ssdp" ? query.read({ headers, source: "192.0.2.1" }) : null,
+      );
+      return leads.filter((lead) => lead !== null);
+    };
+    expect(answers("urn:samsung.com:device:RemoteControlReceiver:1")).toEqual([{ host: "192.0.2.1", port: 8_002 }]);
+    expect(answers("urn:schemas-upnp-org:service:RenderingControl:1")).toHaveLength(1);
+    expect(answers("urn:schemas-upnp-org:service:RenderingControl:1", "Linux UPnP/1.0 Sonos/70")).toEqual([]);
+    const airplay = samsung.queries.find((query) => query.over === "mdns");
+    const service = { name: "x", type: "_airplay._tcp", addresses: [], port: 7000, source: "192.0.2.1" };
+    expect(
+      airplay?.over === "mdns" && airplay.read({ ...service, txt: { manufacturer: "Samsung Electronics" } }),
+    ).toEqual({
+      host: "192.0.2.1",
+      port: 8_002,
+    });
+    expect(airplay?.over === "mdns" && airplay.read({ ...service, txt: { manufacturer: "Apple" } })).toBeNull();
+  });
+});
+
+describe("the request on the screen", () => {
+  const pairing = async (options: Parameters<typeof line>[0]) => {
+    const one = await line({ tokens: [], ...options }, null);
+    return { one, end: () => failure(one.pair()) };
+  };
+  const reasonOf = (error: unknown) => (error as { reason?: string }).reason;
+
+  test("is allowed: the token is kept as a text, with the certificate, and drives", async () => {
+    for (const traits of [{}, { numericToken: true }, { saysMoreFirst: true }]) {
+      const { one } = await pairing({ traits });
+      await one.pair();
+      expect(one.kept()).toEqual({ token: one.set.state.tokens[0] ?? "", certificate: one.set.fingerprint });
+      one.renew();
+      await press(one, "home");
+      expect([one.set.received.prompts, taken(one.set)]).toEqual([["allowed"], ["KEY_HOME"]]);
+    }
+  });
+
+  test("is denied, by a person or by the list of those that were denied; each says so", async () => {
+    const slow = await pairing({ prompt: "deny", promptMs: 1_200 });
+    const person = await slow.end();
+    expect([person.code, reasonOf(person)]).toEqual(["pairing_failed", "denied"]);
+    expect(person.message).toContain("somebody refused");
+    const quick = await pairing({ prompt: "deny", promptMs: 1 });
+    const list = await quick.end();
+    expect(list.message).toContain("without asking");
+    for (const { hint } of [person, list]) expect(hint).toContain("Device Connection Manager > Device List");
+    expect(quick.one.kept()).toBeNull();
+  });
+
+  test("is over: nobody answered, or none was shown", async () => {
+    const shown = await pairing({ prompt: "wait", promptEndsMs: 5_500 });
+    const late = await shown.end();
+    expect([late.code, reasonOf(late)]).toEqual(["pairing_failed", "late"]);
+    expect(late.message).toContain("nobody accepted");
+    const unshown = await pairing({ prompt: "unshown" });
+    const atOnce = await unshown.end();
+    expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
+    for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
+  }, 15_000);
+
+  test("cannot be shown by a set in standby, which is not woken by the way", async () => {
+    const { one } = await pairing({ traits: { socketWakes: true } });
+    await one.set.powerOff();
+    const error = await failure(one.pair());
+    expect([error.code, reasonOf(error)]).toEqual(["device_unreachable", "asleep"]);
+    expect(one.set.state).toMatchObject({ power: "standby", channels: { most: 0 } });
+  });
+
+  test("goes from the screen when it is given up", async () => {
+    const { one } = await pairing({ prompt: "wait" });
+    const over = new AbortController();
+    const waiting = one.pair(over.signal);
+    await until("it is shown", () => one.set.state.prompting);
+    over.abort();
+    expect((await failure(waiting)).code).toBe("pairing_failed");
+    await until("it is gone", () => !one.set.state.prompting);
+  });
+
+  test("is not shown by a set of 2016 that knows us, and needs no token there", async () => {
+    const one = await line({ year: 2016, tokens: [], prompt: "wait" });
+    const waiting = one.pair();
+    await until("it is shown", () => one.set.answerPrompt(true));
+    await waiting;
+    expect(one.kept()).toBeNull();
+    await press(one, "home");
+    expect(taken(one.set)).toEqual(["KEY_HOME"]);
+  });
+});
+
+describe("being let in", () => {
+  test("is by the token, which may be another with each connection", async () => {
+    const one = await line({ traits: { newTokens: true } });
+    for (let round = 0; round < 2; round++) {
+      await press(one, "home");
+      one.set.hangUp();
+      await until("it has hung up", () => one.set.state.channels.open === 0);
+    }
+    expect(one.set.received.tokens).toEqual([token, one.set.state.tokens[1] ?? ""]);
+    expect(one.kept()?.token).toBe(one.set.state.tokens[2] ?? "");
+    expect(one.kept()?.certificate).toBe(one.set.fingerprint);
+  });
+
+  test("is over when the set refuses the token: it says so, and the token is gone", async () => {
+    const one = await line({ tokens: ["99999999"], prompt: "deny" });
+    const error = await failure(press(one, "home"));
+    expect([error.code, error.hint?.includes("Device List")]).toEqual(["pairing_required", true]);
+    expect(one.kept()).toBeNull();
+    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+    // It is not asked again by the way.
+    await failure(press(one, "home"));
+    expect(one.set.received.tokens).toEqual([token]);
+  });
+
+  test("a set that asks with every connection is left alone, and the setting is named", async () => {
+    const one = await line({ asks: "always", prompt: "wait" }, undefined, 400);
+    const error = await failure(press(one, "home"));
+    expect(error.code).toBe("pairing_required");
+    expect(error.hint).toContain("Access Notification: First Time Only");
+    await until("the request is gone", () => !one.set.state.prompting);
+    for (let round = 0; round < 3; round++) await failure(press(one, "home"));
+    expect(one.set.received.prompts).toEqual(["gone"]);
+    expect(one.target.memory.prompted).toBe(1);
+    // What is open to everybody is.
+    expect((await state(one)).power).toBe("on");
+    expect(one.kept()).not.toBeNull();
+  });
+
+  test("sent is not accepted: a refusal behind the first key is told, and no key is lost with a yes", async () => {
+    const one = await line({ traits: { refusesKeys: true } });
+    const error = await failure(press(one, "home"));
+    expect(error.code).toBe("pairing_required");
+    expect(taken(one.set)).toEqual([]);
+    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  });
+
+  test("a set that says nothing is given up at the deadline", async () => {
+    const one = await line({ traits: { silent: true } }, undefined, 400);
+    const begun = performance.now();
+    expect((await failure(press(one, "home"))).code).toBe("pairing_required");
+    expect(performance.now() - begun).toBeLessThan(2_000);
+    await until("nothing is open", () => one.set.state.channels.open === 0);
+  });
+
+  test("too many at a time: it hangs up on all, and is left alone for some seconds", async () => {
+    const one = await line({ traits: { connections: 0 } });
+    const error = await failure(press(one, "home"));
+    expect([error.code, error.hint?.includes("Close other")]).toEqual(["device_busy", true]);
+    expect((await failure(press(one, "home"))).code).toBe("device_busy");
+    expect(one.set.state.channels.most).toBe(1);
+  });
+
+  test("the token goes to nobody who shows another certificate", async () => {
+    const one = await line({}, { token, certificate: "00".repeat(32) });
+    for (const work of [press(one, "home"), state(one), one.connection.apps?.stop?.(never)])
+      expect((await failure(Promise.resolve(work))).code).toBe("device_unproven");
+    expect([one.set.received.tokens, one.set.received.requests.length]).toEqual([[], 1]);
+  });
+
+  test("many who ask at once share one socket", async () => {
+    const one = await line();
+    await Promise.all([press(one, "up"), press(one, "down"), press(one, "left"), state(one)]);
+    expect([one.set.state.channels.most, taken(one.set).length]).toEqual([1, 3]);
+  });
+});
+
+describe("without a token", () => {
+  test("a set shows what it does, and starts and leaves apps; keys and text want pairing", async () => {
+    const one = await line({}, null);
+    expect([...describeOf(one).withheld]).toEqual(["keys", "text", "playback"]);
+    one.set.open("3201907018807");
+    expect(await state(one)).toMatchObject({
+      power: "on",
+      app: { name: "Netflix" },
+      volume: { level: 12, muted: false },
+    });
+    expect(await one.connection.apps?.launch?.("111299001912", {}, never)).toBe(true);
+    expect(await one.connection.apps?.stop?.(never)).toMatchObject({ id: "youtube" });
+    for (const work of [press(one, "home"), one.connection.text?.type("a", never)])
+      expect((await failure(Promise.resolve(work))).code).toBe("pairing_required");
+    expect(one.set.state.channels.most).toBe(0);
+    expect(one.set.received.tokens).toEqual([]);
+  });
+});
+
+describe("keys", () => {
+  test("come no faster than the set takes them", async () => {
+    const one = await line();
+    for (const key of ["up", "down", "left", "right"] as const) void press(one, key);
+    await until("all have come", () => one.set.received.keys.length === 4);
+    expect(taken(one.set)).toEqual(["KEY_UP", "KEY_DOWN", "KEY_LEFT", "KEY_RIGHT"]);
+  });
+
+  test("are taken by a set that answers no ping of ours, without waiting for each", async () => {
+    const one = await line({ traits: { answersPings: false } });
+    await press(one, "up");
+    const begun = performance.now();
+    for (let round = 0; round < 4; round++) await press(one, "down");
+    expect(performance.now() - begun).toBeLessThan(1_800);
+    await until("all have come", () => taken(one.set).length === 5);
+  });
+
+  test("are held by the set: down, and up in any case", async () => {
+    const one = await line();
+    const caller = new AbortController();
+    const letGo = await one.connection.keys?.down?.("right", caller.signal);
+    expect(taken(one.set)).toEqual(["KEY_RIGHT Press"]);
+    caller.abort(new Error("gone"));
+    await letGo?.();
+    expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
+  });
+
+  test("for inputs are those of sets that take them: up to 2018", async () => {
+    const keysOf = async (year: number) =>
+      [...describeOf(await line({ year })).keys].filter((key) => key.startsWith("input"));
+    expect(await keysOf(2017)).toEqual([
+      "input-tuner",
+      "input-hdmi1",
+      "input-hdmi2",
+      "input-hdmi3",
+      "input-hdmi4",
+      "input-av",
+    ] as Key[]);
+    expect(await keysOf(2022)).toEqual(["input-tuner"]);
+  });
+
+  test("of play and pause alternate, since the set does not say what it plays", async () => {
+    const one = await line();
+    for (let round = 0; round < 2; round++) await press(one, "play-pause");
+    await one.connection.playback?.do("stop", never);
+    expect(taken(one.set)).toEqual(["KEY_PAUSE", "KEY_PLAY", "KEY_STOP"]);
+  });
+});
+
+describe("text", () => {
+  test("goes into the field that is open, and nowhere else with a yes", async () => {
+    const one = await line({ traits: { tellsFocus: false } });
+    const type = (text: string) => one.connection.text?.type(text, never) ?? Promise.reject(new Error("no text"));
+    const error = await failure(type("secret"));
+    expect([error.code, error.hint?.includes("open the field")]).toEqual(["device_refused", true]);
+    one.set.focus(true);
+    await type("hällo 📺");
+    expect([one.set.received.texts, one.set.state.focused]).toEqual([["hällo 📺"], false]);
+    // It closed the field.
+    expect((await failure(type("more"))).code).toBe("device_refused");
+  });
+});
+
+describe("apps", () => {
+  test("are listed by sets that do; of others those that are known are asked for, and remembered", async () => {
+    const listing = await line({ year: 2019 });
+    const listed = await listing.connection.apps?.list?.(never);
+    expect(listed?.map(({ platformId }) => platformId)).toEqual([
+      ...["3201907018807", "111299001912", "3201910019365", "3201901017640", "3201606009684", "org.tizen.browser"],
+    ]);
+    const silent = await line({ year: 2022 });
+    const probed = await silent.connection.apps?.list?.(never);
+    expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
+    expect(silent.target.memory).toMatchObject({ lists: false });
+    // It is not asked for its list again.
+    const begun = performance.now();
+    await silent.connection.apps?.list?.(never);
+    expect(performance.now() - begun).toBeLessThan(1_500);
+    silent.set.open("111299001912");
+    const before = silent.set.received.requests.length;
+    for (let round = 0; round < 3; round++) expect((await state(silent)).app?.id).toBe("youtube");
+    // One that is still there is asked for alone.
+    expect(silent.set.received.requests.length - before).toBeLessThan(40);
+  }, 15_000);
+
+  test("are started with what they are to show, over the channel; those of the set itself natively", async () => {
+    const one = await line({ year: 2019 });
+    await one.connection.apps?.list?.(never);
+    const launch = (id: string, link: Record<string, string> = {}) => one.connection.apps?.launch?.(id, link, never);
+    expect(await launch("111299001912", { content_id: "v=abc" })).toBe(true);
+    expect(await launch("3201907018807")).toBe(true);
+    // Whether it is there cannot be read.
+    expect(await launch("org.tizen.browser", { url: "http://x/" })).toBeNull();
+    expect(one.set.received.launches).toEqual([
+      { id: "111299001912", by: "channel", link: "v=abc" },
+      { id: "3201907018807", by: "rest", link: "" },
+      { id: "org.tizen.browser", by: "channel", link: "url=http%3A%2F%2Fx%2F" },
+    ]);
+    expect((await state(one)).app).toBeNull();
+  });
+});
+
+describe("power", () => {
+  test("a set whose socket alone wakes it is never opened by reading", async () => {
+    const one = await line({ traits: { socketWakes: true } });
+    await press(one, "home");
+    await one.set.powerOff();
+    await until("it has hung up", () => one.set.state.channels.open === 0);
+    for (let round = 0; round < 3; round++) expect((await state(one)).power).toBe("standby");
+    expect((await failure(one.connection.apps?.list?.(never) ?? Promise.resolve())).code).toBe("device_unreachable");
+    expect((await failure(press(one, "up"))).code).toBe("device_unreachable");
+    expect(one.set.state.power).toBe("standby");
+    // And turned on by it, not off again by the key.
+    await turnOn(one.connection, one.target, never);
+    await Bun.sleep(300);
+    expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_HOME"]]);
+  });
+
+  test("one that stays in standby with its socket open is turned on by its key, once", async () => {
+    const one = await line();
+    await one.set.powerOff();
+    await turnOn(one.connection, one.target, never);
+    expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_POWER"]]);
+    await press(one, "power-off");
+    expect([one.set.state.power, taken(one.set)]).toEqual(["standby", ["KEY_POWER", "KEY_POWER"]]);
+    expect(one.told.ended).toEqual(["going_off"]);
+    // Off already.
+    await press(one, "power-off");
+    expect(one.set.state.power).toBe("standby");
+    await press(one, "power");
+    expect(one.set.state.power).toBe("on");
+  }, 15_000);
+
+  test("a Frame is turned off by holding the key, and does not show art", async () => {
+    const one = await line({ frame: true });
+    await press(one, "power-off");
+    expect(one.set.state).toMatchObject({ power: "standby", art: false });
+    expect(taken(one.set)).toEqual(["KEY_POWER Press", "KEY_POWER Release"]);
+  }, 10_000);
+
+  test("one of 2016 does not say whether it is on: its key would turn it off, so packets alone wake it", async () => {
+    const one = await line({ year: 2016, standby: "off", tokens: ["zapd"] });
+    expect(one.connection.power?.on).toBeUndefined();
+    expect(await one.connection.power?.isOn(never)).toBeNull();
+    await press(one, "power-off");
+    expect(one.set.state.power).toBe("standby");
+    one.renew();
+    await turnOn(one.connection, one.target, never);
+    expect(one.set.state.power).toBe("on");
+  }, 15_000);
+});
+
+describe("volume", () => {
+  const volumeOf = ({ connection }: Line) => connection.volume ?? expect.unreachable("it has volume");
+
+  test("is set and read by its renderer", async () => {
+    const one = await line();
+    await volumeOf(one).set?.(33, never);
+    await volumeOf(one).mute?.(true, never);
+    expect((await state(one)).volume).toEqual({ level: 33, muted: true });
+    await volumeOf(one).step?.(1, never);
+    expect(one.set.state.volume).toBe(34);
+    expect(describeOf(one).has.has("mute")).toBe(true);
+  });
+
+  test("of a set without one is stepped by keys, and that it cannot be set is known once it was asked", async () => {
+    const one = await line({ rendererPort: null });
+    Object.assign(one.target.ports, { renderer: 1 });
+    one.renew();
+    expect((await state(one)).volume).toBeNull();
+    expect(one.target.memory.renderer).toBe(false);
+    expect([describeOf(one).has.has("volume"), describeOf(one).has.has("mute")]).toEqual([true, false]);
+    one.renew();
+    expect(volumeOf(one).set).toBeUndefined();
+    await volumeOf(one).step?.(-1, never);
+    expect(taken(one.set)).toEqual(["KEY_VOLDOWN"]);
+  });
+});

@@ -1,0 +1,73 @@
+/** Clients that others wrote have to be content with the simulator; where the notes say that hardware refuses, so does it. */
+import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { Samsung } from "samsung-tv-control";
+import type { SamsungSimulator } from "../../src/simulators/samsung.ts";
+import { freeHost } from "../blackbox/fake-roku.ts";
+import { until } from "../support/http-device.ts";
+import { plugInSamsung as plugIn } from "../support/sets.ts";
+import { root } from "../support/sources.ts";
+
+function clientOf({ host, ports, mac }: SamsungSimulator, token = "", port = ports.secure ?? 0): Samsung {
+  return new Samsung({ ip: host, mac, port, token, nameApp: "a client", debug: false, saveToken: false });
+}
+
+/** Presses keys by npm samsung-tv-remote, one after the other. It wants the `ws` that it came with, which Bun replaces: Node runs it. */
+function pressBy({ host, ports, mac }: SamsungSimulator, key: string): void {
+  const config = JSON.stringify({ ip: host, mac, port: ports.plain });
+  spawn("node", ["-e", `new (require("samsung-tv-remote"))(${config}).sendKey(${JSON.stringify(key)})`], { cwd: root });
+}
+
+const codes = ({ received }: SamsungSimulator) => received.keys.map(({ code, outcome }) => `${code} ${outcome}`);
+
+test("npm samsung-tv-control is given a token by the person, and drives with it", async () => {
+  const set = await plugIn({ tokens: [], year: 2019 });
+  const token = await clientOf(set).getTokenPromise();
+  expect(set.state.tokens).toContain(String(token));
+  expect(set.received.prompts).toEqual(["allowed"]);
+  const client = clientOf(set, String(token));
+  await client.sendKeyPromise("KEY_VOLUP" as never);
+  await until("the key is taken", () => codes(set).includes("KEY_VOLUP taken"));
+  // It lists the apps, and starts one of them.
+  const apps = await client.getAppsFromTVPromise();
+  expect(JSON.stringify(apps)).toContain("3201907018807");
+  await client.openAppByAppIdAndTypePromise("111299001912", 2);
+  expect(set.state.front).toBe("111299001912");
+  set.focus(true);
+  await client.sendTextPromise("héllo");
+  await until("it is typed", () => set.received.texts.includes("héllo"));
+  expect(set.received.prompts).toEqual(["allowed"]);
+});
+
+test("a token that was never given, and a set that wants one at its other port, let no key in", async () => {
+  const set = await plugIn({ tokens: [], prompt: "deny" });
+  clientOf(set, "87654321").sendKey("KEY_HOME" as never);
+  await until("it has asked", () => set.received.tokens.length === 1);
+  pressBy(set, "KEY_HOME");
+  await until("it has asked again", () => set.received.tokens.length === 2);
+  await Bun.sleep(300);
+  expect(set.received.keys.filter(({ outcome }) => outcome === "taken")).toEqual([]);
+  expect(set.received.prompts).toEqual([]);
+});
+
+test("npm samsung-tv-remote drives a set of 2016, whose person is asked once", async () => {
+  const set = await plugIn({ year: 2016, traits: { keyMs: 0 } });
+  expect(set.ports.secure).toBeNull();
+  pressBy(set, "KEY_VOLUP");
+  await until("the key is taken", () => codes(set).includes("KEY_VOLUP taken"));
+  pressBy(set, "KEY_HDMI1");
+  await until("the next is taken", () => codes(set).includes("KEY_HDMI1 taken"));
+  expect(set.received.prompts).toEqual(["allowed"]);
+});
+
+test("npm samsung-tv-control finds it where sets are, and hears of one that is gone", async () => {
+  const host = freeHost();
+  const set = await plugIn({ host, plainPort: 8_001, securePort: 8_002 });
+  expect(await clientOf(set).isAvailable()).toBe(true);
+  await set.stop();
+  expect(
+    await clientOf(set)
+      .isAvailable()
+      .catch(() => false),
+  ).toBe(false);
+});
