@@ -225,8 +225,8 @@ describe("as a program", () => {
     for (const id of ["daemon", "port", "socket", "config", "state", "device:"])
       expect(texts(first?.checks.filter((one) => one.id?.startsWith(id)))).toEqual(texts(by(id)));
     expect(first?.problems).toBe(1);
-    // It was asked again by the command, and no more often than that.
-    expect(once).toBeLessThanOrEqual(limited.requests.length - before - once);
+    // The command asks it again: what three callers cost is not three times that.
+    expect(once).toBeLessThan(2 * (limited.requests.length - before - once));
     expect(limited.keys).toEqual([]);
   });
 
