@@ -297,6 +297,11 @@ export class AnswerReader {
   }
 }
 
+/** Fails with `device_error` where an answer leads elsewhere: no redirect is ever followed. */
+export function refuseRedirect({ status }: Pick<Answer, "status">): void {
+  if (status >= 300 && status < 400) throw notUnderstood("answered with a redirect, and none is ever followed");
+}
+
 /** The body of an answer as text. Sets write UTF-8; what is not becomes U+FFFD. */
 export function bodyText(answer: Answer): string {
   return utf8.decode(answer.body);
