@@ -3,11 +3,11 @@ import { ApiError, createStream } from "../api/client.ts";
 import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
+import { shellWord } from "../system/text.ts";
 import { apiOf, type Called, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { deepLinkOf } from "./control.ts";
 import { failureText } from "./explain.ts";
-import { shellWord } from "./print.ts";
 
 /** So many lines tell where a log goes on that is read from its beginning again. */
 const kept = 20;
