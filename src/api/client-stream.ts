@@ -21,7 +21,7 @@ export interface StreamOptions {
   open(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** Whether a failure to come back is one that passes. */
   passes(error: unknown): boolean;
-  /** Told when the stream broke off, with what it failed with where that is known, and when it is back. */
+  /** Told once when the stream broke off and is not back at once, with what kept it from coming back; and when it is back. */
   broken?(isBroken: boolean, error?: unknown): void;
   /** It was followed before: the first opening, too, is tried again. */
   readonly resumed?: boolean | undefined;
@@ -39,17 +39,24 @@ export async function* follow<Line extends StreamLine>({
   let lastId: string | null = null;
   let pause = firstPause;
   let hasBegun = resumed;
+  /** What `broken` was told last; `null`: whoever resumes does not know. */
+  let toldBroken: boolean | null = resumed ? null : false;
+  const tell = (isBroken: boolean, error?: unknown) => {
+    if (toldBroken !== isBroken) broken?.(isBroken, error);
+    toldBroken = isBroken;
+  };
   for (;;) {
     const connection = new AbortController();
-    let failed: unknown;
+    let isOpen = false;
     const leave = () => connection.abort(signal?.reason);
     if (signal?.aborted) return;
     signal?.addEventListener("abort", leave, { once: true });
     const alive = deadline(deadAfter, () => connection.abort(new Error("The stream fell silent")));
     try {
       const body = await open(lastId, connection.signal);
-      if (hasBegun) broken?.(false);
+      tell(false);
       hasBegun = true;
+      isOpen = true;
       for await (const line of linesOf(body)) {
         alive.renew();
         pause = firstPause;
@@ -60,13 +67,13 @@ export async function* follow<Line extends StreamLine>({
     } catch (error) {
       if (signal?.aborted) return;
       if (!hasBegun || !passes(error)) throw error;
-      failed = error;
+      // One that was open may come back as soon as it is asked for.
+      if (!isOpen) tell(true, error);
     } finally {
       alive.end();
       signal?.removeEventListener("abort", leave);
       connection.abort(new Error("Nobody follows any more"));
     }
-    broken?.(true, failed);
     try {
       await sleep(pause, signal);
     } catch {

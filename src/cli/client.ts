@@ -77,7 +77,7 @@ async function callOnce<Name extends ValueName>(
 }
 
 /** Where the API is, for a client of it: behind the control socket. */
-export function apiOf(context: Context, upload = false): ClientOptions {
+export function apiOf(context: Context, upload = false): Required<ClientOptions> {
   return { url: "http://zapd/v1", fetch: (request) => sendRequest(context, request, upload) };
 }
 

@@ -54,7 +54,7 @@ const config = () => import("./config.ts");
 const completion = () => import("./completion.ts");
 const watch = () => import("./watch.ts");
 const remote = () => import("./remote/session.ts");
-const doctor = () => import("./doctor/doctor.ts");
+const doctor = () => import("./doctor.ts");
 const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 
