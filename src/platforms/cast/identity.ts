@@ -58,7 +58,8 @@ export async function identifyCast(
       facts: {
         name: isGroup ? text(said["fn"]) : (told.name ?? text(said["fn"])),
         kind: "player",
-        manufacturer: isGroup ? null : told.manufacturer,
+        // Google Inc.
+        manufacturer: isGroup ? null : (told.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
         model: text(said["md"]) ?? told.model,
         serial: null,
         // No packet wakes it, and a group has none of its own.

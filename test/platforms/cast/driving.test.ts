@@ -184,7 +184,7 @@ describe.concurrent("the volume of a Cast device", () => {
 
 describe.concurrent("who a Cast device is", () => {
   test("is what it tells over its line, and what is announced for its port where it tells nothing", async () => {
-    const facts = { manufacturer: "Google Inc.", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
+    const facts = { manufacturer: "Google", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
     const { set, sighting } = await room();
     expect(sighting).toMatchObject({ identity: set.id, facts: { name: "One", macs: [], ...facts }, power: "on" });
     expect(sighting.ids?.[0]).toMatch(/^mac:02:/);
