@@ -204,6 +204,24 @@ describe.concurrent("who a Cast device is", () => {
     expect((await read(unknown.connection)).power).toBe("on");
   }, 20_000);
 
+  test("that has told it over the line tells it again, or is not driven; what it tells goes before what is announced", async () => {
+    const id = newId();
+    const { set, sighting, again } = await room({ tellsId: id, said: { id: newId(), fn: "Liar" } });
+    expect(sighting).toMatchObject({ identity: id, memory: { tellsId: true } });
+    expect((await read(again())).power).toBe("on");
+    const { port } = set;
+    await set.stop();
+    const mute = await startCast({ port, id, tellsId: null });
+    try {
+      expect(await refusal(has(again().volume?.step)(1, never))).toBe(
+        "device_unreachable: took the connection, and then said nothing",
+      );
+      expect(doneTo(mute)).toEqual([]);
+    } finally {
+      await mute.stop();
+    }
+  }, 20_000);
+
   test("a group is itself, and alone: the speaker that leads it may speak at its port as itself", async () => {
     const [id, leader] = [newId(), newId()];
     const said = { id, fn: "Everywhere", md: "Google Cast Group", ca: "36" };
