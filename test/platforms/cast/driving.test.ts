@@ -4,7 +4,7 @@ import { cast } from "../../../src/platforms/cast/adapter.ts";
 import { failure, has } from "../../contract/bench.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { doneTo, never, newId, room, serviceOf } from "./harness.ts";
+import { doneTo, never, newId, room, serviceOf, startCast } from "./harness.ts";
 
 const film = { url: "http://192.0.2.1/film.mp4", mime: "video/mp4", title: "Film", image: null };
 const read = (connection: Awaited<ReturnType<typeof room>>["connection"]) => has(connection.state).read(never);
