@@ -1,10 +1,11 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { listed, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, type Failure, failureDocument, UsageError } from "./failure.ts";
-import { columnsOf, listed, shellWord, wrap } from "./print.ts";
+import { columnsOf, wrap } from "./print.ts";
 
 /** The command that failed. */
 interface Failed {

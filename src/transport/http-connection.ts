@@ -20,7 +20,7 @@ export interface Answer {
 export type Wanted = "head" | "all";
 
 export interface Exchange {
-  readonly method: "GET" | "HEAD" | "POST" | "DELETE";
+  readonly method: "GET" | "HEAD" | "POST" | "DELETE" | "SUBSCRIBE" | "UNSUBSCRIBE";
   /** Path and query, already percent-encoded: one word of printable ASCII. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
