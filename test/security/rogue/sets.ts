@@ -1,7 +1,8 @@
-/** Real sets, one way for all three platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
+/** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
+import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
 import {
   type Certificate,
   createCertificate,
@@ -9,7 +10,7 @@ import {
   type WebosSimulator,
 } from "../../../src/simulators/webos.ts";
 
-export const platforms = ["roku", "kodi", "webos"] as const;
+export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number];
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
@@ -18,7 +19,14 @@ export const usual = {
   kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
   // A search leads to this port of an LG set, and to no other.
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
+  // Here, too; and its other port is never another than this one's neighbour.
+  samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
 } as const;
+
+/** Platforms whose sets take no key from those whom their user has not let in. */
+export const lockedPlatforms: ReadonlySet<PlatformName> = new Set(["webos", "samsung"]);
+/** Of these a search leads to the usual port alone. */
+export const searchedAtUsualPort = lockedPlatforms;
 
 let street = 0;
 /** An address of this machine that no other set has: a town of its own for each test process. */
@@ -76,7 +84,7 @@ export interface RealSet extends Driven {
   readonly name: string;
   readonly place: Place;
   readonly login: { readonly user: string; readonly password: string } | null;
-  /** On LG: what all that claims to be this set would have to show. */
+  /** On LG and Samsung: what all that claims to be this set would have to show. */
   readonly certificate: Certificate | null;
   /** Keys and passwords that it knows. */
   readonly secrets: readonly string[];
@@ -88,7 +96,7 @@ export interface RealSet extends Driven {
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator;
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -114,7 +122,7 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
       ? { user: `user-${tag}`, password: options.password ?? `pw-${randomBytes(6).toString("hex")}` }
       : null;
   const password = platform === "roku" ? (options.password ?? `dev-${randomBytes(6).toString("hex")}`) : null;
-  const certificate = platform === "webos" ? (options.certificate ?? createCertificate()) : null;
+  const certificate = lockedPlatforms.has(platform) ? (options.certificate ?? createCertificate()) : null;
   let announces = options.announces ?? true;
   let hushed = false;
   const by = options.portsBy ?? 0;
@@ -154,6 +162,25 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
       });
       return kodiLife(set, host);
     }
+    if (platform === "samsung") {
+      const { port, ports } = usual.samsung;
+      const set = createSamsungSimulator({
+        ...{ name, host, duid: identity, wifiMac: mac },
+        securePort: port + by,
+        plainPort: port - 1 + by,
+        rendererPort: ports.renderer + by,
+        wakePort: ports.wake + by,
+        ssdp: announces,
+        standby: "off",
+        promptMs: 20,
+        bootMs: 150,
+        tokens: [...keys.keys()],
+        // The daemon's clock runs faster here than the set's.
+        traits: { keyMs: 0 },
+        ...(certificate && { certificate }),
+      });
+      return samsungLife(set, host);
+    }
     const { port, ports } = usual.webos;
     const set = createWebosSimulator({
       ...common,
@@ -179,6 +206,7 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
   };
   const remember = () => {
     const { simulator } = current();
+    if ("duid" in simulator) for (const token of simulator.state.tokens) keys.set(token, []);
     if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
   };
   let plugged = false;
@@ -268,6 +296,17 @@ export function webosLife(set: WebosSimulator, host: string): Life {
     ...{ simulator: set, host },
     presses: () =>
       set.received.buttons.length + set.received.requests.filter(({ uri }) => /volumeUp$/.test(uri)).length,
+    typed: () => set.received.texts.join(""),
+    field: () => set.focus(true),
+    sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+export function samsungLife(set: SamsungSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.received.keys.filter(({ outcome }) => outcome === "taken").length,
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
