@@ -68,7 +68,11 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
   if (queried) fields["query"] = `query${queried.required ? "" : "?"}: ${typeOf(queried)};`;
   if (body) fields["body"] = `body${optionalBody ? "?" : ""}: ${name.charAt(0).toUpperCase()}${name.slice(1)}Body;`;
   const progress = words("Called as the archive is sent, with how many of its bytes are on their way");
-  if (takes === "upload") fields["archive"] = `archive: Archive;\n${progress}progress?: (bytes: number) => void;`;
+  const params = words("What the package is started with the first time, as `params` of a launch");
+  const password = words("The password of this device alone; it goes before the setting, and is kept once it was accepted");
+  if (takes === "upload")
+    fields["archive"] =
+      `archive: Archive;\n${progress}progress?: (bytes: number) => void;\n${params}params?: Readonly<Record<string, string>>;\n${password}password?: string;`;
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
   const given = [...Object.values(fields), "signal?: AbortSignal | undefined;"].join("\n");
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;

@@ -1,5 +1,5 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { textOf } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Arrivals } from "./devices/arrivals.ts";
@@ -206,6 +206,12 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     prefix,
     listeners: () => listeners,
     page: () => options.page !== false && running.daemon.page,
+    async examine() {
+      const { examineFrom } = await import("./doctor/doctor.ts");
+      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
+      const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
+      return examineFrom(places, async (request) => app.fetch(request, call));
+    },
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
   let stopped = false;

@@ -91,13 +91,27 @@ const layers: readonly Layer[] = [
     why: "a route parses, calls and answers",
   },
   {
-    ...{ name: "app", files: /^src\/server\/app\.ts$/, uses: ["api", "routes"], knows: ["words", "config", "devices"] },
+    ...{
+      name: "doctor",
+      files: /^src\/doctor\//,
+      uses: ["words", "contract", "config", "endpoints", "client", "discovery"],
+    },
+    knows: ["api"],
+    why: "it looks for what is in the way, from inside the daemon or before there is one, and asks as a client",
+  },
+  {
+    ...{
+      name: "app",
+      files: /^src\/server\/app\.ts$/,
+      uses: ["api", "routes"],
+      knows: ["words", "config", "client", "devices"],
+    },
     why: "the app is a value: it joins routes, and is given what they work with",
   },
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor"],
     why: "the only place that builds things and joins them",
   },
   {
@@ -109,7 +123,7 @@ const layers: readonly Layer[] = [
   {
     name: "cli",
     files: /^src\/cli\//,
-    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "composition", "simulators"],
+    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
     knows: ["api"],
     why: "a client of the daemon; only serve and demo start one",
   },
@@ -132,12 +146,12 @@ const onlyIn: readonly {
     why: "every other command talks to a daemon that runs",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/((serve|demo)\.ts$|doctor\/)/, uses: ["discovery"] },
-    why: "only the doctor looks at the network by itself, whether a daemon runs or not",
+    ...{ of: "cli", in: /^src\/cli\/(serve|demo)\.ts$/, uses: ["discovery"] },
+    why: "only a daemon and the doctor look at the network by themselves",
   },
   {
-    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands)\.ts$/, uses: ["contract"] },
-    why: "the names of keys are completed, and are commands, while no daemon runs",
+    ...{ of: "cli", in: /^src\/cli\/(completion|key-commands|play)\.ts$/, uses: ["contract"] },
+    why: "the names of keys are completed, and are commands, while no daemon runs; a file is served by the command itself",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

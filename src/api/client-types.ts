@@ -3,7 +3,7 @@
  * (.ci/client-types.ts), so that an editor completes and explains them.
  */
 import type { z } from "zod";
-import type { Archive } from "./client.ts";
+import type { Upload } from "./client.ts";
 import type { Followed } from "./client-stream.ts";
 import type { Operation, operations } from "./operations.ts";
 
@@ -21,9 +21,7 @@ type WithBody<O extends Operation> = O["body"] extends z.ZodType
     ? { readonly body?: z.input<O["body"]> }
     : { readonly body: z.input<O["body"]> }
   : unknown;
-type WithUpload<O extends Operation> = O["takes"] extends "upload"
-  ? { readonly archive: Archive; readonly progress?: (bytes: number) => void }
-  : unknown;
+type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : unknown;
 type Given<O extends Operation> = WithId<O> &
   WithQuery<O> &
   WithBody<O> &

@@ -9,7 +9,7 @@
  * ```
  */
 
-import type { Followed, StreamOptions } from "./client-stream.ts";
+import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
@@ -31,6 +31,17 @@ export interface Archive {
   /** Bytes. */
   readonly size: number;
   stream(): ReadableStream<Uint8Array>;
+}
+
+/** What an operation takes that is uploaded to. */
+export interface Upload {
+  readonly archive: Archive;
+  /** Told how many bytes of the archive have been taken. */
+  readonly progress?: (bytes: number) => void;
+  /** What the package is started with the first time, as `params` of a launch. */
+  readonly params?: Readonly<Record<string, string>> | undefined;
+  /** The password of this device alone; it goes before the setting, and is kept once the device has accepted it. */
+  readonly password?: string | undefined;
 }
 
 /** What an operation takes: the `id` of a device, `query`, `body`, and a `signal` to give up by. */
@@ -89,9 +100,9 @@ export function createClient(options: ClientOptions = {}): Client {
 
 /** A client as one function, for callers that want the text of each response, too. */
 export function createCall(options: ClientOptions = {}): Call {
-  const { url = usualUrl, fetch: send = (request: Request) => fetch(request) } = options;
+  const send = senderOf(options);
   const call = async (name: EndpointName, given: AnyArguments = {}) => {
-    const response = await send(requestOf(url, endpoints[name], given));
+    const response = await send(name, given);
     return readAnswer(await response.text());
   };
   // What each name takes and answers is in the table of operations, which types cannot follow through a call.
@@ -99,35 +110,36 @@ export function createCall(options: ClientOptions = {}): Call {
 }
 
 /** A picture, by an operation that answers with one. */
-export async function readPicture(
-  { url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions,
-  name: EndpointName,
-  given: AnyArguments = {},
-): Promise<Blob> {
-  const response = await send(requestOf(url, endpoints[name], given));
+export async function readPicture(options: ClientOptions, name: EndpointName, given: AnyArguments = {}): Promise<Blob> {
+  const response = await senderOf(options)(name, given);
   if (response.headers.get("content-type")?.startsWith("image/")) return response.blob();
   readAnswer(await response.text());
   throw new NotZapdError("What answers is not zapd");
 }
 
+export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
+  /** Whether a failure to come back is one that passes; without it, whatever is not the daemon's own but for want of room. */
+  passes?(error: unknown): boolean;
+}
+
 /** Follows an operation that answers with a stream: what only that needs is loaded for it. */
-export async function* createStream(
-  options: ClientOptions & Pick<StreamOptions, "broken" | "resumed">,
+export async function* createStream<Line extends StreamLine = Followed>(
+  options: FollowOptions,
   name: EndpointName,
   given: AnyArguments = {},
-): AsyncGenerator<Followed> {
-  const { url = usualUrl, fetch: send = (request: Request) => fetch(request), broken, resumed } = options;
+): AsyncGenerator<Line> {
+  const { broken, resumed, passes = isPassing } = options;
+  const send = senderOf(options);
   const { follow } = await import("./client-stream.ts");
-  yield* follow({
+  yield* follow<Line>({
     signal: given.signal,
     ...(broken && { broken }),
     resumed,
-    passes: (error) => !(error instanceof ApiError) || error.code === "too_many_streams",
+    passes,
     async open(lastId, signal) {
-      const request = requestOf(url, endpoints[name], { ...given, signal });
-      request.headers.set("accept", "application/x-ndjson");
-      if (lastId !== null) request.headers.set("last-event-id", lastId);
-      const response = await send(request);
+      const accept = { accept: "application/x-ndjson" };
+      const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
+      const response = await send(name, { ...given, signal }, headers);
       const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
       if (isStream && response.body) return response.body;
       readAnswer(await response.text());
@@ -136,18 +148,29 @@ export async function* createStream(
   });
 }
 
-interface AnyArguments {
+function isPassing(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.code === "too_many_streams";
+}
+
+/** Sends the requests of operations to where the API is. */
+function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions) {
+  return async (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
+    const request = await requestOf(url, endpoints[name], given);
+    for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
+    return send(request);
+  };
+}
+
+interface AnyArguments extends Partial<Upload> {
   readonly id?: string;
   readonly app?: string;
   readonly group?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
-  readonly archive?: Archive;
-  readonly progress?: (bytes: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Request {
+async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
@@ -156,48 +179,12 @@ function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Reque
   );
   const search = set.length > 0 ? `?${new URLSearchParams(set)}` : "";
   const init: RequestInit = { method: endpoint.method.toUpperCase(), ...(signal && { signal }) };
-  if (archive) Object.assign(init, formOf(archive, given.progress));
+  if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...given, archive }));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group };
   const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
-}
-
-/** The form with its one file, read as fast as it is taken. */
-function formOf(archive: Archive, progress: ((bytes: number) => void) | undefined): RequestInit {
-  if (archive instanceof Blob && !progress) {
-    const form = new FormData();
-    form.append("archive", archive, "package.zip");
-    return { body: form };
-  }
-  const boundary = `----zapd${crypto.randomUUID()}`;
-  const file = `content-disposition: form-data; name="archive"; filename="package.zip"`;
-  const head = new TextEncoder().encode(`--${boundary}\r\n${file}\r\ncontent-type: application/zip\r\n\r\n`);
-  const tail = new TextEncoder().encode(`\r\n--${boundary}--\r\n`);
-  const reader = archive.stream().getReader();
-  let sent = 0;
-  const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(head),
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) {
-        controller.enqueue(tail);
-        controller.close();
-      } else {
-        controller.enqueue(value);
-        sent += value.length;
-        progress?.(sent);
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  const headers = {
-    "content-type": `multipart/form-data; boundary=${boundary}`,
-    "content-length": String(head.length + archive.size + tail.length),
-  };
-  // Without `duplex` some runtimes refuse a body that is a stream; the types of others do not know it.
-  return { body, headers, duplex: "half" } as RequestInit;
 }
 
 interface Failure {

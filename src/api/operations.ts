@@ -813,6 +813,28 @@ const own = {
       warnings: z.array(z.string()).describe("In words"),
     }),
   },
+  examine: {
+    ...endpoints.examine,
+    tag: "daemon",
+    summary: "What is in the way",
+    description:
+      "Looks at the daemon, its files, the network of this machine and every device, as `zapd doctor` does, and says what to do about what it finds. It moves nothing, and takes some seconds. Calls at the same time share one examination.",
+    codes: [],
+    data: z.object({
+      checks: z
+        .array(
+          z.object({
+            id: z.string().describe("What was looked at: `multicast:eth0`, `device:<id>`"),
+            status: z.enum(["ok", "warn", "fail"]).describe("Well, a remark, or a problem"),
+            text: z.string().describe("What was found"),
+            hint: text.describe("What to do about it"),
+          }),
+        )
+        .describe("In the order in which they are told"),
+      problems: z.int().describe("How many are problems"),
+      remarks: z.int().describe("How many are remarks"),
+    }),
+  },
 } as const satisfies Record<Exclude<EndpointName, `${Groupable}OfGroup`>, Operation>;
 
 /** What came of a command at each device of a group. */

@@ -78,6 +78,7 @@ const own = {
   patchConfig: { method: "patch", path: "/config", reaches: "memory", takes: "json" },
   reloadConfig: { method: "post", path: "/config/reload", reaches: "memory" },
   health: { method: "get", path: "/health", reaches: "memory" },
+  examine: { method: "get", path: "/doctor", reaches: "device" },
 } as const satisfies Record<string, Endpoint>;
 
 /** What a group of devices takes as one device does. */

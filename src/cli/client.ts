@@ -3,10 +3,8 @@ import {
   type Answer,
   ApiError,
   type Arguments,
+  type ClientOptions,
   createCall,
-  createStream,
-  type Followed,
-  NotZapdError,
   type Result,
   type ValueName,
 } from "../api/client.ts";
@@ -66,38 +64,36 @@ async function callOnce<Name extends ValueName>(
   const { signal: own } = given as Given;
   const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline.signal]) : (own ?? deadline?.signal);
-  const send = createCall({
-    url: "http://zapd/v1",
-    fetch: (request) => sendRequest(context, request, endpoints[name].path === endpoints.installPackage.path),
-  }) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
+  const isUpload = endpoints[name].path === endpoints.installPackage.path;
+  const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
     const { data, text } = await send(name, { ...given, signal });
     return { data, text: text.trim() };
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
     const late = deadline?.signal.aborted ? deadline.ms : undefined;
-    if (signal?.aborted && late === undefined) throw error;
-    if (error instanceof ZapdError && late === undefined) throw CommandError.of(error);
-    throw (await import("./unanswered.ts")).unanswered(error, context, name, late);
+    if (signal?.aborted && late === undefined && !(error instanceof ApiError)) throw error;
+    throw await failureOf(error, context, name, late);
   }
 }
 
+/** Where the API is, for a client of it: behind the control socket. */
+export function apiOf(context: Context, upload = false): Required<ClientOptions> {
+  return { url: "http://zapd/v1", fetch: (request) => sendRequest(context, request, upload) };
+}
+
 /**
- * What happens, as it happens. Fails with CommandError where it cannot be followed; once it has begun it comes back by
- * itself, and `broken` is told. `resumed`: it was followed before, and whoever is not there is waited for.
+ * What a call failed with, as a command fails: the daemon's own failure, or why it has not answered. `lateMs` is the time
+ * that the call was given, where that is over.
  */
-export async function* followEvents(
+export async function failureOf(
+  error: unknown,
   context: Context,
-  given: Arguments<"events">,
-  told: { broken(isBroken: boolean): void; readonly resumed?: boolean },
-): AsyncGenerator<Followed> {
-  const fetch = (request: Request) => sendRequest(context, request);
-  try {
-    yield* createStream({ url: "http://zapd/v1", fetch, ...told }, "events", given);
-  } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    throw (await import("./unanswered.ts")).unanswered(error, context);
-  }
+  name?: EndpointName,
+  lateMs?: number,
+): Promise<CommandError> {
+  if (error instanceof ApiError) return CommandError.of(error, error.text.trim());
+  if (error instanceof ZapdError && lateMs === undefined) return CommandError.of(error);
+  return (await import("./unanswered.ts")).unanswered(error, context, name, lateMs);
 }
 
 /** Who waits for longer than this wants to know for what. */
@@ -116,18 +112,6 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
       (await telling)?.(done);
     },
   };
-}
-
-/** A document that the daemon serves as it is, outside the envelope. */
-export async function readDocument(context: Context, path: string): Promise<string> {
-  try {
-    const response = await sendRequest(context, new Request(`http://zapd${path}`));
-    const text = await response.text();
-    if (response.ok) return text.trim();
-    throw new NotZapdError(`${path} is not there`);
-  } catch (error) {
-    throw (await import("./unanswered.ts")).unanswered(error, context);
-  }
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */

@@ -47,13 +47,14 @@ const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
 const controls = () => import("./controls.ts");
+const play = () => import("./play.ts");
 const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
 const config = () => import("./config.ts");
 const completion = () => import("./completion.ts");
 const watch = () => import("./watch.ts");
 const remote = () => import("./remote/session.ts");
-const doctor = () => import("./doctor/doctor.ts");
+const doctor = () => import("./doctor.ts");
 const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 
@@ -122,11 +123,20 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       also: ["volume-mute"],
       options: timeout,
     }),
-    play: command("[URL]", "play what is at an address; without one, press play", from(controls, "play"), {
-      most: 1,
-      options: timeout,
-      examples: ["zapd play http://192.168.1.5/film.mp4"],
-    }),
+    play: command(
+      "[URL | FILE]",
+      "play what is at an address, or a file from here; else press play",
+      from(play, "play"),
+      {
+        most: 1,
+        completes: "file",
+        options: { type: value("TYPE", "what it is, such as video/mp4 (else told by its ending)"), ...timeout },
+        examples: [
+          "zapd play http://192.168.1.5/film.mp4",
+          "zapd play holiday.mp4 -d Cinema            (served from here until it is over; Ctrl-C stops it on the device)",
+        ],
+      },
+    ),
     seek: command("TIME", "go to a place in what plays", from(controls, "seek"), {
       most: 1,
       options: timeout,

@@ -1,7 +1,8 @@
 /** What a set can do beyond keys, on the command line: how loud, where in a film, which input, a word on its screen. */
 import { writeFileSync } from "node:fs";
-import { ApiError, readPicture } from "../api/client.ts";
-import { call, groupOf, sendRequest } from "./client.ts";
+import { readPicture } from "../api/client.ts";
+import { exits, systemCode } from "../api/errors.ts";
+import { apiOf, call, failureOf, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { callGroup } from "./group.ts";
@@ -35,16 +36,6 @@ async function tellVolume(
   const { device, volume: shown, confirmed } = called.data;
   const is = shown?.muted && body.muted !== false ? "muted" : shown?.level == null ? "as it was" : `at ${shown.level}`;
   context.tell(called, confirmed === false && `${device.name} took it, but is ${is}`);
-}
-
-export async function play(context: Context): Promise<void> {
-  const [url] = context.words;
-  if (url === undefined) return pressKey(context, "play");
-  if (!/^https?:\/\//.test(url))
-    throw new UsageError("what? An address, such as http://192.168.1.5/film.mp4; without one the key is pressed");
-  const called = await call(context, "playMedia", { id: context.device, body: { url } });
-  const { device, confirmed } = called.data;
-  context.tell(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
 }
 
 export async function seek(context: Context): Promise<void> {
@@ -116,17 +107,18 @@ export async function icon(context: Context): Promise<void> {
 async function save(context: Context, name: "getScreenshot" | "getIcon", given: { app?: string }): Promise<void> {
   const file = context.option("output");
   if (file === undefined) throw new UsageError("into which file? It is said with -o FILE");
-  const fetch = (request: Request) => sendRequest(context, request);
-  const { signal } = context.deadline() ?? {};
+  const deadline = context.deadline();
+  const asked = { id: context.device, ...given, signal: deadline?.signal };
+  const picture = await readPicture(apiOf(context), name, asked).catch(async (error: unknown) => {
+    throw await failureOf(error, context, name, deadline?.signal.aborted ? deadline.ms : undefined);
+  });
   try {
-    const picture = await readPicture({ url: "http://zapd/v1", fetch }, name, { id: context.device, ...given, signal });
     writeFileSync(file, Buffer.from(await picture.arrayBuffer()));
-    if (context.json)
-      context.print(JSON.stringify({ ok: true, data: { file, type: picture.type, bytes: picture.size } }));
   } catch (error) {
-    if (error instanceof ApiError) throw CommandError.of(error, error.text.trim());
-    throw (await import("./unanswered.ts")).unanswered(error, context);
+    throw new CommandError(`${file} could not be written (${systemCode(error)})`, exits.failed);
   }
+  if (context.json)
+    context.print(JSON.stringify({ ok: true, data: { file, type: picture.type, bytes: picture.size } }));
 }
 
 /** Longer than this no key is held. */

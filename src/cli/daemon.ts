@@ -2,8 +2,9 @@
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
 import { version } from "../system/version.ts";
-import { call, readDocument } from "./client.ts";
+import { call } from "./client.ts";
 import type { Context } from "./context.ts";
+import { readDocument } from "./follow.ts";
 import { addressText, listOf } from "./print.ts";
 
 export async function printVersion(context: Context): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * `zapd demo`: six simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
+ * `zapd demo`: seven simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
  * nothing is left behind.
  */
 
@@ -11,6 +11,7 @@ import { exits } from "../api/errors.ts";
 import type { Daemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
+import { createCastSimulator } from "../simulators/cast.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { createSamsungSimulator } from "../simulators/samsung.ts";
@@ -18,10 +19,10 @@ import { createWebosSimulator } from "../simulators/webos.ts";
 import { createLog } from "../system/log.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
+import { shellWord } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { shellWord } from "./print.ts";
 import { note, runningDaemons } from "./running.ts";
 import { catchStrays, endSoon, start, untilSignal } from "./serve.ts";
 import { isCompiled, runningNow } from "./service-managers.ts";
@@ -115,7 +116,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
-  return `zapd ${version} · demo: six simulated sets, nothing leaves this machine
+  return `zapd ${version} · demo: seven simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}
 
@@ -191,6 +192,11 @@ const samsung: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, identity: simulator.duid, ports };
 };
 
+const googleTv: DemoSet["make"] = async (basics, portAt) => {
+  const simulator = createCastSimulator({ ...basics, port: await portAt(8009), model: "Google TV Streamer" });
+  return { simulator, identity: simulator.id, ports: () => ({}) };
+};
+
 const full = "full access";
 const limited = "limited (keys refused, as new firmware does)";
 const sets: readonly DemoSet[] = [
@@ -205,6 +211,7 @@ const sets: readonly DemoSet[] = [
   { name: "Cinema", model: "Kodi", access: full, make: kodi },
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
   { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
+  { name: "Attic", model: "Google TV", access: full, make: googleTv },
 ];
 
 /** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */

@@ -2,10 +2,11 @@
 import { networkInterfaces } from "node:os";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
+import { fullTime, listed } from "../system/text.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { addressText, type Cell, fullTime, listed, listOf, paintFor, table } from "./print.ts";
+import { addressText, type Cell, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
@@ -146,10 +147,20 @@ function deviceFacts(one: Device): string {
     ["power", one.power],
     ["access", one.access],
     ["can", one.capabilities.join(", ")],
+    ...withheldRows(one),
+    ["labels", one.labels?.join(", ") ?? null],
     ["added", fullTime(new Date(one.added_at))],
     ["last seen", one.last_seen && fullTime(new Date(one.last_seen))],
   ];
   return listOf(rows.flatMap(([name, value]) => (value ? [[name, value]] : [])));
+}
+
+/** What it has but keeps back, with what its user does about it: a row for each of those. */
+function withheldRows({ withheld }: Device): (readonly [name: string, value: string])[] {
+  return [...new Set(withheld.map(({ hint }) => hint))].map((hint) => {
+    const kept = withheld.filter((one) => one.hint === hint).map(({ capability }) => capability);
+    return ["withheld", `${kept.join(", ")}${hint === null ? "" : ` (${hint})`}`];
+  });
 }
 
 /** The lines for a search that found nothing: where was asked (`discovery.interfaces`, or all), what is usually in the way, what always works. */

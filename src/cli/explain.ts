@@ -1,10 +1,11 @@
 /** What a command says when it fails: a text for people on stderr, with `--json` also the one document on stdout. */
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { listed, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import { type Context, stderr, stdout, visible } from "./context.ts";
 import { CommandError, type Failure, failureDocument, UsageError } from "./failure.ts";
-import { columnsOf, listed, shellWord, wrap } from "./print.ts";
+import { columnsOf, wrap } from "./print.ts";
 
 /** The command that failed. */
 interface Failed {
@@ -79,7 +80,7 @@ const indent = " ".repeat("zapd: ".length);
 
 /** Failures that do not begin with the name of a device, which is written as it is called. */
 const impersonal =
-  /^(device_(not_found|name_taken)|default_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
+  /^(device_(not_found|name_taken)|default_|group_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
 
 /**
  * The lines for people: what was found, a suggestion behind it, and below it what to do. A message may have lines of its

@@ -1,15 +1,13 @@
 /** `zapd logs`: the developer log of a device, once or as it grows. */
-import { exits } from "../api/errors.ts";
+import { ApiError, createStream } from "../api/client.ts";
+import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
-import { sleep } from "../system/sleep.ts";
-import { type Called, call } from "./client.ts";
+import { shellWord } from "../system/text.ts";
+import { apiOf, type Called, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { failureText } from "./explain.ts";
-import { CommandError } from "./failure.ts";
-import { shellWord } from "./print.ts";
 
-const pollEveryMs = 500;
 /** So many lines tell where a log goes on that is read from its beginning again. */
 const kept = 20;
 
@@ -27,53 +25,59 @@ export async function logs(context: Context): Promise<void> {
   }
 }
 
-/** Where the reading stands: a daemon that has started anew knows no cursor of the one before. */
-interface Place {
-  cursor?: string;
-  pid?: number;
-  tail: string[];
+/** The lines that came together. */
+interface Batch {
+  readonly id: string;
+  readonly lines: readonly string[];
+  /** How many came before them and are not kept any more. */
+  readonly dropped?: number;
 }
 
+/** The lines as they come, from those that are kept, until the signal ends. */
 async function follow(context: Context, signal: AbortSignal): Promise<void> {
-  const place: Place = { tail: [] };
-  let missing: CommandError | undefined;
-  for (;;) {
-    try {
-      await readOn(context, place, signal);
-      if (missing) context.say("zapd: it is back");
-      missing = undefined;
-    } catch (error) {
-      if (!isPassing(error) || place.cursor === undefined) throw error;
-      const gone = error.exit === exits.unreachable ? error : new Error("the daemon is gone");
-      if (!missing) context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
-      missing = error;
+  const { data: device } = await call(context, "getDevice", { id: context.device, signal });
+  /** Whether a stream was opened of which nothing has been read. */
+  let isNew = true;
+  const { fetch, ...api } = apiOf(context);
+  const open = (request: Request) => {
+    isNew = true;
+    return fetch(request);
+  };
+  const broken = (isBroken: boolean, error?: unknown) => {
+    if (!isBroken) return context.say("zapd: it is back");
+    const gone = error instanceof ApiError ? error : new Error("the daemon is gone");
+    context.say(`${failureText(gone)} Waiting for it to come back; Ctrl-C ends`);
+  };
+  const given = { id: context.device, query: { follow: "true" }, signal };
+  const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isPassing }, "readLogs", given);
+  let pid: number | undefined;
+  let tail: readonly string[] = [];
+  try {
+    for await (const { id, lines, dropped = 0 } of batches) {
+      let fresh = lines;
+      if (isNew) {
+        // Another daemon knows no cursor of the one before, and begins with what the set still has.
+        const now = (await call(context, "status", { signal }, { quiet: true })).data.pid;
+        if (pid !== undefined && pid !== now) fresh = lines.slice(overlap(tail, lines));
+        pid = now;
+        isNew = false;
+      }
+      tail = [...tail, ...fresh].slice(-kept);
+      if (!context.json) printLines(context, fresh, dropped);
+      else if (fresh.length > 0)
+        context.print(
+          JSON.stringify({ ok: true, data: { device, lines: fresh, cursor: id, ...(dropped > 0 && { dropped }) } }),
+        );
     }
-    await sleep(pollEveryMs, signal);
+  } catch (error) {
+    throw await failureOf(error, context);
   }
 }
 
 /** What a restart of the daemon or of the set looks like. */
-function isPassing(error: unknown): error is CommandError {
-  if (!(error instanceof CommandError)) return false;
-  return error.exit === exits.notRunning || error.exit === exits.unreachable || error.hungUp;
-}
-
-async function readOn(context: Context, place: Place, signal: AbortSignal): Promise<void> {
-  const called = await read(context, place.cursor, signal);
-  const { lines, cursor } = called.data;
-  if (lines.length === 0 && place.cursor !== undefined) return;
-  const { pid } = (await call(context, "status", { signal }, { quiet: true })).data;
-  const anew = place.pid !== undefined && place.pid !== pid;
-  const fresh = anew ? lines.slice(overlap(place.tail, lines)) : lines;
-  if (fresh.length > 0) printFresh(context, called, fresh);
-  Object.assign(place, { cursor, pid, tail: [...place.tail, ...fresh].slice(-kept) });
-}
-
-/** With `--json` each reading is a line: the response, without the lines that have been printed already. */
-function printFresh(context: Context, { data, text }: Called<"readLogs">, fresh: readonly string[]): void {
-  if (!context.json) printLines(context, fresh, data.dropped);
-  else if (fresh.length === data.lines.length) context.print(text);
-  else context.print(JSON.stringify({ ok: true, data: { ...data, lines: fresh } }));
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return true;
+  return error.code === "too_many_streams" || codes[error.code].exit === exits.unreachable;
 }
 
 function read(context: Context, cursor: string | undefined, signal?: AbortSignal): Promise<Called<"readLogs">> {

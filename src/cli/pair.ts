@@ -1,11 +1,11 @@
 /** Has a device let zapd in: whoever is at the terminal accepts at the set, or types what it shows or wants. */
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
+import { shellWord } from "../system/text.ts";
 import { canAsk, readLine, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { shellWord } from "./print.ts";
 
 /** What is typed, or was given with the command. */
 interface Typed {

@@ -1,6 +1,5 @@
 /** Text for people: aligned, quiet, and never with a control character that a device sent. */
 
-import { homedir } from "node:os";
 import { printable } from "../system/printable.ts";
 
 interface Column {
@@ -159,12 +158,6 @@ export function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** A word as a shell takes it: in quotes where it needs them. */
-export function shellWord(text: string): string {
-  if (/^[\p{L}\p{N}_.,:+@/-]+$/u.test(text)) return text;
-  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
-}
-
 /** `12:04`, or `1:02:03`. */
 export function clock(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
@@ -178,37 +171,6 @@ export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   const [unit, divisor] = bytes < 999_950 ? ["kB", 1_000] : ["MB", 1_000_000];
   return `${(bytes / Number(divisor)).toFixed(1)} ${unit}`;
-}
-
-/** A path as its owner writes it. */
-export function homely(path: string): string {
-  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
-}
-
-const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
-export function shortTime(time: Date, now: Date): string {
-  return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
-}
-
-/** `30 Jul 2026, 09:12`, local. */
-export function fullTime(time: Date): string {
-  return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
-}
-
-function dayOf(time: Date): string {
-  return `${time.getDate()} ${months[time.getMonth()]}`;
-}
-
-function clockTime(time: Date): string {
-  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
-}
-
-/** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
-export function listed(words: readonly string[]): string {
-  const last = words.at(-1) ?? "";
-  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
 }
 
 /** `192.168.1.40:8060`, or `[fd00::40]:8060`. */

@@ -11,10 +11,10 @@ import { configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegular } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
+import { homely, shellWord } from "../system/text.ts";
 import { ask } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
-import { homely, shellWord } from "./print.ts";
 
 /** What runs: the daemon of a house, or the one with the simulated sets. */
 export type Kind = "serve" | "demo";

@@ -4,10 +4,10 @@ import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import { createLog, type Log } from "../system/log.ts";
+import { homely } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { type Context, logStream } from "./context.ts";
 import { nothingFound } from "./devices.ts";
-import { homely } from "./print.ts";
 import { note } from "./running.ts";
 
 /** What service managers are told: 78 is sysexits' word for a config that must be mended (SECURITY.md 4). */

@@ -2,10 +2,11 @@
 import type { ApiEvent, Followed } from "../api/client.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
-import { call, followEvents } from "./client.ts";
+import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { activity, powerWords } from "./control.ts";
 import { UsageError } from "./failure.ts";
+import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";
 
 export async function watch(context: Context): Promise<void> {

@@ -106,6 +106,7 @@ export const configSchema = z.object({
       .default("")
       .meta({
         description: `The password of developer mode. A set one reads as "${redacted}", an unset one as ""`,
+        format: "password",
       }),
   }),
 });

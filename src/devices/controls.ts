@@ -237,35 +237,6 @@ async function tellPlayer(
   });
 }
 
-/** Types by the ending of an address, where nobody says it. */
-const typesByEnding: Readonly<Record<string, string>> = {
-  mp4: "video/mp4",
-  m4v: "video/mp4",
-  mov: "video/quicktime",
-  mkv: "video/x-matroska",
-  webm: "video/webm",
-  ts: "video/mp2t",
-  m3u8: "application/vnd.apple.mpegurl",
-  mpd: "application/dash+xml",
-  mp3: "audio/mpeg",
-  m4a: "audio/mp4",
-  flac: "audio/flac",
-  ogg: "audio/ogg",
-  wav: "audio/wav",
-  aac: "audio/aac",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  png: "image/png",
-  webp: "image/webp",
-  gif: "image/gif",
-};
-
-/** The type of what is at an address, by its ending; `null` where that tells nothing. */
-export function typeOfAddress(url: string): string | null {
-  const ending = /\.(\w{1,5})$/.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? "";
-  return Object.hasOwn(typesByEnding, ending) ? (typesByEnding[ending] ?? null) : null;
-}
-
 /** Hands a file to the device; whether it is seen to play. */
 export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<Confirmed> {
   return device.command(

@@ -1,16 +1,17 @@
 /** Every platform zapd drives, a line each. */
 import { cast } from "./cast/adapter.ts";
+import { dlna } from "./dlna/adapter.ts";
 import { kodi } from "./kodi/adapter.ts";
 import type { Composition, Platform } from "./platform.ts";
 import { roku } from "./roku/adapter.ts";
 import { samsung } from "./samsung/adapter.ts";
 import { webos } from "./webos/adapter.ts";
 
-export const platforms: readonly Platform[] = [roku, kodi, webos, samsung, cast];
+export const platforms: readonly Platform[] = [roku, kodi, webos, samsung, cast, dlna];
 
 /**
- * How they go together where several of them reach one device: a Kodi runs on sets of LG and of Google, and those of LG take
- * what is cast from 2024 on.
+ * How they go together where several of them reach one device: a Kodi runs on sets of LG and of Google, those of LG take
+ * what is cast from 2024 on, and nearly every set is a renderer, too.
  */
 export const composition: Composition = {
   pairs: [
@@ -18,6 +19,7 @@ export const composition: Composition = {
     ["webos", "cast"],
     ["kodi", "cast"],
   ],
-  leading: ["roku", "webos", "samsung", "kodi", "cast"],
+  partial: ["dlna"],
+  leading: ["roku", "webos", "samsung", "kodi", "cast", "dlna"],
   preferred: {},
 };

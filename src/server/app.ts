@@ -1,5 +1,6 @@
 /** The app as a value: a `fetch(Request)` that starts nothing. Embedders and tests call it without a socket. */
 import { Hono } from "hono";
+import type { Result } from "../api/client.ts";
 import type { ConfigFile } from "../config/config.ts";
 import type { Arrivals } from "../devices/arrivals.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -43,6 +44,8 @@ export interface AppDependencies {
   listeners(): { socket: string; http_host: string; http_port: number };
   /** Whether the page for people is served. */
   page(): boolean;
+  /** Looks for what is in the way. */
+  examine(): Promise<Result<"examine">>;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
 }

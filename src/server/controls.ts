@@ -11,9 +11,9 @@ import {
   selectChannel,
   selectInput,
   setVolume,
-  typeOfAddress,
 } from "../devices/controls.ts";
 import { IconCache } from "../devices/pictures.ts";
+import { mediaTypeOf } from "../system/media-types.ts";
 import { iconsIn } from "../system/state-folder.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, picture, route } from "./route.ts";
@@ -34,7 +34,7 @@ export function controlRoutes(app: Hono<Env>, { devices, state }: AppDependencie
 
   route(app, "playMedia", async ({ id, body, turn }) => {
     const device = devices.find(id);
-    const { url, mime = typeOfAddress(url), title = null, image = null } = body;
+    const { url, mime = mediaTypeOf(new URL(url).pathname), title = null, image = null } = body;
     return device.acted("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
   });
 

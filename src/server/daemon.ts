@@ -27,4 +27,13 @@ export function daemonRoutes(app: Hono<Env>, deps: AppDependencies): void {
     uptime_s: uptime_s(),
     warnings: deps.warnings(),
   }));
+
+  // Sets are asked: who asks while they are gets the same.
+  let examining: ReturnType<AppDependencies["examine"]> | undefined;
+  route(app, "examine", () => {
+    examining ??= deps.examine().finally(() => {
+      examining = undefined;
+    });
+    return examining;
+  });
 }

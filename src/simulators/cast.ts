@@ -342,7 +342,10 @@ export class CastSimulator extends SimulatedSet {
       if (this.#options.volume.controlType !== "fixed") {
         if (typeof level === "number" && level >= 0 && level <= 1) this.#level = level;
         if (typeof muted === "boolean") this.#muted = muted;
-        this.#options.onEvent?.({ type: "volume", text: `${this.#muted ? "muted" : Math.round(this.#level * 100)}` });
+        this.#options.onEvent?.({
+          type: "volume",
+          text: `volume ${this.#muted ? "muted" : Math.round(this.#level * 100)}`,
+        });
       } else if (this.#options.volume.refuses)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
       this.#tellReceiver(0);
@@ -374,13 +377,13 @@ export class CastSimulator extends SimulatedSet {
       );
     }
     const refused = this.#player.command(String(type), content);
+    this.#options.onEvent?.({ type: "media", text: String(type).toLowerCase().replace("queue_update", "skip") });
     answer(refused === null ? this.#mediaStatus(requestId) : { type: "INVALID_REQUEST", requestId, reason: refused });
   }
 
   #note(content: Content): void {
     const type = String(content["type"]);
     keep(this.commands as ReceivedCommand[], { type, content });
-    this.#options.onEvent?.({ type: "command", text: type.toLowerCase() });
   }
 
   #start(appId: string): boolean {

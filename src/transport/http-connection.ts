@@ -20,7 +20,7 @@ export interface Answer {
 export type Wanted = "head" | "all";
 
 export interface Exchange {
-  readonly method: "GET" | "HEAD" | "POST" | "DELETE";
+  readonly method: "GET" | "HEAD" | "POST" | "DELETE" | "SUBSCRIBE" | "UNSUBSCRIBE";
   /** Path and query, already percent-encoded: one word of printable ASCII. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -295,6 +295,11 @@ export class AnswerReader {
     this.reusable = framed && head.persistent && this.#pending.length === 0;
     this.answer = { status: head.status, headers: head.headers, body: Buffer.concat(this.#parts) };
   }
+}
+
+/** Fails with `device_error` where an answer leads elsewhere: no redirect is ever followed. */
+export function refuseRedirect({ status }: Pick<Answer, "status">): void {
+  if (status >= 300 && status < 400) throw notUnderstood("answered with a redirect, and none is ever followed");
 }
 
 /** The body of an answer as text. Sets write UTF-8; what is not becomes U+FFFD. */

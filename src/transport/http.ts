@@ -10,7 +10,7 @@ import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts
 import { refuseOwn } from "./socket.ts";
 
 export type { Answer } from "./http-connection.ts";
-export { bodyText } from "./http-connection.ts";
+export { bodyText, refuseRedirect } from "./http-connection.ts";
 
 /** A connection that rests longer may be dead without our knowing: it is proven again before a command. */
 const provenFor = 2_000;

@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
 import { deadline } from "./http.ts";
-import { HttpConnection } from "./http-connection.ts";
+import { HttpConnection, refuseRedirect } from "./http-connection.ts";
 import { refuseOwn } from "./socket.ts";
 
 /**
@@ -29,11 +29,12 @@ export async function readOwnPicture(
   const connection = await HttpConnection.open(from, within, isSecure ? (own.certificate ?? "") : undefined);
   try {
     const path = address.pathname + address.search;
-    const { status, body } = await connection.exchange(
+    const answer = await connection.exchange(
       { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon },
       within,
     );
-    return status === 200 ? body : null;
+    refuseRedirect(answer);
+    return answer.status === 200 ? answer.body : null;
   } finally {
     connection.close();
   }

@@ -146,7 +146,8 @@ export class ReconnectingSession<S extends Session> {
       return session;
     } catch (error) {
       this.#opening = undefined;
-      if (!signal.aborted) this.#failure = { error, at: performance.now() };
+      // Nobody has asked where it was tried unasked: who comes next meets a device that is back since.
+      if (!signal.aborted && !unasked) this.#failure = { error, at: performance.now() };
       // Only a session that has been there is made again unasked; and none with a device that lets nobody in.
       const refused =
         error instanceof ZapdError && error.code !== "device_unreachable" && error.code !== "device_timeout";

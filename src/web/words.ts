@@ -25,7 +25,7 @@ export const standingWords: Readonly<Record<Standing, string>> = {
 
 type Capability = Device["capabilities"][number];
 
-/** What a device can do, as people call it. */
+/** What a device can do, as people call it: what they miss when it is kept back. */
 const capabilityWords: Partial<Readonly<Record<Capability, string>>> = {
   keys: "keys",
   text: "typing",
@@ -36,9 +36,6 @@ const capabilityWords: Partial<Readonly<Record<Capability, string>>> = {
   playback: "playback",
   inputs: "inputs",
   channels: "channels",
-  screenshot: "screenshots",
-  dev: "developing",
-  notify: "messages",
 };
 
 /** What a device's settings keep back, and what its user does about it; `null` where they keep nothing back. */

@@ -3,9 +3,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inodeOf } from "../../src/cli/doctor/daemon.ts";
-import { developerPassword, devicesReachable, findingLine, summary } from "../../src/cli/doctor/doctor.ts";
-import { type Finding, ok, runChecks } from "../../src/cli/doctor/examination.ts";
+import { findingLine, summary } from "../../src/cli/doctor.ts";
+import { inodeOf } from "../../src/doctor/daemon.ts";
+import { developerPassword, devicesReachable } from "../../src/doctor/devices.ts";
+import { type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
 import {
   clockSane,
   container,
@@ -13,7 +14,7 @@ import {
   interfacesAsked,
   multicastReceived,
   withoutSets,
-} from "../../src/cli/doctor/network.ts";
+} from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { device, examined } from "./examined.ts";
@@ -210,6 +211,22 @@ describe("as a program", () => {
       "fail Bedroom: keys refused (Limited)",
     ]);
     expect(by("device:")[1]?.hint).toContain("Control by mobile apps > Network access: Enabled");
+    expect(limited.keys).toEqual([]);
+  });
+
+  test("the daemon says the same of itself (GET /doctor), and one examination is enough for all who ask at once", async () => {
+    const before = limited.requests.length;
+    const asked = await Promise.all([1, 2, 3].map(() => daemon.api("GET", "/doctor")));
+    const [first] = asked.map(({ body }) => body.data as { checks: Finding[]; problems: number });
+    const once = limited.requests.length - before;
+    const { by } = await doctor(daemon.configFile, daemon.stateFolder);
+    const texts = (all: readonly Finding[] = []) =>
+      all.map(({ id, status, text, hint }) => [id, status, text, hint ?? null]);
+    for (const id of ["daemon", "port", "socket", "config", "state", "device:"])
+      expect(texts(first?.checks.filter((one) => one.id?.startsWith(id)))).toEqual(texts(by(id)));
+    expect(first?.problems).toBe(1);
+    // The command asks it again: what three callers cost is not three times that.
+    expect(once).toBeLessThan(2 * (limited.requests.length - before - once));
     expect(limited.keys).toEqual([]);
   });
 

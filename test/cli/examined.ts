@@ -1,9 +1,9 @@
 /** An examination of a machine that a test has made up. */
 import type { Device } from "../../src/api/schemas.ts";
 import type { Outcome } from "../../src/cli/client.ts";
-import type { Examination, Met } from "../../src/cli/doctor/examination.ts";
-import type { Probe } from "../../src/cli/doctor/probe.ts";
 import { configOf } from "../../src/config/schema.ts";
+import type { Examination, Met } from "../../src/doctor/examination.ts";
+import type { Probe } from "../../src/doctor/probe.ts";
 
 interface MadeUp {
   readonly platform?: string;

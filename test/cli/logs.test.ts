@@ -121,6 +121,21 @@ describe("a log that is followed", () => {
     expect(await following.end()).toBe(0);
   }, 20_000);
 
+  test("goes on when the set was away: it says what it waits for", async () => {
+    const set = await bench();
+    const following = follow();
+    await following.sees("after");
+    await set.stop();
+    await until("it says so", () => following.talk().includes("Waiting for it to come back; Ctrl-C ends"), 20_000);
+    expect(following.talk()).toContain("zapd: Workbench ");
+    await set.start();
+    set.log("back again");
+    await until("it goes on", () => following.lines().includes("back again"), 20_000);
+    expect(following.talk()).toEndWith("zapd: it is back\n");
+    expect(following.talk().split("Waiting").length).toBe(2);
+    expect(await following.end()).toBe(0);
+  }, 50_000);
+
   test("says what is no longer kept on stderr, and with --json in the answer alone", async () => {
     const set = await bench();
     const following = follow();

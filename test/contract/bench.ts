@@ -44,6 +44,8 @@ export interface Contract {
   readonly platform: Platform;
   /** Starts a set, and says how it is to fall asleep; two of one `name` are the same set. */
   startSet(name: string, asleep: Sleep): Promise<SimulatedSet>;
+  /** Where a set says who it is, for platforms whose sets choose that. */
+  path?(set: SimulatedSet): string;
   /** What a search's answer says of a set, for platforms that tell more there. */
   said?(set: SimulatedSet): Readonly<Record<string, string>>;
   /** For platforms that pair: what each set has given to us already. */
@@ -56,6 +58,8 @@ export interface Contract {
   readonly anyKeys?: readonly [Key, Key];
   /** Its apps take no deep link. */
   readonly takesNoLinks?: boolean;
+  /** Nothing is told of power: who drives the set otherwise knows. */
+  readonly tellsNoPower?: boolean;
   /** There is on and off, and nothing between. */
   readonly noStandby?: boolean;
   /** Text goes to the set in one message. */
@@ -116,7 +120,8 @@ export function createBench(contract: Contract): Bench {
   async function connect(set: SimulatedSet, port: number, timeout: number) {
     const platformHost = platformHostOf({ timeout });
     const said = contract.said?.(set);
-    const lead = { host: set.host, port: set.port, ...(said && { said }) };
+    const path = contract.path?.(set);
+    const lead = { host: set.host, port: set.port, ...(said && { said }), ...(path !== undefined && { path }) };
     const sighting = await platform.identify(lead, platformHost, never);
     const known = contract.learnsMore ? await onceConnected(sighting, set) : sighting;
     const { target, told } = targetOf(known, { host: set.host, port }, given(set));

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
+import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
 import {
   capabilities,
@@ -40,6 +41,11 @@ const mac = ["02:00:00:00:00:01"];
 const sound = { volume: true, power: true, developer: false };
 const television = { ...sound, inputs: true };
 
+const service = { type: "urn:schemas-upnp-org:service:AVTransport:1", control: "/control", events: "/events" };
+const renderer = {
+  ...{ path: "/description.xml", transport: service, rendering: service, seeks: true, mutes: true },
+  ...{ actions: ["Play", "Pause", "Stop"], volume: { min: 0, max: 100, step: 1 } },
+};
 const newSamsung = { year: 2021, token: true, saysPower: true, frame: false, renderer: true };
 const oldSamsung = { year: 2016, token: false, saysPower: false, frame: false, renderer: true };
 
@@ -81,6 +87,13 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
       { title: "paired", facts: { kind: "tv", access: "full" } },
       { title: "paired, its hardware address known", facts: { kind: "tv", access: "full", macs: mac } },
       { title: "not paired", facts: { kind: "tv", access: "unpaired", macs: mac }, sameKeys: true },
+    ],
+  },
+  {
+    platform: dlna,
+    devices: [
+      { title: "renderer", facts: { kind: "player" }, memory: renderer },
+      { title: "without a volume", facts: { kind: "player" }, memory: { ...renderer, volume: null } },
     ],
   },
   {
@@ -170,6 +183,7 @@ const rooms: Readonly<Record<string, string>> = {
   api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
+  doctor: "what may be in the way, and what to do about it: for `zapd doctor`, and inside the daemon",
   server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",
   web: "the page for people: a client of the API in the browser, made into one module of strings ([the page](web/README.md))",
   simulators:

@@ -65,7 +65,10 @@ function shows(answer: string, text: string): boolean {
 const tools = Bun.which("curl") !== null && Bun.which("zip") !== null;
 const title = "every command of the tours answers what the pages say";
 
-const pages = ["README.md", ...["kodi", "webos", "samsung", "roku"].map((name) => `src/platforms/${name}/README.md`)];
+const pages = [
+  "README.md",
+  ...["kodi", "webos", "samsung", "cast", "roku"].map((name) => `src/platforms/${name}/README.md`),
+];
 
 test.skipIf(!tools)(
   tools ? title : `${title} (skipped: curl or zip is missing)`,

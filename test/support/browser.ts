@@ -14,6 +14,9 @@ export async function startBrowser(): Promise<Browser> {
   return launch({ executablePath: program ?? "", args });
 }
 
+/** A tab that is behind another one draws nothing: it is looked at by the clock. */
+const patience = { timeout: 20_000, polling: 50 };
+
 export interface Looking {
   readonly width?: number;
   readonly height?: number;
@@ -26,6 +29,8 @@ export interface Looking {
   readonly path?: string;
   /** A tab of the same window as this page: one browser, one storage, one set of locks. */
   readonly beside?: Page;
+  /** Given the page before it asks for anything. */
+  opened?(page: Page): void;
 }
 
 export interface Looked {
@@ -34,17 +39,28 @@ export interface Looked {
   problems(): Promise<string[]>;
   /** What axe finds, as `rule: element`. Empty when all is well. */
   axe(): Promise<string[]>;
+  /** What axe finds, and what sticks out to the side, as it stands now: light and dark, at 320, 768 and 1280 px. */
+  axeEverywhere(): Promise<string[]>;
   close(): Promise<void>;
 }
 
 /** Opens the page of a daemon, and waits until it is live. */
 export async function look(browser: Browser, port: number, looking: Looking = {}): Promise<Looked> {
-  const { width = 1280, height = 800, scheme = "light", touch = false, at = "", path = "", beside } = looking;
+  const { width = 1280, height = 800, scheme = "light", touch = false, at = "", path = "", beside, opened } = looking;
   const context = beside ? beside.browserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
+  opened?.(page);
   const problems: string[] = [];
+  // A browser reports each answer that is a refusal. One that a command got is shown to people, and no fault of the page.
+  const refusedCommands = new Set<string>();
+  page.on("response", (response) => {
+    if (response.status() >= 400 && response.request().method() !== "GET") refusedCommands.add(response.url());
+  });
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warn") problems.push(`console: ${message.text()}`);
+    if (message.type() !== "error" && message.type() !== "warn") return;
+    if (refusedCommands.has(message.location().url ?? "") && message.text().startsWith("Failed to load resource"))
+      return;
+    problems.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => problems.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
   await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
@@ -58,20 +74,35 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
   });
   await page.goto(`http://127.0.0.1:${port}/${path}${at === "" ? "" : `#${at}`}`);
   await page.waitForFunction(() => document.querySelector("main") !== null);
+  const axe = async (): Promise<string[]> => {
+    // The policy of the page lets no script in; what the debugger runs is none of the page's.
+    await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
+    return page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run(): Promise<AxeResults> } };
+      const { violations } = await axe.run();
+      return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+    });
+  };
   return {
     page,
+    axe,
+    async axeEverywhere() {
+      const found: string[] = [];
+      for (const scheme of ["light", "dark"])
+        for (const width of [320, 768, 1280]) {
+          await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
+          await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+          // What fades is as it stays: half a colour has half a contrast.
+          await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
+          const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+          const now = [...(await axe()), ...(isWide ? ["something sticks out to the side"] : [])];
+          found.push(...now.map((one) => `${scheme}, ${width} px: ${one}`));
+        }
+      return found;
+    },
     async problems() {
       const refused = await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused);
       return [...problems, ...refused.map((one) => `policy: ${one}`)];
-    },
-    async axe() {
-      // The policy of the page lets no script in; what the debugger runs is none of the page's.
-      await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
-      return page.evaluate(async () => {
-        const { axe } = globalThis as unknown as { axe: { run(): Promise<AxeResults> } };
-        const { violations } = await axe.run();
-        return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-      });
     },
     async close() {
       await page.close();
@@ -91,7 +122,7 @@ export async function until(
   isSo: (...given: string[]) => boolean,
   ...given: string[]
 ): Promise<void> {
-  await page.waitForFunction(isSo, { timeout: 20_000 }, ...given).catch(async () => {
+  await page.waitForFunction(isSo, patience, ...given).catch(async () => {
     const shown = await page.evaluate(() => document.body.innerText);
     throw new Error(`${what}: not within 20 s; the page shows:\n${shown}`);
   });
@@ -111,7 +142,7 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
         const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
         return all.find((one) => nameOf(one) === wanted && one.checkVisibility()) ?? false;
       },
-      { timeout: 20_000 },
+      patience,
       name,
     )
     .catch(async () => {
@@ -121,4 +152,20 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
     });
   const element = pressed.asElement() as ElementHandle<HTMLElement> | null;
   await (how === "mouse" ? element?.click() : element?.tap());
+}
+
+/** Writes into the field that has this label, in the place of what stood there. */
+export async function write(page: Page, label: string, text: string): Promise<void> {
+  const found = await page.waitForFunction(
+    (wanted) =>
+      [...document.querySelectorAll("input")].find((one) =>
+        [...(one.labels ?? [])].some((own) => own.textContent?.trim() === wanted),
+      ) ?? false,
+    patience,
+    label,
+  );
+  const field = found.asElement() as ElementHandle<HTMLInputElement> | null;
+  await field?.click({ count: 3 });
+  await page.keyboard.press("Backspace");
+  await field?.type(text);
 }

@@ -116,6 +116,21 @@ test("a device that never answered is not called unasked; readers share its fail
   expect((await link.use(never, { eager: true })).alive).toBe(true);
 });
 
+test("that was tried in vain unasked is tried anew by the next reader, whose failure others share", async () => {
+  const { link, at, unasked, sessions, device } = house();
+  await link.use(never);
+  device.failure = unreachable;
+  sessions[0]?.break();
+  await until("a try that nobody asked for", () => unasked.includes(true));
+  await Bun.sleep(5);
+  const before = at.length;
+  for (let reader = 0; reader < 5; reader++) await link.use(never).catch(() => {});
+  // Another try of its own may have come between.
+  expect(unasked.slice(before).filter((alone) => !alone)).toEqual([false]);
+  device.failure = undefined;
+  await until("the next try", () => link.current !== undefined);
+});
+
 test("a caller who leaves gives an attempt up only when nobody else waits for it", async () => {
   const { link, at } = house({ takes: 30 });
   const caller = new AbortController();

@@ -1,8 +1,9 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
 import { printable } from "../../system/printable.ts";
+import { shortTime } from "../../system/text.ts";
 import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
-import { columnsOf, cut, shortTime, wrap } from "../print.ts";
+import { columnsOf, cut, wrap } from "../print.ts";
 import { bindingsShown, commandsShown, isAsleep, lists, withheld } from "./keys.ts";
 import { choicesShown, type Known, knownOf, listed, type Mode, type Model, runOn } from "./model.ts";
 

@@ -2,9 +2,10 @@
 import type { Result } from "../../api/client.ts";
 import { exits } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { ask, call, followEvents, type Outcome } from "../client.ts";
+import { ask, call, type Outcome } from "../client.ts";
 import { type Context, takesColour } from "../context.ts";
 import { CommandError, type Failure } from "../failure.ts";
+import { followEvents } from "../follow.ts";
 import { type ListName, lists } from "./keys.ts";
 import {
   begin,

@@ -43,6 +43,8 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   #media: Media | null = null;
   /** What runs, where it has been joined: media is asked for and heard of there. */
   #joined: string | null = null;
+  /** The one of those that has not answered: it is not waited for again. */
+  #mute: string | null = null;
   #changed: () => void = () => {};
 
   constructor(address: Address, platformHost: Host) {
@@ -86,7 +88,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   /** Asks the device how it is, and what runs there what it plays. */
   async refresh(signal: AbortSignal): Promise<Receiver> {
     const joined = this.#joined;
-    const media = joined === null ? null : this.#askMedia(joined, signal);
+    const media = joined === null || joined === this.#mute ? null : this.#askMedia(joined, signal);
     const said = await this.ask(namespaces.receiver, receiverId, { type: "GET_STATUS" }, signal);
     await media;
     // What runs now may be another than a moment ago.
@@ -153,7 +155,9 @@ export class CastSession extends RpcSession<Json, FramedLine> {
 
   async #askMedia(transport: string, signal: AbortSignal): Promise<void> {
     const within = Math.min(mediaWithinMs, this.timeoutMs);
-    await this.ask(namespaces.media, transport, { type: "GET_STATUS" }, signal, within).catch(() => {});
+    await this.ask(namespaces.media, transport, { type: "GET_STATUS" }, signal, within).catch(() => {
+      if (!signal.aborted) this.#mute = transport;
+    });
   }
 
   #take(body: Buffer): void {
@@ -169,6 +173,7 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     if (namespace === namespaces.connection) return type === "CLOSE" ? this.#closed(source) : undefined;
     if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#heard(readReceiver(said));
     if (namespace === namespaces.media && type === "MEDIA_STATUS" && source === this.#joined) {
+      this.#mute = null;
       this.#media = readMedia(said, this.#media);
       this.#changed();
     }

@@ -3,7 +3,7 @@
  * 403 is limited mode or a caller outside its network, 400 is a key it does not know, 404 is not installed.
  */
 import { DeviceError, inStandby, notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, DeviceHttp, type Read } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
 import { type RokuMemory, type RokuTarget, readDescription, readDeviceInfo, type Said } from "./identity.ts";
@@ -167,8 +167,7 @@ export class Ecp {
 
   async #accept(answer: Answer, what: string, signal: AbortSignal): Promise<void> {
     if (isOk(answer)) return;
-    if (answer.status >= 300 && answer.status < 400)
-      throw notUnderstood("answered with a redirect, and none is ever followed");
+    refuseRedirect(answer);
     const problem = `refused to ${what}`;
     if (answer.status === 401) throw refused(problem, "disabled");
     if (answer.status !== 403)

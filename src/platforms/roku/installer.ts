@@ -1,7 +1,7 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
 import { failedBy, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, type DeviceHttp } from "../../transport/http.ts";
+import { type Answer, bodyText, type DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
 import { type Archive, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
@@ -67,7 +67,9 @@ export async function takeScreenshot(http: DeviceHttp, login: Login, signal: Abo
   const [picture] = /\bpkgs\/dev\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
   if (picture === undefined) return null;
   const answer = await ask(http, { path: `/${picture}`, maxBytes: pictureBytes.screenshot }, login, signal);
-  return isOk(answer) ? answer.body : null;
+  if (isOk(answer)) return answer.body;
+  refuseRedirect(answer);
+  throw new ZapdError("picture_not_found", "names a picture of its screen, and does not give it");
 }
 
 interface Asked {

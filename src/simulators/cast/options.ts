@@ -20,7 +20,7 @@ export interface SimulatedMedia {
 }
 
 export interface CastEvent {
-  readonly type: "command" | "launch" | "stop" | "volume" | "load" | "wake" | "discovery";
+  readonly type: "media" | "launch" | "stop" | "volume" | "load" | "wake" | "discovery";
   readonly text: string;
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button.tsx";
 
 interface DialogProps {
@@ -13,12 +13,12 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
+  // Before the effects of what is in it: a field can take the focus only once the card is open.
+  useLayoutEffect(() => {
+    const own = dialog.current;
+    own?.showModal();
+    // Closed, it gives the focus back to what had it; removed while it is open, it would not.
+    return () => own?.close();
   }, []);
   return (
     <dialog

@@ -1,7 +1,9 @@
 /** Every view, a line each: what is shown at `#/<path>`, and how it is reached from the bar. */
 import type { ComponentType } from "preact";
 import type { IconName } from "../ui/icon.tsx";
+import { Activity } from "./activity.tsx";
 import { House } from "./house.tsx";
+import { Settings } from "./settings.tsx";
 
 export interface View {
   /** The first word of its address; empty for the first view. */
@@ -16,4 +18,6 @@ export interface View {
 
 export const views: readonly View[] = [
   { path: "", title: "House", bar: { label: "House", icon: "house" }, show: House },
+  { path: "activity", title: "Activity", bar: { label: "Activity", icon: "activity" }, show: Activity },
+  { path: "settings", title: "Settings", bar: { label: "Settings", icon: "settings", iconOnly: true }, show: Settings },
 ];

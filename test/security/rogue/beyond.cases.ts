@@ -27,7 +27,7 @@ const told = ({ what, outcome, message, hint }: Tried) => `${what}: ${outcome}: 
 /** Plays with one real set that is known and confided in; nothing secret may have reached a stranger in the end. */
 async function play(
   platform: PlatformName,
-  work: (scene: Scene) => Promise<void>,
+  work: (scene: Scene<PlatformName>) => Promise<void>,
   options: RealOptions & { readonly secrets?: boolean; readonly on?: TestDaemon } = {},
 ): Promise<void> {
   const scene = new Scene(options.on ?? daemon, await plugIn(platform, { password, ...options }));
@@ -40,20 +40,20 @@ async function play(
   }
 }
 
-async function stranger(scene: Scene, options: Partial<StrangerOptions> = {}) {
+async function stranger(scene: Scene<PlatformName>, options: Partial<StrangerOptions> = {}) {
   const one = await putUp({ of: scene.real, host: freeAddress(), manner: "copy", ...options });
   scene.strangers.push(one);
   return one;
 }
 
-async function drives(scene: Scene, ...whats: Tried["what"][]): Promise<void> {
+async function drives(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<void> {
   for (const what of whats) {
     const tried = await scene.driven(what);
     expect(tried.outcome, told(tried)).toBe("real");
   }
 }
 
-async function holds(scene: Scene, ...whats: Tried["what"][]): Promise<Tried[]> {
+async function holds(scene: Scene<PlatformName>, ...whats: Tried["what"][]): Promise<Tried[]> {
   const all: Tried[] = [];
   for (const what of whats) {
     const tried = await scene.try(what);
@@ -430,7 +430,7 @@ describe.concurrent("T27 on Kodi", () => {
 
   /** Any web server in the place of the Kodi, until it is back. */
   async function withServer(
-    scene: Scene,
+    scene: Scene<PlatformName>,
     say: (request: number) => { status: number; headers?: readonly string[]; body?: string },
   ): Promise<void> {
     const { real } = scene;

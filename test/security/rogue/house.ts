@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { strToU8, zipSync } from "fflate";
 import { type Answered, type DaemonSetup, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { leaksIn } from "./ear.ts";
-import { type Driven, lockedPlatforms, type Place, type RealSet } from "./sets.ts";
+import { type AnyPlatform, type Driven, lockedPlatforms, type Place, type RealSet } from "./sets.ts";
 import type { Stranger } from "./strangers.ts";
 
 /** Who took it: the set that was meant, a stranger, nobody though it was said to have worked; or the code of the refusal. */
@@ -67,18 +67,20 @@ function scansOf(daemon: TestDaemon): () => Promise<Answered> {
 let installing: Promise<void> = Promise.resolve();
 
 /** One real set, those who are after it, and the daemon that drives it. */
-export class Scene {
+export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   readonly daemon: TestDaemon;
-  readonly real: RealSet;
+  readonly real: RealSet<Platform>;
   readonly strangers: Stranger[] = [];
   readonly #typed: string[] = [];
   id = "";
   /** The key that is pressed. */
   key = "left";
 
-  constructor(daemon: TestDaemon, real: RealSet) {
+  constructor(daemon: TestDaemon, real: RealSet<Platform>) {
     this.daemon = daemon;
     this.real = real;
+    // It has no arrows.
+    if (real.platform === "cast") this.key = "volume-up";
   }
 
   api(method: string, path: string, body?: unknown): Promise<Answered> {
@@ -101,6 +103,7 @@ export class Scene {
   /** `named`: the real one's address is given with it, as is wanted where another answers for it. */
   async confide({ named = false }: { named?: boolean } = {}): Promise<void> {
     const { real, id } = this;
+    if (real.platform === "cast") return;
     if (real.platform === "roku") {
       // One that a scan found has the usual ports.
       await this.api("PATCH", `/devices/${id}`, { ports: real.place.ports });

@@ -40,11 +40,11 @@ export const acceptedReasons = {
 
 /** What an order is played with. */
 export class Cast {
-  readonly scene: Scene;
+  readonly scene: Scene<PlatformName>;
   readonly manner: string;
   readonly home: string;
 
-  constructor(scene: Scene, manner: string) {
+  constructor(scene: Scene<PlatformName>, manner: string) {
     this.scene = scene;
     this.manner = manner;
     this.home = scene.real.host;

@@ -1,5 +1,6 @@
 /** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
@@ -10,8 +11,11 @@ import {
   type WebosSimulator,
 } from "../../../src/simulators/webos.ts";
 
+/** Those whose sets are told secrets: a key, a login, text. */
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number];
+/** Those that are told none, too. */
+export type AnyPlatform = PlatformName | "cast";
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
 export const usual = {
@@ -21,10 +25,11 @@ export const usual = {
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
   // Here, too; and its other port is never another than this one's neighbour.
   samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
+  cast: { port: 8_009, ports: {} },
 } as const;
 
 /** Platforms whose sets take no key from those whom their user has not let in. */
-export const lockedPlatforms: ReadonlySet<PlatformName> = new Set(["webos", "samsung"]);
+export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
 /** Of these a search leads to the usual port alone. */
 export const searchedAtUsualPort = lockedPlatforms;
 
@@ -38,14 +43,14 @@ export function freeAddress(): string {
 export interface Place {
   readonly host: string;
   readonly port: number;
-  readonly platform: PlatformName;
+  readonly platform: AnyPlatform;
   readonly ports: Readonly<Record<string, number>>;
 }
 
 /** The body of `POST /devices` for a set of a platform at an address. */
-export function placeOf(platform: PlatformName, host: string, by = 0): Place {
+export function placeOf(platform: AnyPlatform, host: string, by = 0): Place {
   const { port, ports } = usual[platform];
-  const moved = Object.entries(ports).map(([word, one]) => [word, one + by]);
+  const moved = Object.entries<number>(ports).map(([word, one]) => [word, one + by]);
   return { host, platform, port: port + by, ports: Object.fromEntries(moved) };
 }
 
@@ -77,8 +82,8 @@ export interface Driven {
   off(): Promise<void>;
 }
 
-export interface RealSet extends Driven {
-  readonly platform: PlatformName;
+export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Driven {
+  readonly platform: Platform;
   readonly identity: string;
   readonly mac: string;
   readonly name: string;
@@ -96,7 +101,7 @@ export interface RealSet extends Driven {
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator;
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator | CastSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -112,10 +117,21 @@ interface Life {
 const randomMac = () => ["02", ...(randomBytes(5).toString("hex").match(/../g) ?? [])].join(":");
 
 /** Plugs a set in; it is on when this returns. */
-export async function plugIn(platform: PlatformName, options: RealOptions = {}): Promise<RealSet> {
+export async function plugIn<Platform extends AnyPlatform>(
+  platform: Platform,
+  options: RealOptions = {},
+): Promise<RealSet<Platform>> {
   const tag = randomBytes(3).toString("hex");
   let name = options.name ?? `${platform} ${tag}`;
-  const identity = options.identity ?? (platform === "roku" ? `YR${tag.toUpperCase()}77` : randomUUID());
+  const uuid = randomUUID();
+  const own = {
+    roku: `YR${tag.toUpperCase()}77`,
+    kodi: uuid,
+    webos: uuid,
+    samsung: uuid,
+    cast: uuid.replaceAll("-", ""),
+  };
+  const identity = options.identity ?? own[platform];
   const mac = options.mac ?? randomMac();
   const login =
     platform === "kodi" && options.login !== false
@@ -181,6 +197,10 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
       });
       return samsungLife(set, host);
     }
+    if (platform === "cast") {
+      const port = usual.cast.port + by;
+      return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
+    }
     const { port, ports } = usual.webos;
     const set = createWebosSimulator({
       ...common,
@@ -210,7 +230,7 @@ export async function plugIn(platform: PlatformName, options: RealOptions = {}):
     if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
   };
   let plugged = false;
-  const real: RealSet = {
+  const real: RealSet<Platform> = {
     platform,
     identity,
     mac,
@@ -310,6 +330,17 @@ export function samsungLife(set: SamsungSimulator, host: string): Life {
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+function castLife(set: CastSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.commands.length,
+    typed: () => "",
+    field: () => {},
+    sleep: () => set.cutPower(),
     wake: () => set.wake(),
   };
 }

@@ -11,6 +11,7 @@ import {
   type Driven,
   kodiLife,
   type Place,
+  type PlatformName,
   placeOf,
   type RealSet,
   rokuLife,
@@ -59,7 +60,7 @@ export type Manner<Of extends keyof typeof manners = keyof typeof manners> = Of 
 
 export interface StrangerOptions {
   /** Whose place it takes. */
-  readonly of: Pick<RealSet, "platform" | "identity" | "mac" | "name" | "certificate">;
+  readonly of: Pick<RealSet<PlatformName>, "platform" | "identity" | "mac" | "name" | "certificate">;
   readonly host: string;
   readonly manner: string;
   /** Answers searches. Default true. */
@@ -145,7 +146,7 @@ const challenge = (words: string, body = "<html>Unauthorized</html>") =>
   new Response(body, { status: 401, headers: { "WWW-Authenticate": words } });
 const page = (body: string, type = "text/html") => new Response(body, { headers: { "Content-Type": type } });
 
-const takePlace: Record<RealSet["platform"], TakePlace> = {
+const takePlace: Record<PlatformName, TakePlace> = {
   async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
     const serial = manner === "other-serial" ? `${of.identity.slice(0, -2)}99` : of.identity;
     const set = createRokuSimulator({

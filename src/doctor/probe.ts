@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { systemCode, textOf } from "../../api/errors.ts";
-import { type Interface, isThisMachine } from "../../discovery/interfaces.ts";
-import { searchSsdp } from "../../discovery/ssdp.ts";
-import { ScanWindow } from "../../discovery/window.ts";
+import { systemCode, textOf } from "../api/errors.ts";
+import { type Interface, isThisMachine } from "../discovery/interfaces.ts";
+import { searchSsdp } from "../discovery/ssdp.ts";
+import { ScanWindow } from "../discovery/window.ts";
 
 const group = "239.255.255.250";
 const listenMs = 1_000;

@@ -1,84 +1,19 @@
-/** `zapd doctor`: looks for what may be in the way, and says what to do about it. */
-
-import { exits } from "../../api/errors.ts";
-import type { Device, State } from "../../api/schemas.ts";
-import type { Outcome } from "../client.ts";
-import type { Context } from "../context.ts";
-import { powerWords } from "../control.ts";
-import type { Failure } from "../failure.ts";
-import { listed, shortTime, wrap } from "../print.ts";
-import { otherConfig, placesOf } from "../running.ts";
-import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
+/** Checks of the devices: whether each answers and takes commands, and whether packages can be installed. */
+import type { Device, State } from "../api/client.ts";
+import { listed, shortTime } from "../system/text.ts";
 import {
-  type Check,
   type Examination,
-  examine,
+  type Failed,
   type Finding,
   fail,
   type Machine,
+  type Outcome,
   ok,
-  runChecks,
-  thisMachine,
-  type Verdict,
   warn,
 } from "./examination.ts";
-import { clockSane, container, firewall, interfacesAsked, multicastReceived } from "./network.ts";
 
-/** Every check, in the order in which they are told. */
-const checks: Readonly<Record<string, Check>> = {
-  daemon: { about: "the daemon", timeoutMs: 6_000, run: daemonRuns },
-  port: { about: "its port", timeoutMs: 6_000, run: portBound },
-  socket: { about: "its socket", timeoutMs: 6_000, run: socketPrivate },
-  config: { about: "the config", timeoutMs: 6_000, run: configValid },
-  state: { about: "the state folder", timeoutMs: 4_000, run: stateWritable },
-  clock: { about: "the clock", timeoutMs: 4_000, run: clockSane },
-  interfaces: { about: "the interfaces", timeoutMs: 5_000, run: interfacesAsked },
-  multicast: { about: "multicast", timeoutMs: 5_000, run: multicastReceived },
-  firewall: { about: "the firewall", timeoutMs: 5_000, run: firewall },
-  container: { about: "the container", timeoutMs: 5_000, run: container },
-  devices: { about: "the devices", timeoutMs: 25_000, run: devicesReachable },
-  password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
-};
-
-export async function doctor(context: Context): Promise<number> {
-  const places = await placesOf(context);
-  const all: Finding[] = [];
-  const remark = otherConfig(context, places);
-  const exam = examine(thisMachine(), { ...places, remarks: remark === null ? [] : [remark] }, context);
-  for await (const findings of runChecks(checks, exam)) {
-    all.push(...findings);
-    if (!context.json) for (const one of findings) context.print(findingLine(one, context));
-  }
-  const problems = all.filter((one) => one.status === "fail").length;
-  const remarks = all.filter((one) => one.status === "warn").length;
-  if (context.json) context.print(JSON.stringify({ checks: all, problems, remarks }));
-  else context.print(summary(problems, remarks));
-  return problems > 0 ? exits.failed : exits.ok;
-}
-
-export function summary(problems: number, remarks: number): string {
-  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
-  const parts = [problems > 0 && counted(problems, "problem"), remarks > 0 && counted(remarks, "remark")];
-  return parts.filter(Boolean).join(", ") || "all is well";
-}
-
-const labels: Record<Verdict, { word: string; colour: string }> = {
-  ok: { word: "ok", colour: "\x1b[32m" },
-  warn: { word: "warn", colour: "\x1b[33m" },
-  fail: { word: "FAIL", colour: "\x1b[31;1m" },
-};
-const indent = 6;
-
-/** `FAIL  what was found. What to do`, its lines broken at the width of the terminal. */
-export function findingLine(
-  { status, text, hint }: Finding,
-  { colour, width }: Pick<Context, "colour" | "width">,
-): string {
-  const { word, colour: start } = labels[status];
-  const label = colour ? `${start}${word}\x1b[0m` : word;
-  const sentence = hint === undefined ? text : `${text}. ${hint}`;
-  return label + " ".repeat(indent - word.length) + wrap(sentence, width - indent).join(`\n${" ".repeat(indent)}`);
-}
+/** How a device that answers is, in words. */
+const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
 
 /** A device has `devices.request_timeout_ms` for one answer, 30 s at most; this is what a person waits for. */
 const answerTimeoutMs = 8_000;
@@ -135,7 +70,7 @@ function refused(device: Device, asked: Outcome<unknown>): Finding {
 /** The codes of failures that speak of the device itself. */
 const ofDevice = /^(device_(unreachable|timeout|error|busy|unproven)|pairing_required|unsupported_operation)$/;
 
-async function unreachable(device: Device, failed: Failure, machine: Machine): Promise<Finding> {
+async function unreachable(device: Device, failed: Failed, machine: Machine): Promise<Finding> {
   const { name } = device;
   const seen = device.last_seen === null ? "" : ` (last seen ${shortTime(new Date(device.last_seen), machine.now())})`;
   const wakes = device.mac !== null && device.capabilities.includes("power_on");

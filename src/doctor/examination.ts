@@ -4,16 +4,13 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
-import type { Arguments, Result, ValueName } from "../../api/client.ts";
-import { systemCode, textOf, ZapdError } from "../../api/errors.ts";
-import type { Device } from "../../api/schemas.ts";
-import { type Config, ConfigFile } from "../../config/config.ts";
-import { configOf, longestSocket } from "../../config/schema.ts";
-import { type Interface, interfacesNow, wantedInterfaces } from "../../discovery/interfaces.ts";
-import { printable } from "../../system/printable.ts";
-import { sleep } from "../../system/sleep.ts";
-import { ask, type Outcome } from "../client.ts";
-import type { Context } from "../context.ts";
+import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { type Config, ConfigFile } from "../config/config.ts";
+import { configOf, longestSocket } from "../config/schema.ts";
+import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
+import { printable } from "../system/printable.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
 
 export type Verdict = "ok" | "warn" | "fail";
@@ -27,6 +24,9 @@ export interface Finding {
   /** What to do about it. */
   readonly hint?: string;
 }
+
+/** A finding with its id. */
+export type Told = Finding & { readonly id: string };
 
 export interface Check {
   /** What is looked at, for the line that says that it took too long. */
@@ -52,7 +52,7 @@ export const fail = finding("fail");
 export async function* runChecks(
   checks: Readonly<Record<string, Check>>,
   exam: Examination,
-): AsyncGenerator<readonly (Finding & { readonly id: string })[]> {
+): AsyncGenerator<readonly Told[]> {
   const running = Object.entries(checks).map(async ([id, check]) =>
     (await bounded(check, exam)).map((one) => ({ id, ...one })),
   );
@@ -85,13 +85,25 @@ export interface ConfigFound {
   readonly broken: string | null;
 }
 
-/** Where the daemon has its things. */
-interface Places {
+/** Why the daemon refused something, or did not answer. */
+export interface Failed {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** What the daemon answered, or why it did not. */
+export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failed);
+
+/** Where the daemon has its things, and how it is asked. */
+export interface Places {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;
   /** What was found already while they were looked for. */
   readonly remarks: readonly string[];
+  /** One call to the daemon, which never takes longer than `timeoutMs`. */
+  ask<Name extends ValueName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
 }
 
 export interface Examination extends Places {
@@ -103,16 +115,14 @@ export interface Examination extends Places {
   probes(): Promise<readonly Probe[]>;
   /** Every known device; none when the daemon does not run. */
   devices(): Promise<readonly Device[]>;
-  /** One call to the daemon. */
-  ask<Name extends ValueName>(name: Name, given: Arguments<Name>, timeoutMs: number): Promise<Outcome<Result<Name>>>;
 }
 
-export function examine(machine: Machine, places: Places, context: Context): Examination {
+/** An examination from inside the daemon knows that it runs (`isInside`); from outside it is looked for behind its socket. */
+export function examine(machine: Machine, places: Places, isInside = false): Examination {
   const exam: Examination = {
     machine,
     ...places,
-    ask: (name, given, timeoutMs) => ask(context, name, given, timeoutMs),
-    met: onlyOnce(() => meet(exam)),
+    met: onlyOnce(() => (isInside ? asked(exam) : meet(exam))),
     config: onlyOnce(() => readConfig(places.configFile)),
     asked: onlyOnce(async () => {
       const { config } = await exam.config();
@@ -138,9 +148,12 @@ async function meet(exam: Examination): Promise<Met> {
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { as: "absent" };
   if (code === "EACCES" || code === "EPERM") return { as: "forbidden" };
-  if (code !== "") return { as: "stale" };
-  const asked = await exam.ask("status", {}, 2_000);
-  return asked.ok ? { as: "running", status: asked.data } : { as: "silent" };
+  return code === "" ? asked(exam) : { as: "stale" };
+}
+
+async function asked(exam: Examination): Promise<Met> {
+  const status = await exam.ask("status", {}, 2_000);
+  return status.ok ? { as: "running", status: status.data } : { as: "silent" };
 }
 
 /** The system's code for a connect to a socket; empty when it was let in. */
@@ -190,11 +203,12 @@ export function thisMachine(): Machine {
     interfaces: interfacesNow,
     listens: async (host, port) => (await connect({ host, port })) === "",
     read: (path) => readFile(path, "utf8").catch(() => null),
+    // Where programs may not be run (Deno without the permission) nothing is known either.
     output: (program, words) =>
-      new Promise((resolve) => {
+      new Promise<string | null>((resolve) => {
         execFile(program, [...words], { timeout: programTimeoutMs, encoding: "utf8" }, (error, stdout) =>
           resolve(error && typeof error.code !== "number" ? null : stdout.trim()),
         );
-      }),
+      }).catch(() => null),
   };
 }

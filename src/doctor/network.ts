@@ -1,7 +1,7 @@
 /** Checks of the network: which interfaces are asked, whether multicast comes through, and what may be in its way. */
 
-import { sleep } from "../../system/sleep.ts";
-import { listed } from "../print.ts";
+import { sleep } from "../system/sleep.ts";
+import { listed } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 import type { Probe } from "./probe.ts";
 

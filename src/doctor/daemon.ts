@@ -3,11 +3,11 @@
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemCode } from "../../api/errors.ts";
-import { endpoints } from "../../api/routes.ts";
-import { longestSocket, redactConfig } from "../../config/schema.ts";
-import { version } from "../../system/version.ts";
-import { homely, shellWord } from "../print.ts";
+import { systemCode } from "../api/errors.ts";
+import { endpoints } from "../api/routes.ts";
+import { longestSocket, redactConfig } from "../config/schema.ts";
+import { homely, shellWord } from "../system/text.ts";
+import { version } from "../system/version.ts";
 import {
   type ConfigFound,
   type Examination,
@@ -58,7 +58,9 @@ async function absence(as: Exclude<Met["as"], "running">, exam: Examination): Pr
 export async function portBound(exam: Examination): Promise<Finding[]> {
   const met = await exam.met();
   if (met.as !== "running") return [];
-  const { http_enabled, http_host, http_port, pid } = met.status;
+  const { http_enabled, http_host, http_port, pid, socket } = met.status;
+  // In a server of somebody else it listens nowhere itself.
+  if (socket === "") return [];
   if (!http_enabled) return [ok("HTTP is off (daemon.http_enabled): the control socket is the only door")];
   const place = `port ${http_port} on ${http_host}`;
   const behind = (await readApi(http_host, http_port, endpoints.status.path))?.["pid"];

@@ -1,0 +1,51 @@
+/** `zapd doctor`: looks for what may be in the way, whether a daemon runs or not. */
+import { exits } from "../api/errors.ts";
+import { findings, reportOf } from "../doctor/doctor.ts";
+import { examine, type Finding, type Told, thisMachine, type Verdict } from "../doctor/examination.ts";
+import { ask } from "./client.ts";
+import type { Context } from "./context.ts";
+import { wrap } from "./print.ts";
+import { otherConfig, placesOf } from "./running.ts";
+
+export async function doctor(context: Context): Promise<number> {
+  const places = await placesOf(context);
+  const all: Told[] = [];
+  const remark = otherConfig(context, places);
+  const exam = examine(thisMachine(), {
+    ...places,
+    remarks: remark === null ? [] : [remark],
+    ask: (name, given, timeoutMs) => ask(context, name, given, timeoutMs),
+  });
+  for await (const told of findings(exam)) {
+    all.push(...told);
+    if (!context.json) for (const one of told) context.print(findingLine(one, context));
+  }
+  const report = reportOf(all);
+  if (context.json) context.print(JSON.stringify(report));
+  else context.print(summary(report.problems, report.remarks));
+  return report.problems > 0 ? exits.failed : exits.ok;
+}
+
+export function summary(problems: number, remarks: number): string {
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  const parts = [problems > 0 && counted(problems, "problem"), remarks > 0 && counted(remarks, "remark")];
+  return parts.filter(Boolean).join(", ") || "all is well";
+}
+
+const labels: Record<Verdict, { word: string; colour: string }> = {
+  ok: { word: "ok", colour: "\x1b[32m" },
+  warn: { word: "warn", colour: "\x1b[33m" },
+  fail: { word: "FAIL", colour: "\x1b[31;1m" },
+};
+const indent = 6;
+
+/** `FAIL  what was found. What to do`, its lines broken at the width of the terminal. */
+export function findingLine(
+  { status, text, hint }: Finding,
+  { colour, width }: Pick<Context, "colour" | "width">,
+): string {
+  const { word, colour: start } = labels[status];
+  const label = colour ? `${start}${word}\x1b[0m` : word;
+  const sentence = hint === undefined ? text : `${text}. ${hint}`;
+  return label + " ".repeat(indent - word.length) + wrap(sentence, width - indent).join(`\n${" ".repeat(indent)}`);
+}

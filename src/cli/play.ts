@@ -1,0 +1,318 @@
+/**
+ * `zapd play`: the key, what is at an address, or a file of this machine, which is served from here to that one set, and as
+ * long as it plays it.
+ */
+import { fileURLToPath } from "node:url";
+import type { Followed } from "../api/client.ts";
+import { exits, ZapdError } from "../api/errors.ts";
+import type { Device, State } from "../api/schemas.ts";
+import { printable } from "../system/printable.ts";
+import { listenToPeer, type PeerListener } from "../transport/peer-listener.ts";
+import { ask, call, groupOf } from "./client.ts";
+import { type Context, stderr } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { followEvents } from "./follow.ts";
+import { pressKey } from "./keys.ts";
+import { clock, size } from "./print.ts";
+import { type Progress, progressOn } from "./progress.ts";
+import { ServedFile } from "./served-file.ts";
+
+/** A set that has asked for nothing within this time cannot reach us; one that shows nothing of it then does not play it. */
+const fetchesWithinMs = 30_000;
+/** It is over when that is shown for so long: between two files a set plays none, and one whose app is covered may go on reading. */
+const overAfterMs = { stopped: 3_000, elsewhere: 15_000 } as const;
+/** Until then a set may show what it did before. */
+const settlesWithinMs = 5_000;
+/** A set that shows nothing that plays by then does not do so at all. */
+const showsWithinMs = 10_000;
+/** How often what is shown on the terminal moves on. */
+const tickMs = 500;
+const stopsWithinMs = 5_000;
+/** As a shell tells of what Ctrl-C has ended: `&&` goes no further. */
+const interrupted = 130;
+
+export async function play(context: Context): Promise<number> {
+  const [what] = context.words;
+  const type = context.option("type");
+  if (type !== undefined && !/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(type))
+    throw new UsageError("--type takes a type such as video/mp4");
+  if (what === undefined && type !== undefined) throw new UsageError("--type is of an address or a file");
+  if (what === undefined) {
+    await pressKey(context, "play");
+    return exits.ok;
+  }
+  if (groupOf(context)) throw new UsageError("what is to be played is handed to one device: -d takes its name");
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(what) ?? [];
+  if (/^https?$/i.test(scheme ?? "")) {
+    const called = await call(context, "playMedia", { id: context.device, body: { url: what, mime: type } });
+    const { device, confirmed } = called.data;
+    context.tell(called, confirmed === false && `${device.name} took it, but does not show that it plays`);
+    return exits.ok;
+  }
+  return playFile(context, pathOf(what, scheme), type ?? null);
+}
+
+function pathOf(what: string, scheme: string | undefined): string {
+  if (what === "") throw new UsageError("what? A file, or an address such as http://192.168.1.5/film.mp4");
+  if (scheme === undefined) return what;
+  if (scheme.toLowerCase() !== "file") throw new UsageError(`addresses begin with http or https, and not ${scheme}`);
+  try {
+    return fileURLToPath(what);
+  } catch {
+    throw new UsageError(`${what} is no address of a file here`);
+  }
+}
+
+async function playFile(context: Context, path: string, type: string | null): Promise<number> {
+  const stopped = new AbortController();
+  const stop = () => stopped.abort();
+  process.once("SIGINT", stop);
+  const progress = progressOn(stderr());
+  const file = await ServedFile.open(path, type);
+  let listener: PeerListener | undefined;
+  try {
+    const device = (await call(context, "getDevice", { id: context.device }, { quiet: true })).data;
+    listener = await serve(file, device);
+    const played = new PlayedFile(context, file, device, progress, stopped.signal);
+    return await played.run(listener.url);
+  } finally {
+    progress.clear();
+    process.off("SIGINT", stop);
+    await listener?.close();
+    await file.close();
+  }
+}
+
+async function serve(file: ServedFile, device: Device): Promise<PeerListener> {
+  const methods = ["GET", "HEAD"];
+  try {
+    return await listenToPeer({ peer: device.host, methods, name: file.name, answer: (one) => file.answer(one) });
+  } catch (error) {
+    if (!(error instanceof ZapdError)) throw error;
+    const { code, message, hint } = error;
+    throw CommandError.of({ code, message: `${device.name} ${message}`, hint });
+  }
+}
+
+/** What a set showed when it began to play: what it shows later is held against it. */
+interface Beginning {
+  readonly app: string | null;
+  readonly title: string | null;
+  readonly durationMs: number | null;
+}
+
+/** A file that a set was handed, until it stops playing it. */
+class PlayedFile {
+  readonly #context: Context;
+  readonly #file: ServedFile;
+  readonly #device: Device;
+  readonly #progress: Progress;
+  readonly #signal: AbortSignal;
+  /** When it was handed over. */
+  #since = 0;
+  #state: State | null = null;
+  /** When the set was first seen to have asked for it; `null` until then. */
+  #askedAt: number | null = null;
+  /** `null` until it has settled. */
+  #beginning: Beginning | null = null;
+  /** Whether it shows what plays. Where it does not, nothing but its app and its power tell of an end. */
+  #shows = false;
+  /** Whether it took the address, tells what plays, and did not tell of this. */
+  #isDoubted = false;
+  /** When it was first shown that it is over; `null` while it is not. */
+  #overSince: number | null = null;
+  #toldFailure: string | null = null;
+  #toldBlind = false;
+
+  constructor(context: Context, file: ServedFile, device: Device, progress: Progress, signal: AbortSignal) {
+    this.#context = context;
+    this.#file = file;
+    this.#device = device;
+    this.#progress = progress;
+    this.#signal = signal;
+  }
+
+  /** Hands it over, and gives the exit status when it is over. */
+  async run(url: string): Promise<number> {
+    const { id } = this.#device;
+    const body = { url, mime: this.#file.type ?? undefined, title: titleOf(this.#file.name) };
+    try {
+      const called = await call(this.#context, "playMedia", { id, body, signal: this.#signal });
+      this.#isDoubted = called.data.confirmed === false;
+      this.#context.tell(called);
+    } catch (error) {
+      if (this.#signal.aborted) return this.#interrupted(false);
+      throw error;
+    }
+    this.#since = performance.now();
+    const over = new AbortController();
+    let ended: string | undefined;
+    let failed: Error | undefined;
+    const timer = setInterval(() => {
+      try {
+        ended = this.#look();
+      } catch (error) {
+        failed = error instanceof Error ? error : new Error(String(error));
+      }
+      if (ended || failed) over.abort();
+    }, tickMs);
+    try {
+      await this.#follow(AbortSignal.any([this.#signal, over.signal]));
+    } finally {
+      clearInterval(timer);
+    }
+    if (this.#signal.aborted) return this.#interrupted(true);
+    if (failed) throw failed;
+    this.#say(ended ?? `${this.#device.name} is no longer known: ${this.#file.name} is served no more`);
+    return exits.ok;
+  }
+
+  /** Takes in what the set shows, until it is over: whoever follows is told, and asks for nothing. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { id } = this.#device;
+    const broken = (isBroken: boolean) =>
+      this.#say(
+        isBroken
+          ? `zapd: the daemon is gone. ${this.#file.name} is still served; Ctrl-C ends`
+          : "zapd: the daemon is back",
+      );
+    const query = { devices: id, types: "state.changed,device.removed" };
+    for await (const event of followEvents(this.#context, { query, signal }, { broken })) {
+      if (event.type === "device.removed") return;
+      this.#state = stateIn(event, id) ?? this.#state;
+    }
+  }
+
+  /** What is to be said of the end, once it has come. Fails where the set asks for nothing. */
+  #look(): string | undefined {
+    const { name } = this.#device;
+    const { movedAt, failure } = this.#file;
+    const now = performance.now();
+    if (movedAt === null && now - this.#since > fetchesWithinMs) throw this.#unasked();
+    if (failure !== null && failure !== this.#toldFailure) this.#say(`zapd: ${this.#file.name} ${failure}`);
+    this.#toldFailure = failure;
+    this.#show(now);
+    if (movedAt === null || this.#state === null) return undefined;
+    const isQuiet = now - movedAt > overAfterMs.elsewhere;
+    if (this.#isDoubted && !this.#shows && isQuiet && now - this.#since > fetchesWithinMs) throw this.#unplayed();
+    this.#askedAt ??= movedAt;
+    this.#begin(this.#state, now - this.#askedAt);
+    const why = this.#whyOver(this.#state);
+    if (why === null) {
+      this.#overSince = null;
+      return undefined;
+    }
+    this.#overSince ??= now;
+    if (now - Math.max(this.#overSince, movedAt) < overAfterMs[why]) return undefined;
+    return `${this.#file.name} is over on ${name}`;
+  }
+
+  #begin({ app, playback }: State, askedMs: number): void {
+    this.#shows ||= playback !== null && playback.status !== "stopped";
+    if (!this.#shows && !this.#isDoubted && askedMs > showsWithinMs && !this.#toldBlind) {
+      this.#toldBlind = true;
+      const { name } = this.#device;
+      const end = app === null ? "goes off" : `leaves ${app.name} or goes off`;
+      this.#say(`${name} does not show what it plays: ${this.#file.name} is served until it ${end}. Ctrl-C ends`);
+    }
+    if (askedMs < settlesWithinMs) return;
+    const { app: ownApp, title, durationMs } = this.#beginning ?? {};
+    this.#beginning = {
+      app: ownApp ?? app?.id ?? null,
+      title: title ?? playback?.title ?? null,
+      durationMs: durationMs ?? playback?.duration_ms ?? null,
+    };
+  }
+
+  /** What tells that it plays something else, or nothing; `null` while it plays on. */
+  #whyOver({ power, app, playback }: State): keyof typeof overAfterMs | null {
+    if (power === "off" || power === "standby") return "stopped";
+    if (this.#shows && (playback === null || playback.status === "stopped")) return "stopped";
+    const { app: ownApp = null, title = null, durationMs = null } = this.#beginning ?? {};
+    if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
+    // Either of them may become known better while a file plays; both become others with another file.
+    const isOther =
+      title !== null &&
+      durationMs !== null &&
+      playback?.title != null &&
+      playback.title !== title &&
+      playback.duration_ms !== null &&
+      Math.abs(playback.duration_ms - durationMs) > 5_000;
+    return isOther ? "elsewhere" : null;
+  }
+
+  #show(now: number): void {
+    const { name } = this.#device;
+    const playback = this.#state?.playback ?? null;
+    const sent = `${size(this.#file.taken)} of ${size(this.#file.size)} fetched`;
+    const asks = this.#file.movedAt !== null;
+    const waiting = `has not asked for it yet, ${Math.round((now - this.#since) / 1_000)} s`;
+    const parts = [`${this.#file.name} on ${name}`, asks ? playbackText(playback) : waiting, asks ? sent : ""];
+    this.#progress.show(printable(parts.filter(Boolean).join("  ")));
+  }
+
+  #unasked(): CommandError {
+    const { name, host } = this.#device;
+    const seconds = fetchesWithinMs / 1_000;
+    return CommandError.of({
+      code: "device_error",
+      message: `${name} took the address of ${this.#file.name}, but has asked for nothing within ${seconds} s`,
+      hint: `A firewall of this machine may keep it out: let ${host} call this program. Or it plays no such file`,
+    });
+  }
+
+  #unplayed(): CommandError {
+    return CommandError.of({
+      code: "device_refused",
+      message: `${this.#device.name} has asked for ${this.#file.name}, but does not play it`,
+      hint: "It may know no such kind of file: another form of it may do",
+    });
+  }
+
+  async #interrupted(isHandedOver: boolean): Promise<number> {
+    const { name } = this.#device;
+    const isPlaying = isHandedOver && (this.#state === null || this.#whyOver(this.#state) === null);
+    const hasStopped = isPlaying && (await this.#stop());
+    this.#say(
+      isPlaying && !hasStopped
+        ? `${this.#file.name} is served no more; ${name} could not be told to stop`
+        : `stopped ${this.#file.name} on ${name}`,
+    );
+    return interrupted;
+  }
+
+  /** Without the file it would stand still: it is told to stop, or leaves the app that plays, where it knows no stop. */
+  async #stop(): Promise<boolean> {
+    const { id } = this.#device;
+    const told = await ask(this.#context, "controlPlayback", { id, body: { do: "stop" } }, stopsWithinMs);
+    if (told.ok || told.code !== "unsupported_operation" || this.#beginning?.app == null) return told.ok;
+    return (await ask(this.#context, "stopApp", { id }, stopsWithinMs)).ok;
+  }
+
+  #say(line: string): void {
+    this.#progress.clear();
+    this.#context.say(printable(line));
+  }
+}
+
+function stateIn(event: Followed, id: string): State | null {
+  if (event.type === "state.changed") return event.state;
+  if (event.type !== "snapshot") return null;
+  return event.devices.find(({ device }) => device.id === id)?.state ?? null;
+}
+
+function playbackText(playback: State["playback"]): string {
+  if (playback === null) return "";
+  const { status, position_ms, duration_ms, position_at, rate } = playback;
+  const runs = position_at === null ? 0 : (Date.now() - Date.parse(position_at)) * (rate ?? 0);
+  const at = position_ms === null ? null : Math.max(0, Math.min(position_ms + runs, duration_ms ?? Number.MAX_VALUE));
+  return [status, [at, duration_ms].flatMap((ms) => (ms === null ? [] : [clock(ms)])).join(" / ")].join(" ").trim();
+}
+
+/** What the set shows of it: its name without the ending; nothing where that is no text. */
+function titleOf(name: string): string | undefined {
+  const title = printable(name.replace(/\.\w{1,5}$/, ""))
+    .slice(0, 256)
+    .toWellFormed();
+  return title === "" ? undefined : title;
+}

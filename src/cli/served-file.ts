@@ -1,0 +1,141 @@
+/** One file of this machine, answered as it is or by a range of its bytes (RFC 9110, 14), for a set that plays it. */
+import { constants } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { exits, systemCode } from "../api/errors.ts";
+import { mediaTypeOf } from "../system/media-types.ts";
+import type { PeerAnswer, PeerRequest } from "../transport/peer-listener.ts";
+import { CommandError } from "./failure.ts";
+
+/** Read at a time. */
+const pieceBytes = 256 * 1024;
+
+/** Where the bytes that are asked for begin and end, both included. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export class ServedFile {
+  readonly name: string;
+  /** `null` where its ending tells nothing, and nobody said it. */
+  readonly type: string | null;
+  /** Its size when it was last asked for, in bytes. */
+  size: number;
+  /** How many bytes of it have been taken. */
+  taken = 0;
+  /** When it was last asked for, or a piece of it taken; `null` until then. */
+  movedAt: number | null = null;
+  /** Why it could not be read to the end of what was asked for; `null` as long as it can. */
+  failure: string | null = null;
+  readonly #handle: FileHandle;
+
+  private constructor(handle: FileHandle, name: string, size: number, type: string | null) {
+    this.#handle = handle;
+    this.name = name;
+    this.size = size;
+    this.type = type;
+  }
+
+  /** Opens it, for as long as it is served: a name that is given to another file meanwhile does not change what is played. */
+  static async open(path: string, type: string | null): Promise<ServedFile> {
+    const refuse = (why: string) =>
+      new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
+    const unreadable = (error: unknown) => refuse(wordsOf(systemCode(error)));
+    const found = await stat(path).catch((error: unknown) => {
+      throw unreadable(error);
+    });
+    // What is no file may keep whoever opens it waiting.
+    if (found.isDirectory()) throw refuse("is a folder: give one of its files");
+    if (!found.isFile()) throw refuse("is no file that could be played from any place in it");
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+      throw unreadable(error);
+    });
+    const { size } = await handle.stat();
+    if (size > 0) return new ServedFile(handle, basename(resolve(path)), size, type ?? mediaTypeOf(path));
+    await handle.close();
+    throw refuse("is empty");
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  /** The file, or the one range of it that is asked for. Of several ranges none is heeded, as anybody may. */
+  async answer({ method, headers }: Pick<PeerRequest, "method" | "headers">): Promise<PeerAnswer> {
+    const { size, mtime } = await this.#handle.stat();
+    this.size = size;
+    this.movedAt = performance.now();
+    const modified = mtime.toUTCString();
+    const tag = `"${size.toString(16)}-${Math.trunc(mtime.getTime()).toString(16)}"`;
+    const common = {
+      "content-type": this.type ?? "application/octet-stream",
+      "accept-ranges": "bytes",
+      "last-modified": modified,
+      etag: tag,
+      ...forDlna(headers),
+    };
+    const condition = headers["if-range"];
+    const isSame = condition === undefined || condition === tag || condition === modified;
+    const range = isSame ? headers["range"] : undefined;
+    const span = method === "GET" && range !== undefined ? spanOf(range, size) : "whole";
+    if (span === null)
+      return { status: 416, headers: { ...common, "content-length": "0", "content-range": `bytes */${size}` } };
+    if (span === "whole")
+      return {
+        status: 200,
+        headers: { ...common, "content-length": String(size) },
+        body: this.#read({ start: 0, end: size - 1 }),
+      };
+    const { start, end } = span;
+    const place = { "content-length": String(end - start + 1), "content-range": `bytes ${start}-${end}/${size}` };
+    return { status: 206, headers: { ...common, ...place }, body: this.#read(span) };
+  }
+
+  async *#read({ start, end }: Span): AsyncGenerator<Uint8Array> {
+    for (let at = start; at <= end; ) {
+      const piece = new Uint8Array(Math.min(pieceBytes, end - at + 1));
+      const { bytesRead } = await this.#handle.read(piece, 0, piece.length, at).catch((error: unknown) => {
+        this.failure = wordsOf(systemCode(error));
+        throw error;
+      });
+      if (bytesRead === 0) {
+        this.failure = "has become shorter while it was read";
+        throw new Error(`${this.name} ${this.failure}`);
+      }
+      yield piece.subarray(0, bytesRead);
+      at += bytesRead;
+      this.taken += bytesRead;
+      this.movedAt = performance.now();
+    }
+  }
+}
+
+/** What players of DLNA ask for beside: that it can be read from any place (OP=01), as it plays, and may stall (its guidelines, 7.4). */
+function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
+  const mode = headers["transfermode.dlna.org"];
+  const asks = headers["getcontentfeatures.dlna.org"] === "1";
+  return {
+    ...(asks && {
+      "contentFeatures.dlna.org": `DLNA.ORG_OP=01;DLNA.ORG_CI=0;DLNA.ORG_FLAGS=01700000${"0".repeat(24)}`,
+    }),
+    ...(mode !== undefined && /^(Streaming|Interactive|Background)$/.test(mode) && { "transferMode.dlna.org": mode }),
+  };
+}
+
+function wordsOf(code: string): string {
+  if (code === "ENOENT" || code === "ENOTDIR") return "is not there";
+  if (code === "EACCES" || code === "EPERM") return "may not be read by you";
+  return `could not be read (${code || "it is not known why"})`;
+}
+
+/** The range that is asked for, as far as the file goes; `whole` where it is none that is understood, `null` beyond its end. */
+function spanOf(range: string, size: number): Span | "whole" | null {
+  const [, from = "", to = ""] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(range) ?? [];
+  if (from === "" && to === "") return "whole";
+  if (from === "") return Number(to) === 0 ? null : { start: Math.max(0, size - Number(to)), end: size - 1 };
+  const start = Number(from);
+  if (to !== "" && Number(to) < start) return "whole";
+  if (start >= size) return null;
+  return { start, end: to === "" ? size - 1 : Math.min(Number(to), size - 1) };
+}

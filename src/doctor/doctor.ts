@@ -1,0 +1,78 @@
+/** Looks for what may be in the way, and says what to do about it: `zapd doctor`, which looks by itself, and `GET /doctor`. */
+import { type Client, createCall, type Result } from "../api/client.ts";
+import { textOf, ZapdError } from "../api/errors.ts";
+import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
+import { developerPassword, devicesReachable } from "./devices.ts";
+import {
+  type Check,
+  type Examination,
+  examine,
+  type Places,
+  runChecks,
+  type Told,
+  thisMachine,
+} from "./examination.ts";
+import { clockSane, container, firewall, interfacesAsked, multicastReceived } from "./network.ts";
+
+/** Every check, in the order in which they are told. */
+const checks: Readonly<Record<string, Check>> = {
+  daemon: { about: "the daemon", timeoutMs: 6_000, run: daemonRuns },
+  port: { about: "its port", timeoutMs: 6_000, run: portBound },
+  socket: { about: "its socket", timeoutMs: 6_000, run: socketPrivate },
+  config: { about: "the config", timeoutMs: 6_000, run: configValid },
+  state: { about: "the state folder", timeoutMs: 4_000, run: stateWritable },
+  clock: { about: "the clock", timeoutMs: 4_000, run: clockSane },
+  interfaces: { about: "the interfaces", timeoutMs: 5_000, run: interfacesAsked },
+  multicast: { about: "multicast", timeoutMs: 5_000, run: multicastReceived },
+  firewall: { about: "the firewall", timeoutMs: 5_000, run: firewall },
+  container: { about: "the container", timeoutMs: 5_000, run: container },
+  devices: { about: "the devices", timeoutMs: 25_000, run: devicesReachable },
+  password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
+};
+
+/** The findings of every check, each as soon as those before it are there. */
+export function findings(exam: Examination): AsyncGenerator<readonly Told[]> {
+  return runChecks(checks, exam);
+}
+
+/** The examination from inside the daemon, which is asked by `fetch`. */
+export async function examineFrom(
+  places: Omit<Places, "remarks" | "ask">,
+  fetch: (request: Request) => Promise<Response>,
+): Promise<Result<"examine">> {
+  const call = createCall({ url: "http://zapd/v1", fetch });
+  const exam = examine(
+    thisMachine(),
+    {
+      ...places,
+      remarks: [],
+      async ask(name, given, timeoutMs) {
+        const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
+        try {
+          // What each name takes is in the table of operations, which types cannot follow through a spread.
+          const asked = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
+          return { ok: true, data: (await call(name, ...asked)).data };
+        } catch (error) {
+          if (error instanceof ZapdError) return { ok: false, ...error, message: error.message };
+          return { ok: false, code: "internal_error", message: textOf(error) };
+        }
+      },
+    },
+    true,
+  );
+  const all = (await Array.fromAsync(findings(exam))).flat();
+  const { checks, ...counts } = reportOf(all);
+  return { checks: checks.map(({ id, status, text, hint = null }) => ({ id, status, text, hint })), ...counts };
+}
+
+/** All that was found, and how much of it is a problem, or a remark. */
+export interface Report {
+  readonly checks: readonly Told[];
+  readonly problems: number;
+  readonly remarks: number;
+}
+
+export function reportOf(all: readonly Told[]): Report {
+  const count = (status: Told["status"]) => all.filter((one) => one.status === status).length;
+  return { checks: all, problems: count("fail"), remarks: count("warn") };
+}

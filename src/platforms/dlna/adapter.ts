@@ -1,0 +1,134 @@
+/**
+ * DLNA renderers (UPnP MediaRenderer): found by SSDP, driven by SOAP, and heard by GENA. Most live inside a set that is driven
+ * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
+ */
+import { notUnderstood, ZapdError } from "../../api/errors.ts";
+import { DeviceHttp } from "../../transport/http.ts";
+import { documentText } from "../../transport/xml.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Lead,
+  Platform,
+  PlatformHost,
+  Sighting,
+} from "../platform.ts";
+import { commandsOf, controlsOf } from "./controls.ts";
+import { dlnaKeys } from "./keys.ts";
+import { type DlnaMemory, type DlnaTarget, dlnaMemory } from "./memory.ts";
+import { type Described, readDescription, readRendering, readSearchAnswer, readTransport } from "./protocol.ts";
+import { Renderer } from "./renderer.ts";
+
+/** Of the versions that there are: a device of a newer one answers for the older ones as well, but not all do. */
+const versions = [1, 2, 3] as const;
+/** Where descriptions are, for an address that was given without a search: libupnp and others, Platinum, sets of Samsung, Sonos. */
+const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
+const documentBytes = 256 * 1024;
+const none: ReadonlySet<Capability> = new Set();
+
+export const dlna: Platform<DlnaMemory> = {
+  name: "dlna",
+  // The first that libupnp takes; a renderer may have any, and tells it when it is searched for.
+  ports: { control: 49_152 },
+  queries: versions.map((version) => ({
+    over: "ssdp",
+    target: `urn:schemas-upnp-org:device:MediaRenderer:${version}`,
+    read: readSearchAnswer,
+  })),
+  memory: dlnaMemory,
+  isAppId: () => false,
+  identify,
+  describe,
+  connect,
+};
+
+async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Sighting<DlnaMemory>> {
+  const http = new DeviceHttp({ address: lead, platformHost });
+  const headers = { Connection: "close" };
+  const text = async (path: string) => {
+    const answer = await http.read(path, signal, { maxBytes: documentBytes, headers });
+    if (answer.status !== 200) throw notUnderstood("has no such document");
+    return documentText(answer);
+  };
+  try {
+    const { udn, facts, memory, documents } = await find(lead, text);
+    // What a service cannot say of itself now is not known: it is taken to be as usual.
+    const says = async <T extends object>(path: string | null, read: (document: string) => T) =>
+      path === null
+        ? {}
+        : await text(path)
+            .then(read)
+            .catch(() => ({}));
+    const [transport, rendering] = [
+      memory.transport ? await says(documents.transport, readTransport) : {},
+      memory.rendering ? await says(documents.rendering, readRendering) : {},
+    ];
+    return {
+      identity: udn,
+      ids: [`upnp:${udn}`],
+      facts,
+      memory: { ...memory, ...transport, ...rendering },
+      pairing: "none",
+    };
+  } finally {
+    http.close();
+  }
+}
+
+/** The description: where the search says that it is, where it was, or where it usually is. */
+async function find(lead: Lead, text: (path: string) => Promise<string>): Promise<Described> {
+  const known = lead.path ?? dlnaMemory.safeParse(lead.memory).data?.path;
+  const paths = known === undefined ? usualPaths : [known];
+  let failure: unknown;
+  for (const path of paths) {
+    try {
+      return readDescription(await text(path), lead, path);
+    } catch (error) {
+      // What does not answer at one path answers at none.
+      if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
+
+function describe(_facts: Facts, memory: DlnaMemory): Description {
+  const isRead = memory.path !== undefined;
+  const plays = !isRead || memory.transport !== undefined;
+  const does = plays ? commandsOf(memory) : new Set();
+  const can = { seek: plays && memory.seeks !== false, volume: memory.volume !== null, mute: memory.mutes !== false };
+  const keys = (Object.keys(dlnaKeys) as Key[]).filter((key) => {
+    const what = dlnaKeys[key];
+    if (!what) return false;
+    if ("louder" in what) return can.volume;
+    if ("mute" in what) return can.mute;
+    if ("by" in what) return can.seek;
+    return what.tell === "toggle" ? does.has("play") && does.has("pause") : does.has(what.tell);
+  });
+  const has: Capability[] = ["state"];
+  if (keys.length > 0) has.push("keys");
+  if (can.volume) has.push("volume");
+  if (can.mute) has.push("mute");
+  if (can.seek) has.push("seek");
+  if (plays) has.push("media", "playback");
+  return { has: new Set(has), withheld: none, keys: new Set(keys) };
+}
+
+function connect(target: DlnaTarget, platformHost: PlatformHost, emit: Emit<DlnaMemory>): Connection {
+  const renderer = new Renderer(target, platformHost, emit);
+  return {
+    state: {
+      read: (signal) => renderer.read(signal),
+      readParts: (parts, signal) => renderer.readParts(parts, signal),
+      get pushes() {
+        return renderer.pushes;
+      },
+    },
+    ...controlsOf(renderer),
+    close: () => renderer.close(),
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * What a renderer tells by itself: it is asked to while somebody looks often, and told that it need not once nobody has for a
+ * while. It says that something has changed, and is read then, however much it says.
+ */
+import { textOf } from "../../api/errors.ts";
+import { subscribe } from "../../transport/gena.ts";
+import type { DeviceHttp } from "../../transport/http.ts";
+import { ReconnectingSession, type Session } from "../../transport/session.ts";
+import type { DlnaTarget } from "./memory.ts";
+
+export interface EventsOptions {
+  readonly http: Pick<DeviceHttp, "alone">;
+  readonly target: DlnaTarget;
+  debug(message: string): void;
+  /** Something has changed: reads it. */
+  changed(signal: AbortSignal): Promise<void>;
+  /** It tells nothing any more. */
+  ended(): void;
+}
+
+/** What is asked whether it is still there is asked every two minutes (devices/watch.ts): nobody looks, from then on. */
+const idleMs = 180_000;
+/** One that takes no subscription is asked for one again after this. */
+const againMs = 300_000;
+/** Many events come for one change; and however many come, it is read no more often. */
+const settlesMs = 100;
+const readEveryMs = 500;
+
+export class Events {
+  readonly #options: EventsOptions;
+  readonly #session: ReconnectingSession<Session>;
+  readonly #over = new AbortController();
+  #refusedAt = Number.NEGATIVE_INFINITY;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isReading = false;
+  #isDue = false;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: EventsOptions) {
+    this.#options = options;
+    this.#session = new ReconnectingSession({
+      idleMs,
+      debug: (message) => options.debug(`events: ${message}`),
+      open: (signal, _unasked, ended) => this.#open(signal, ended),
+      onEnd: () => options.ended(),
+    });
+  }
+
+  /** Whether it tells of its changes now. */
+  get isHeard(): boolean {
+    return this.#session.current !== undefined;
+  }
+
+  /** Somebody looks often. Whether it tells of its changes already. */
+  want(): boolean {
+    const { rendering, transport } = this.#options.target.memory;
+    const hasAny = (rendering?.events ?? transport?.events ?? null) !== null;
+    if (!hasAny || performance.now() - this.#refusedAt < againMs) return false;
+    const wasHeard = this.isHeard;
+    this.#session.use(this.#over.signal).catch((error: unknown) => {
+      if (this.#over.signal.aborted) return;
+      this.#refusedAt = performance.now();
+      this.#options.debug(`events: ${textOf(error)}`);
+    });
+    return wasHeard;
+  }
+
+  /** It may do something else than before; where it tells of that, it is read soon. */
+  look(): void {
+    if (!this.isHeard) return;
+    this.#isDue = true;
+    if (this.#isReading || this.#timer !== undefined) return;
+    const wait = Math.max(settlesMs, this.#readAt + readEveryMs - performance.now());
+    this.#timer = setTimeout(() => void this.#read(), wait);
+  }
+
+  close(): void {
+    this.#over.abort(new Error("closed"));
+    clearTimeout(this.#timer);
+    this.#session.close();
+  }
+
+  async #open(signal: AbortSignal, ended: (ending: { again: boolean }) => void): Promise<Session> {
+    const { http, target } = this.#options;
+    const { rendering, transport } = target.memory;
+    const paths = [transport?.events, rendering?.events].filter((path) => path != null);
+    const session = await subscribe(
+      { http, peer: target.host, paths, onEvent: () => this.look(), onEnd: () => ended({ again: true }) },
+      signal,
+    );
+    // What has changed since it was read last is not told.
+    setTimeout(() => this.look(), 0);
+    return session;
+  }
+
+  async #read(): Promise<void> {
+    this.#timer = undefined;
+    this.#isReading = true;
+    this.#isDue = false;
+    try {
+      await this.#options.changed(this.#over.signal);
+    } catch (error) {
+      this.#options.debug(`events: it could not be read: ${textOf(error)}`);
+      // It does not answer: what it told says nothing any more.
+      if (!this.#over.signal.aborted) {
+        this.#session.drop();
+        this.#options.ended();
+      }
+    } finally {
+      this.#isReading = false;
+      this.#readAt = performance.now();
+      if (this.#isDue) this.look();
+    }
+  }
+}

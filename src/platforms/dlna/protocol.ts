@@ -1,0 +1,218 @@
+/** What renderers say and are told, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1, RenderingControl:1). Pure. */
+import { escaped, type SoapValues } from "../../transport/soap.ts";
+import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
+import { readXml } from "../../transport/xml.ts";
+import type { Address, Facts, Kind, Lead, MediaItem, Playback, SsdpAnswer } from "../platform.ts";
+import type { DlnaMemory, Service } from "./memory.ts";
+import { stackOf } from "./stacks.ts";
+
+const rendererType = /^urn:schemas-upnp-org:device:MediaRenderer:\d+$/;
+const longestPath = 2_048;
+
+/** Reads an answer to a search: the place that it names must be its sender, written as it is (SECURITY.md T6). */
+export function readSearchAnswer({ headers, source }: SsdpAnswer): Lead | null {
+  const said = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::").slice(1) ?? [])];
+  if (!said.some((type) => rendererType.test(type.trim()))) return null;
+  const location = headers.get("location") ?? "";
+  if (location.length > longestPath || !URL.canParse(location)) return null;
+  const url = new URL(location);
+  const literal = /^http:\/\/([0-9.]+)(?::\d+)?(?:\/|$)/i.exec(location)?.[1];
+  if (literal !== source || url.hostname !== source || url.port === "0") return null;
+  return { host: source, port: url.port === "" ? 80 : Number(url.port), path: url.pathname + url.search };
+}
+
+/** A renderer as its description has it, with the documents of its services that say more. */
+export interface Described {
+  readonly udn: string;
+  readonly facts: Facts;
+  readonly memory: DlnaMemory;
+  /** Where AVTransport and RenderingControl say what they can. */
+  readonly documents: { readonly transport: string | null; readonly rendering: string | null };
+}
+
+/** The description at a path of an address. Fails with `device_error` where it is none, or no renderer's. */
+export function readDescription(text: string, at: Address, path: string): Described {
+  const { udn, says, service } = readUpnp(text, at, path, rendererType);
+  const called = (name: string): Service | undefined => {
+    const { type = "", control = null, events = null } = service(name) ?? {};
+    return control === null ? undefined : { type, control, events };
+  };
+  const [transport, rendering, connections] = [
+    called("AVTransport"),
+    called("RenderingControl"),
+    called("ConnectionManager"),
+  ];
+  const model = says("modelName");
+  return {
+    udn,
+    facts: {
+      name: says("friendlyName"),
+      kind: kindOf(`${model} ${says("modelDescription")}`),
+      manufacturer: says("manufacturer"),
+      model,
+      serial: says("serialNumber"),
+      macs: [],
+      softwareVersion: null,
+      access: "full",
+    },
+    memory: {
+      ...{ path, stack: stackOf(`${says("manufacturer")} ${model}`) },
+      ...(transport && { transport }),
+      ...(rendering ? { rendering } : { volume: null, mutes: false }),
+      ...(connections && { connections }),
+    },
+    documents: {
+      transport: service("AVTransport")?.document ?? null,
+      rendering: service("RenderingControl")?.document ?? null,
+    },
+  };
+}
+
+function kindOf(words: string): Kind {
+  if (/sound ?bar|speaker/i.test(words)) return "soundbar";
+  return /\btv\b/i.test(words) ? "tv" : "player";
+}
+
+/** What AVTransport can, by its own document. */
+export function readTransport(text: string): Pick<DlnaMemory, "actions" | "seeks"> {
+  const { actions, values } = readUpnpService(text);
+  const units = values("A_ARG_TYPE_SeekMode");
+  const goes = units.length === 0 || units.includes("REL_TIME");
+  return { actions: actions.filter((name) => told.has(name)), seeks: actions.includes("Seek") && goes };
+}
+
+const told: ReadonlySet<string> = new Set(["Play", "Pause", "Stop", "Next", "Previous", "GetCurrentTransportActions"]);
+
+/** Where no range is said. */
+export const usualRange = { min: 0, max: 100, step: 1 } as const;
+
+/** What RenderingControl can, by its own document; a range is not always 0 to 100 (players.md 8). */
+export function readRendering(text: string): Pick<DlnaMemory, "volume" | "mutes"> {
+  const { actions, range } = readUpnpService(text);
+  const volume = actions.includes("SetVolume") ? (range("Volume") ?? usualRange) : null;
+  return { volume, mutes: actions.includes("SetMute") };
+}
+
+const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
+  ["PLAYING", "playing"],
+  ["PAUSED_PLAYBACK", "paused"],
+  ["TRANSITIONING", "buffering"],
+]);
+
+/** How a player stands, by GetTransportInfo: `null` where it plays nothing, however it calls that. */
+export function readStatus(info: SoapValues): Playback["status"] | null {
+  return statuses.get(info.get("CurrentTransportState") ?? "") ?? null;
+}
+
+/** What plays, by GetPositionInfo; what it does not know is `null`. */
+export function readPosition(status: Playback["status"], position: SoapValues): Playback {
+  const duration = readTime(position.get("TrackDuration"));
+  return {
+    status,
+    position_ms: readTime(position.get("RelTime")) ?? null,
+    duration_ms: duration === 0 ? null : duration,
+    live: null,
+    title: readTitle(position.get("TrackMetaData") ?? ""),
+  };
+}
+
+/** Milliseconds of `H+:MM:SS`, with parts of a second or without; `null` for `NOT_IMPLEMENTED` and its like. */
+export function readTime(text: string | undefined): number | null {
+  const [, hours, minutes, seconds, part] =
+    /^(\d{1,5}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?$/.exec(text?.trim() ?? "") ?? [];
+  if (hours === undefined) return null;
+  const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds);
+  return whole * 1_000 + Math.round(Number(`0.${part ?? 0}`) * 1_000);
+}
+
+/** As `Seek` takes it. */
+export function timeOf(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+}
+
+/** The title in what is said of a file (DIDL-Lite); `null` where there is none, or what is said cannot be read. */
+function readTitle(didl: string): string | null {
+  if (!didl.includes("<")) return null;
+  try {
+    const item = readXml(didl, "didl-lite").children[0];
+    return item?.children.find(({ name }) => /(^|:)title$/.test(name))?.text.slice(0, 512) || null;
+  } catch {
+    return null;
+  }
+}
+
+/** What a transport can be told now, in lower case: words with escaped commas in them are the stacks' own (players.md 8). */
+export function readActions(values: SoapValues): ReadonlySet<string> {
+  const words = (values.get("Actions") ?? "").split(/(?<!\\),/);
+  return new Set(words.map((word) => word.trim().toLowerCase()).filter(Boolean));
+}
+
+/** Types that one kind of file goes by: a device takes it by the one that it lists. */
+const alike: readonly (readonly string[])[] = [
+  ["audio/flac", "audio/x-flac"],
+  ["audio/mpeg", "audio/mp3", "audio/x-mp3"],
+  ["audio/mp4", "audio/x-m4a", "audio/m4a"],
+  ["audio/wav", "audio/x-wav", "audio/wave"],
+  ["audio/aac", "audio/x-aac"],
+  ["audio/ogg", "application/ogg", "audio/x-ogg"],
+  ["video/x-matroska", "video/x-mkv", "video/matroska"],
+  ["video/mp2t", "video/vnd.dlna.mpeg-tts", "video/mpeg"],
+  ["video/x-msvideo", "video/avi", "video/divx"],
+  ["application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl"],
+];
+
+/** The type by which a device takes a file, of those that mean the same: one of its `Sink` (GetProtocolInfo), if that has any. */
+export function typeFor(mime: string, sink: string): string {
+  const listed = sink.split(/(?<!\\),/).flatMap((info) => {
+    const [protocol, , type = ""] = info.trim().split(":");
+    return protocol === "http-get" ? [(type.split(";")[0] ?? "").toLowerCase()] : [];
+  });
+  const bare = mime.toLowerCase();
+  const same = alike.find((types) => types.includes(bare)) ?? [bare];
+  return [bare, ...same].find((type) => listed.includes(type)) ?? mime;
+}
+
+const classes: Readonly<Record<string, string>> = {
+  audio: "object.item.audioItem.musicTrack",
+  image: "object.item.imageItem.photo",
+};
+
+/** The file can be gone to a place in, is not converted, and is fetched as it streams (DLNA guidelines, 7.4.1.3). */
+const features = "DLNA.ORG_OP=01;DLNA.ORG_CI=0;DLNA.ORG_FLAGS=01700000000000000000000000000000";
+
+/** What is said of a file that is handed over: sets of LG and Samsung refuse one of which nothing is said (players.md 8). */
+export function describeItem({ url, mime, title, image }: MediaItem): string {
+  const kind = classes[mime?.split("/")[0] ?? ""] ?? "object.item.videoItem";
+  const named = title ?? nameIn(url);
+  return [
+    '<DIDL-Lite xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/" xmlns:dc="http://purl.org/dc/elements/1.1/"',
+    ' xmlns:upnp="urn:schemas-upnp-org:metadata-1-0/upnp/"><item id="0" parentID="-1" restricted="1">',
+    `<dc:title>${escaped(named)}</dc:title><upnp:class>${kind}</upnp:class>`,
+    image === null ? "" : `<upnp:albumArtURI>${escaped(image)}</upnp:albumArtURI>`,
+    `<res protocolInfo="http-get:*:${escaped(mime ?? "*")}:${features}">${escaped(url)}</res></item></DIDL-Lite>`,
+  ].join("");
+}
+
+/** The name of a file, by its address. */
+function nameIn(url: string): string {
+  const last = new URL(url).pathname.split("/").findLast((part) => part !== "") ?? "";
+  try {
+    return decodeURIComponent(last) || url;
+  } catch {
+    return last;
+  }
+}
+
+/** A volume in a device's own numbers as a level of 0 to 100, and the other way. */
+export function levelOf(own: number, { min, max }: Range): number {
+  return Math.min(100, Math.max(0, Math.round(((own - min) / (max - min)) * 100)));
+}
+
+export function ownVolume(level: number, { min, max, step }: Range): number {
+  const steps = Math.round(((level / 100) * (max - min)) / step);
+  return Math.min(max, min + steps * step);
+}
+
+export type Range = NonNullable<DlnaMemory["volume"]>;

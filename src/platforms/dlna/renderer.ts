@@ -1,0 +1,224 @@
+/** One renderer: its services called, what it does read, and what it tells by itself. */
+import { notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
+import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
+import { documentText } from "../../transport/xml.ts";
+import type { Emit, PlatformHost, PlatformState, Playback, StatePart } from "../platform.ts";
+import { Events } from "./events.ts";
+import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
+import { levelOf, ownVolume, type Range, readDescription, readPosition, readStatus, usualRange } from "./protocol.ts";
+import { type Stack, stacks } from "./stacks.ts";
+
+export type Args = Readonly<Record<string, string | number>>;
+type Known = "transport" | "rendering" | "connections";
+type Volume = NonNullable<PlatformState["volume"]>;
+
+const descriptionBytes = 256 * 1024;
+/** What it says of what it plays, and the list of all that it takes. */
+const answerBytes = 512 * 1024;
+/** Its word on who it is holds so long for looks at what it does; whoever asks for the whole state has it proven at once. */
+const knownForMs = 40_000;
+/** A set that hides its volume while it is silent shows it again within this. */
+const unmutesWithinMs = 3_000;
+
+const nothing = { power: "unknown", app: null, screensaver: null, input: null } as const;
+/** A renderer has nothing else that could change. */
+const everything: ReadonlySet<StatePart> = new Set(["power", "app", "screensaver", "playback", "volume", "input"]);
+const untold: ReadonlySet<StatePart> = new Set();
+
+export class Renderer {
+  readonly #target: DlnaTarget;
+  readonly #http: DeviceHttp;
+  readonly #emit: Emit<DlnaMemory>;
+  readonly #events: Events;
+  #provenAt = Number.NEGATIVE_INFINITY;
+  /** The level that it was last told, and what that is in its own numbers: it may round. */
+  #asked: { readonly own: number; readonly level: number } | undefined;
+  #heard: Volume | undefined;
+  #unmutedAt = Number.NEGATIVE_INFINITY;
+  /** Grows with each command: what was asked before says nothing any more. */
+  #commands = 0;
+  /** What it does, as it was last read while it tells of changes. */
+  #seen: { readonly playback: Playback | null; readonly volume: Volume | null; readonly at: number } | undefined;
+
+  constructor(target: DlnaTarget, platformHost: PlatformHost, emit: Emit<DlnaMemory>) {
+    this.#target = target;
+    this.#emit = emit;
+    this.#http = new DeviceHttp({ address: target, platformHost, prove: (read) => this.#prove(read) });
+    this.#events = new Events({
+      http: this.#http,
+      target,
+      debug: (message) => platformHost.debug(`${target.facts.name ?? target.host}: ${message}`),
+      changed: (signal) => this.#tell(signal),
+      ended: () => {
+        this.#seen = undefined;
+        emit({ type: "hint" });
+      },
+    });
+  }
+
+  get memory(): DlnaMemory {
+    return this.#target.memory;
+  }
+
+  get stack(): Stack {
+    return stacks[this.memory.stack ?? "other"];
+  }
+
+  /** All there is, while it tells of its changes by itself. */
+  get pushes(): ReadonlySet<StatePart> {
+    return this.#events.isHeard && this.#seen !== undefined ? everything : untold;
+  }
+
+  /** Asks a service for values. */
+  async ask(of: Known, action: string, signal: AbortSignal, args: Args = {}): Promise<SoapValues> {
+    const { control: path, type } = this.#service(of);
+    const isKnown = performance.now() - this.#provenAt < knownForMs;
+    const read = (to: string, within: AbortSignal, options: ReadOptions = {}) =>
+      this.#http.read(to, within, {
+        ...this.#alone(options),
+        maxBytes: answerBytes,
+        proven: options.proven ?? !isKnown,
+      });
+    const http = { read, command: this.#http.command.bind(this.#http) };
+    return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
+  }
+
+  /** Tells a service to do something; at most once. What was read before says nothing any more. */
+  async tell(of: Known, action: string, signal: AbortSignal, args: Args = {}): Promise<void> {
+    const { control: path, type } = this.#service(of);
+    const command = (to: string, within: AbortSignal, sent: Sent = {}) =>
+      this.#http.command(to, within, this.#alone(sent));
+    const http = { read: this.#http.read.bind(this.#http), command };
+    try {
+      await tellSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
+    } finally {
+      this.#commands++;
+      this.#seen = undefined;
+      this.#events.look();
+    }
+  }
+
+  /** What it does. A part that it refuses is `null`; one that does not answer fails. */
+  async read(signal: AbortSignal): Promise<PlatformState> {
+    this.#provenAt = Number.NEGATIVE_INFINITY;
+    const playback = await this.playback(signal);
+    return { ...nothing, playback, volume: await this.volume(signal) };
+  }
+
+  /** Somebody looks often: it is asked to tell of its changes, and asked itself for as long as it does not. */
+  async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
+    const seen = this.#seen;
+    if (this.#events.want() && seen && parts.length > 0)
+      return { ...nothing, playback: running(seen.playback, seen.at), volume: seen.volume };
+    if (parts.length === 0) return this.read(signal);
+    const playback = await this.playback(signal);
+    return { ...nothing, playback, ...(parts.includes("volume") && { volume: await this.volume(signal) }) };
+  }
+
+  /** What it plays; `null` where that is nothing, or it does not say (players.md 8: 501 from an Onkyo). */
+  async playback(signal: AbortSignal): Promise<Playback | null> {
+    const status = readStatus(await this.#unlessRefused(this.ask("transport", "GetTransportInfo", signal)));
+    if (status === null) return null;
+    return readPosition(status, await this.#unlessRefused(this.ask("transport", "GetPositionInfo", signal)));
+  }
+
+  /** How loud it is, as it shows it; `null` where it does not. */
+  async volume(signal: AbortSignal): Promise<Volume | null> {
+    const { volume: range = usualRange, mutes = true } = this.memory;
+    if (range === null && !mutes) return null;
+    const channel = { Channel: "Master" };
+    const loud = range && (await this.#unlessRefused(this.ask("rendering", "GetVolume", signal, channel)));
+    const mute = mutes ? await this.#unlessRefused(this.ask("rendering", "GetMute", signal, channel)) : undefined;
+    const own = Number(loud?.get("CurrentVolume") ?? Number.NaN);
+    const word = mute?.get("CurrentMute")?.trim().toLowerCase();
+    const muted = word === undefined || word === "" ? null : word === "1" || word === "true" || word === "yes";
+    const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
+    this.#heard = { level, muted };
+    return this.#heard;
+  }
+
+  #levelOf(own: number, range: Range, muted: boolean | null): number {
+    const { hidesVolume, volumeSlack = 0 } = this.stack;
+    const isHidden =
+      hidesVolume && own === range.min && (muted || performance.now() - this.#unmutedAt < unmutesWithinMs);
+    if (isHidden && this.#heard?.level != null) return this.#heard.level;
+    const asked = this.#asked;
+    return asked && Math.abs(own - asked.own) <= volumeSlack ? asked.level : levelOf(own, range);
+  }
+
+  /** To a level of 0 to 100. */
+  async setVolume(level: number, signal: AbortSignal): Promise<void> {
+    const own = ownVolume(level, this.memory.volume ?? usualRange);
+    await this.tell("rendering", "SetVolume", signal, { Channel: "Master", DesiredVolume: own });
+    this.#asked = { own, level };
+    this.#unmutedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async mute(muted: boolean, signal: AbortSignal): Promise<void> {
+    await this.tell("rendering", "SetMute", signal, { Channel: "Master", DesiredMute: muted ? 1 : 0 });
+    if (!muted) this.#unmutedAt = performance.now();
+  }
+
+  close(): void {
+    this.#events.close();
+    this.#http.close();
+  }
+
+  #service(of: Known): Service {
+    const service = this.memory[of];
+    if (service) return service;
+    throw new ZapdError("unsupported_operation", `has no ${names[of]} that could be called`);
+  }
+
+  /** What a service has no answer to is no answer. */
+  async #unlessRefused(asked: Promise<SoapValues>): Promise<SoapValues> {
+    return asked.catch((error: unknown) => {
+      if (error instanceof SoapFault) return new Map();
+      throw error;
+    });
+  }
+
+  #alone<T extends Sent>(sent: T): T {
+    return this.stack.oneCallEach ? { ...sent, headers: { ...sent.headers, Connection: "close" } } : sent;
+  }
+
+  async #prove(read: Read): Promise<void> {
+    const { path = "/" } = this.memory;
+    const answer = await read(path, this.#alone<ReadOptions>({ maxBytes: descriptionBytes }));
+    // Where its description was is another's, or it has moved.
+    if (answer.status === 404) throw wrongDevice(this.#target.host);
+    if (answer.status !== 200) throw notUnderstood("did not say who it is");
+    const { udn, facts, memory } = readDescription(documentText(answer), this.#target, path);
+    if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
+    this.#provenAt = performance.now();
+    this.#emit({ type: "facts", facts, memory });
+  }
+
+  /** Something of it is other than before: it is read, and told. */
+  async #tell(signal: AbortSignal): Promise<void> {
+    const [at, commands] = [performance.now(), this.#commands];
+    const [playback, volume] = [await this.playback(signal), await this.volume(signal)];
+    if (signal.aborted || commands !== this.#commands) return;
+    this.#seen = { playback, volume, at };
+    this.#emit({ type: "state", patch: { playback, volume } });
+  }
+}
+
+/** The instance that a device has in any case comes first; connections are not of one. */
+function argsOf(of: Known, args: Args): Args {
+  return of === "connections" ? args : { InstanceID: 0, ...args };
+}
+
+const names: Readonly<Record<Known, string>> = {
+  transport: "AVTransport",
+  rendering: "RenderingControl",
+  connections: "ConnectionManager",
+};
+
+/** What plays, with its position as of now. */
+function running(playback: Playback | null, since: number): Playback | null {
+  if (playback?.status !== "playing" || playback.position_ms === null) return playback;
+  const position = playback.position_ms + Math.round(performance.now() - since);
+  return { ...playback, position_ms: Math.min(position, playback.duration_ms ?? position) };
+}

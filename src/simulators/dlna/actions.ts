@@ -1,0 +1,125 @@
+/** What the services of a renderer do, and how its program refuses (players.md 8). */
+import { keep } from "../bench/set.ts";
+import { actionsOf, type ServiceName, SINK } from "./documents.ts";
+import type { Model } from "./model.ts";
+
+export type Args = Readonly<Record<string, string>>;
+/** What an action answers, or the code of its refusal. */
+export type Result = Args | number;
+
+/** Does one action; unknown ones are refused. */
+export function act(model: Model, service: ServiceName, action: string, args: Args): Result {
+  const { stack } = model;
+  if (!actionsOf(model, service).includes(action)) return stack.unknownAction;
+  const instance = args["InstanceID"];
+  if (service !== "ConnectionManager" && instance !== "0" && stack.otherInstance !== 200) return stack.otherInstance;
+  if (action === "GetProtocolInfo") return { Source: "", Sink: SINK };
+  const result = service === "AVTransport" ? transport(model, action, args) : rendering(model, action, args);
+  if (typeof result !== "number" && !action.startsWith("Get")) {
+    const given = Object.entries(args).filter(([name]) => /^(Desired\w+|Target|CurrentURI)$/.test(name));
+    keep(model.commands, [action, ...given.map(([, value]) => value)].join(" "));
+    model.emit(action.startsWith("Set") && service === "RenderingControl" ? "volume" : "transport", action);
+  }
+  return result;
+}
+
+function transport(model: Model, action: string, args: Args): Result {
+  const { stack, media } = model;
+  const isIdle = model.transport === "STOPPED" || model.transport === "NO_MEDIA_PRESENT";
+  switch (action) {
+    case "SetAVTransportURI":
+      return load(model, args["CurrentURI"] ?? "", args["CurrentURIMetaData"] ?? "");
+    case "GetTransportInfo":
+      return { CurrentTransportState: model.transport, CurrentTransportStatus: "OK", CurrentSpeed: "1" };
+    case "GetMediaInfo":
+      return { NrTracks: media ? "1" : "0", CurrentURI: media?.uri ?? "", CurrentURIMetaData: media?.metadata ?? "" };
+    case "GetPositionInfo":
+      return positionInfo(model);
+    case "GetCurrentTransportActions":
+      return { Actions: ACTIONS[stack.actions](isIdle) };
+    case "Play":
+      if (media === null) return stack.playNothing === 200 ? {} : stack.playNothing;
+      if (args["Speed"] !== "1") return 717;
+      model.play();
+      if (isMissing(media.uri)) model.end();
+      return {};
+    case "Pause":
+      if (isIdle) return stack.pauseStopped === 200 ? {} : stack.pauseStopped;
+      model.pause();
+      return {};
+    case "Stop":
+      if (!isIdle) model.end();
+      return {};
+    case "Seek":
+      return seek(model, args, isIdle);
+    default:
+      return stack.nextNothing === 200 ? {} : stack.nextNothing;
+  }
+}
+
+const ACTIONS = {
+  all: () => "Play,Pause,Stop,Seek,Next,Previous",
+  capitals: (isIdle: boolean) => (isIdle ? "PLAY" : "PAUSE,STOP,SEEK"),
+  vendor: (isIdle: boolean) => (isIdle ? "" : "Pause,Stop,Seek,X_DLNA_SeekTime,X_DLNA_PS=-1\\,1/2\\,2"),
+} as const;
+
+function load(model: Model, uri: string, metadata: string): Result {
+  const { stack } = model;
+  if (metadata === "" && stack.emptyMetadata !== 200) return stack.emptyMetadata;
+  const type = /protocolInfo="http-get:\*:([^:"]+):/.exec(metadata)?.[1] ?? "*";
+  if (stack.missingFile === 716 && type !== "*" && !SINK.includes(`:${type}:`)) return 714;
+  if (isMissing(uri) && stack.missingFile === 716) return 716;
+  model.load({ uri, metadata });
+  model.emit("play", `plays ${uri}`);
+  return {};
+}
+
+const isMissing = (uri: string) => /missing/.test(uri);
+
+function positionInfo({ stack, media, durationMs, positionMs, transport: state }: Model): Args {
+  const isIdle = media === null || state === "NO_MEDIA_PRESENT";
+  const time = (ms: number) => (isIdle ? stack.unknownTime : stack.time(Math.floor(ms / 1_000)));
+  return {
+    Track: media ? "1" : "0",
+    TrackDuration: time(durationMs),
+    TrackMetaData: media?.metadata ?? "",
+    TrackURI: media?.uri ?? "",
+    RelTime: time(positionMs),
+    AbsTime: "NOT_IMPLEMENTED",
+    RelCount: "2147483647",
+    AbsCount: "2147483647",
+  };
+}
+
+function seek(model: Model, { Unit, Target = "" }: Args, isIdle: boolean): Result {
+  if (isIdle) return model.stack.pauseStopped === 200 ? {} : 701;
+  const [, hours, minutes, seconds] = /^(\d+):(\d\d):(\d\d)(?:\.\d+)?$/.exec(Target) ?? [];
+  if (Unit !== "REL_TIME") return 710;
+  if (hours === undefined) return 711;
+  model.seek(((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000);
+  return {};
+}
+
+function rendering(model: Model, action: string, args: Args): Result {
+  const { stack, volumeMax } = model;
+  if (args["Channel"] !== "Master") return 402;
+  if (action === "GetMute") return { CurrentMute: model.muted ? "1" : "0" };
+  if (action === "SetMute") {
+    model.muted = /^(1|true|yes)$/i.test(args["DesiredMute"] ?? "");
+    model.changed("RenderingControl");
+    return {};
+  }
+  if (volumeMax === null) return stack.unknownAction;
+  if (action === "GetVolume") return { CurrentVolume: String(stack.hidesVolume && model.muted ? 0 : model.volume) };
+  const wanted = Number(args["DesiredVolume"]);
+  if (!Number.isInteger(wanted) || wanted < 0) return 402;
+  if (wanted > volumeMax) {
+    if (stack.volumeOver === "refuses") return 601;
+    if (stack.volumeOver === "clamps") model.volume = volumeMax;
+    return {};
+  }
+  // 23 becomes 22 on its way through a scale of its own.
+  model.volume = stack.hidesVolume && wanted % 10 === 3 ? wanted - 1 : wanted;
+  model.changed("RenderingControl");
+  return {};
+}

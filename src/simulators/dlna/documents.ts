@@ -1,0 +1,103 @@
+/** The description of a renderer, and what its services say that they can. */
+import { element, fields, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import type { Model } from "./model.ts";
+
+export const SERVICES = ["AVTransport", "RenderingControl", "ConnectionManager"] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
+export const pathsOf = (service: ServiceName) => ({
+  description: `/upnp/${service}.xml`,
+  control: `/upnp/control/${service}`,
+  events: `/upnp/event/${service}`,
+});
+
+export function typeOf({ stack }: Model, service: ServiceName): string {
+  return `urn:schemas-upnp-org:service:${service}:${stack.version}`;
+}
+
+export function description(model: Model): string {
+  const { stack, options, uuid, name } = model;
+  const services = SERVICES.map((service) => {
+    const { description: SCPDURL, control, events } = pathsOf(service);
+    return element(
+      "service",
+      {},
+      {
+        serviceType: typeOf(model, service),
+        serviceId: `urn:upnp-org:serviceId:${service}`,
+        SCPDURL,
+        controlURL: control,
+        eventSubURL: events,
+      },
+    );
+  });
+  const said = {
+    deviceType: `urn:schemas-upnp-org:device:MediaRenderer:${stack.version}`,
+    friendlyName: name.now,
+    manufacturer: options.manufacturer ?? stack.manufacturer,
+    modelName: options.model ?? stack.model,
+    modelNumber: "1.0",
+    UDN: `uuid:${uuid}`,
+  };
+  if (!options.embedded) return upnpDescription(said, services);
+  const inner = element("device", {}, [...fields(said), element("serviceList", {}, services)]);
+  const outer = {
+    deviceType: "urn:schemas-upnp-org:device:ZonePlayer:1",
+    friendlyName: "Zone",
+    UDN: `uuid:${uuid}-zone`,
+  };
+  return xmlDocument(
+    element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
+      element("device", {}, [...fields(outer), element("deviceList", {}, [inner])]),
+    ]),
+  );
+}
+
+export function serviceDescription(model: Model, service: ServiceName): string {
+  const actions = actionsOf(model, service).map((name) => element("action", {}, { name }));
+  return xmlDocument(
+    element("scpd", { xmlns: "urn:schemas-upnp-org:service-1-0" }, [
+      element("specVersion", {}, { major: "1", minor: "0" }),
+      element("actionList", {}, actions),
+      element("serviceStateTable", {}, variablesOf(model, service)),
+    ]),
+  );
+}
+
+const TRANSPORT = [
+  "SetAVTransportURI",
+  "GetTransportInfo",
+  "GetPositionInfo",
+  "GetMediaInfo",
+  "GetCurrentTransportActions",
+];
+
+/** The actions that a service has; a gmediarender knows no next and no previous. */
+export function actionsOf({ stack, volumeMax }: Model, service: ServiceName): readonly string[] {
+  if (service === "ConnectionManager") return ["GetProtocolInfo"];
+  if (service === "RenderingControl")
+    return ["GetMute", "SetMute", ...(volumeMax === null ? [] : ["GetVolume", "SetVolume"])];
+  const skips = stack.nextNothing === 501 ? [] : ["Next", "Previous"];
+  return [...TRANSPORT, "Play", "Pause", "Stop", "Seek", ...skips];
+}
+
+function variablesOf({ volumeMax }: Model, service: ServiceName): string[] {
+  const variable = (name: string, dataType: string, more: readonly string[] = []) =>
+    element("stateVariable", { sendEvents: name === "LastChange" ? "yes" : "no" }, [
+      ...fields({ name, dataType }),
+      ...more,
+    ]);
+  if (service === "ConnectionManager") return [variable("SinkProtocolInfo", "string")];
+  const lastChange = variable("LastChange", "string");
+  if (service === "AVTransport") {
+    const units = ["TRACK_NR", "REL_TIME"].map((unit) => element("allowedValue", {}, unit));
+    return [lastChange, variable("A_ARG_TYPE_SeekMode", "string", [element("allowedValueList", {}, units)])];
+  }
+  const range = { minimum: "0", maximum: String(volumeMax), step: "1" };
+  const volume = variable("Volume", "ui2", [element("allowedValueRange", {}, range)]);
+  return [lastChange, variable("Mute", "boolean"), ...(volumeMax === null ? [] : [volume])];
+}
+
+export const SINK = ["video/mp4", "video/mpeg", "video/x-mkv", "audio/mpeg", "audio/mp4", "audio/x-flac", "image/jpeg"]
+  .map((type) => `http-get:*:${type}:*`)
+  .join(",");

@@ -1,0 +1,118 @@
+/** Who is told of what changes (UPnP Device Architecture 1.0, section 4). */
+import { connect } from "node:net";
+import { element } from "../bench/documents.ts";
+import type { Answer, Request } from "../bench/http.ts";
+import { uuidOf } from "../bench/identity.ts";
+import { pathsOf, SERVICES, type ServiceName } from "./documents.ts";
+import type { Model } from "./model.ts";
+
+interface Subscription {
+  readonly service: ServiceName;
+  readonly callback: URL;
+  until: number;
+  sequence: number;
+}
+
+const CALL_MS = 5_000;
+
+export class Subscribers {
+  readonly #model: Model;
+  readonly #all = new Map<string, Subscription>();
+  #count = 0;
+
+  constructor(model: Model) {
+    this.#model = model;
+    model.changed = (service) => this.#tell(service);
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#all.keys()];
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+
+  /** Answers SUBSCRIBE and UNSUBSCRIBE. */
+  answer({ method, target, headers }: Request): Answer {
+    const service = SERVICES.find((one) => pathsOf(one).events === target);
+    if (!service || this.#model.options.silent) return { status: 404 };
+    const { sid, callback, nt } = headers;
+    const known = sid === undefined ? undefined : this.#all.get(sid);
+    if (method === "UNSUBSCRIBE") {
+      if (sid !== undefined) this.#all.delete(sid);
+      if (known) this.#model.emit("events", `${service}: nobody is told any more`);
+      return { status: known ? 200 : 412 };
+    }
+    if (sid !== undefined) {
+      if (!known || callback !== undefined) return { status: 412 };
+      return this.#given(sid, known, headers["timeout"]);
+    }
+    const url = /^<(http:\/\/[^>]+)>/.exec(callback ?? "")?.[1];
+    if (nt !== "upnp:event" || url === undefined || !URL.canParse(url)) return { status: 412 };
+    const id = `uuid:${uuidOf(`${this.#model.uuid} ${Date.now()} ${this.#count++}`)}`;
+    const subscription = { service, callback: new URL(url), until: 0, sequence: 0 };
+    this.#all.set(id, subscription);
+    this.#model.emit("events", `${service}: tells ${subscription.callback.host}`);
+    // The first call may come before the answer that tells the id.
+    this.#call(id, subscription);
+    return this.#given(id, subscription, headers["timeout"]);
+  }
+
+  #given(sid: string, subscription: Subscription, asked: string | undefined): Answer {
+    const seconds = this.#model.stack.timeout ?? Number(/^second-(\d+)$/i.exec(asked ?? "")?.[1] ?? 1_800);
+    subscription.until = Date.now() + seconds * 1_000;
+    return {
+      status: 200,
+      headers: [
+        ["SID", sid],
+        ["TIMEOUT", `Second-${seconds}`],
+      ],
+    };
+  }
+
+  #tell(service: ServiceName): void {
+    for (const [id, one] of this.#all) {
+      if (one.until < Date.now()) this.#all.delete(id);
+      else if (one.service === service) this.#call(id, one);
+    }
+  }
+
+  /** The last change of a service, as XML within XML. */
+  #lastChange(service: ServiceName): string {
+    const { stack, transport, volume, muted } = this.#model;
+    const value = (name: string, val: string, more = {}) => element(name, { val, ...more });
+    const master = { [stack.channel]: "Master" };
+    const values =
+      service === "AVTransport"
+        ? [value("TransportState", transport), value("AVTransportURI", this.#model.media?.uri ?? "")]
+        : [
+            value("Mute", muted ? "1" : "0", master),
+            value("Volume", String(stack.hidesVolume && muted ? 0 : volume), master),
+          ];
+    return element("Event", { xmlns: "urn:schemas-upnp-org:metadata-1-0/AVT/" }, [
+      element("InstanceID", { val: "0" }, values),
+    ]);
+  }
+
+  #call(id: string, subscription: Subscription): void {
+    const { callback, service } = subscription;
+    const body = element("e:propertyset", { "xmlns:e": "urn:schemas-upnp-org:event-1-0" }, [
+      element("e:property", {}, [element("LastChange", {}, this.#lastChange(service))]),
+    ]);
+    const head = [
+      `NOTIFY ${callback.pathname}${callback.search} HTTP/1.1`,
+      `HOST: ${callback.host}`,
+      'CONTENT-TYPE: text/xml; charset="utf-8"',
+      `CONTENT-LENGTH: ${Buffer.byteLength(body)}`,
+      ...["NT: upnp:event", "NTS: upnp:propchange", `SID: ${id}`, `SEQ: ${subscription.sequence++}`],
+      ...["CONNECTION: close", "", ""],
+    ].join("\r\n");
+    // From its own address: who is called takes nobody else's word.
+    const place = { host: callback.hostname, port: Number(callback.port || 80), localAddress: this.#model.host };
+    const socket = connect(place, () => socket.end(head + body));
+    socket.setTimeout(CALL_MS, () => socket.destroy());
+    socket.on("data", () => {});
+    socket.on("error", () => socket.destroy());
+  }
+}

@@ -1,0 +1,39 @@
+/** How paths, times and lists are written for people, and words for a shell. */
+import { homedir } from "node:os";
+
+/** A word as a shell takes it: in quotes where it needs them. */
+export function shellWord(text: string): string {
+  if (/^[\p{L}\p{N}_.,:+@/-]+$/u.test(text)) return text;
+  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
+}
+
+/** A path as its owner writes it. */
+export function homely(path: string): string {
+  return path.startsWith(`${homedir()}/`) ? `~${path.slice(homedir().length)}` : path;
+}
+
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `09:12`, or `30 Jul 09:12` when it was not today. Local, and the same in every locale: the words around it are English. */
+export function shortTime(time: Date, now: Date): string {
+  return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
+}
+
+/** `30 Jul 2026, 09:12`, local. */
+export function fullTime(time: Date): string {
+  return `${dayOf(time)} ${time.getFullYear()}, ${clockTime(time)}`;
+}
+
+function dayOf(time: Date): string {
+  return `${time.getDate()} ${months[time.getMonth()]}`;
+}
+
+function clockTime(time: Date): string {
+  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+}
+
+/** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
+export function listed(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
+}

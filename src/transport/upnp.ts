@@ -1,0 +1,106 @@
+/**
+ * What a UPnP device says of itself (Device Architecture 1.1, section 2): its description, and what each of its services says
+ * that it can. Nothing that is named elsewhere than on the device itself is ever called (SECURITY.md T6).
+ */
+import { notUnderstood } from "../api/errors.ts";
+import type { Address } from "../platforms/platform.ts";
+import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
+
+/** A service, as it is called. */
+export interface UpnpService {
+  /** With its version, as the device has it. */
+  readonly type: string;
+  /** Paths on the device; `null` where there is none there. */
+  readonly control: string | null;
+  readonly events: string | null;
+  readonly document: string | null;
+}
+
+/** A device, or one within another. */
+export interface UpnpDevice {
+  /** Its UDN, without `uuid:`, in lower case. */
+  readonly udn: string;
+  /** A field of its description; `null` where it is absent or empty. */
+  says(name: string): string | null;
+  /** The service of a name, whatever its version. */
+  service(name: string): UpnpService | undefined;
+}
+
+/** Devices within devices are looked into so deep. */
+const deepest = 4;
+const longestPath = 2_048;
+const longestUdn = 128;
+
+/** The device of a type in the description at a path of an address. Fails with `device_error` where there is none. */
+export function readUpnp(text: string, at: Address, path: string, type: RegExp): UpnpDevice {
+  const root = readXml(text, "root");
+  const device = deviceIn(child(root, "device"), type, deepest);
+  const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
+  if (!device || udn === "" || udn.length > longestUdn) throw notUnderstood("is no such device");
+  const location = `http://${at.host}:${at.port}${path}`;
+  const base = childText(root, "URLBase");
+  const from = base !== null && URL.canParse(base) ? base : location;
+  const services = childrenOf(child(device, "serviceList"), "service");
+  return {
+    udn,
+    says: (name) => childText(device, name),
+    service(name) {
+      const one = services.find((service) => childText(service, "serviceType")?.includes(`:service:${name}:`));
+      const here = (field: string) => pathHere(childText(one, field), from, at);
+      return (
+        one && {
+          type: childText(one, "serviceType") ?? "",
+          control: here("controlURL"),
+          events: here("eventSubURL"),
+          document: here("SCPDURL"),
+        }
+      );
+    },
+  };
+}
+
+/** The device of a type in a tree of them: often the first itself, now and then one within. */
+function deviceIn(device: Element | undefined, type: RegExp, depth: number): Element | undefined {
+  if (!device || depth === 0) return undefined;
+  if (type.test(childText(device, "deviceType") ?? "")) return device;
+  for (const inner of childrenOf(child(device, "deviceList"), "device")) {
+    const found = deviceIn(inner, type, depth - 1);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The path of an address that a description names, where it is on the device itself; `null` for every other. */
+function pathHere(to: string | null, from: string, at: Address): string | null {
+  if (to === null || !URL.canParse(to, from)) return null;
+  const { protocol, hostname, port, pathname, search } = new URL(to, from);
+  const isHere = protocol === "http:" && hostname === at.host && (port === "" ? 80 : Number(port)) === at.port;
+  const path = pathname + search;
+  return isHere && path.length <= longestPath ? path : null;
+}
+
+/** What a service can, by its own document: its actions, and the range or the values of what it keeps. */
+export interface UpnpActions {
+  readonly actions: readonly string[];
+  /** `null` where a variable has no range, or one that is none. */
+  range(variable: string): { readonly min: number; readonly max: number; readonly step: number } | null;
+  /** None where it says none. */
+  values(variable: string): readonly string[];
+}
+
+/** Fails with `device_error` where it is no such document. */
+export function readUpnpService(text: string): UpnpActions {
+  const root = readXml(text, "scpd");
+  const variables = childrenOf(child(root, "serviceStateTable"), "stateVariable");
+  const variable = (name: string) => variables.find((one) => childText(one, "name") === name);
+  return {
+    actions: childrenOf(child(root, "actionList"), "action").flatMap((action) => childText(action, "name") ?? []),
+    range(name) {
+      const range = child(variable(name), "allowedValueRange");
+      const number = (field: string, otherwise: number) => Number(childText(range, field) ?? otherwise);
+      const [min, max, step] = [number("minimum", 0), number("maximum", Number.NaN), number("step", 1)];
+      return Number.isFinite(max) && max > min && step > 0 ? { min, max, step } : null;
+    },
+    values: (name) => childrenOf(child(variable(name), "allowedValueList"), "allowedValue").map((value) => value.text),
+  };
+}

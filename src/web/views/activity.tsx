@@ -1,0 +1,117 @@
+/** The activity: the last 200 events, in words, the newest first. */
+import { useSignal } from "@preact/signals";
+import { linkTo } from "../route.ts";
+import { connection, entryOf, events } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Notice } from "../ui/notice.tsx";
+import { type Line, lineOf } from "./activity-words.ts";
+import "./activity.css";
+
+interface Told extends Line {
+  readonly id: string;
+  readonly at: Date;
+  readonly deviceId: string | null;
+  /** The name that a device had which is no longer known. */
+  readonly lastName: string | null;
+}
+
+const choices = [
+  { word: "all", label: "Everything" },
+  { word: "commands", label: "Commands" },
+  { word: "failures", label: "Failures" },
+] as const;
+type Choice = (typeof choices)[number]["word"];
+
+const passes: Readonly<Record<Choice, (line: Line, type: string) => boolean>> = {
+  all: () => true,
+  commands: (_, type) => type === "action.finished",
+  failures: ({ failure }) => failure !== null,
+};
+
+export function Activity() {
+  const choice = useSignal<Choice>("all");
+  const told = events.value.flatMap((event): Told[] => {
+    const line = lineOf(event);
+    if (line === null || !passes[choice.value](line, event.type)) return [];
+    const deviceId = "device_id" in event ? event.device_id : null;
+    const lastName = "device" in event ? event.device.name : null;
+    return [{ ...line, id: event.id, at: new Date(event.at), deviceId, lastName }];
+  });
+  return (
+    <>
+      <header class="activity-head">
+        <h1>Activity</h1>
+        <fieldset class="activity-choice">
+          <legend class="hidden">What is shown</legend>
+          {choices.map(({ word, label }) => (
+            <Button
+              key={word}
+              label={label}
+              kind="quiet"
+              pressed={choice.value === word}
+              onPress={() => {
+                choice.value = word;
+              }}
+            />
+          ))}
+        </fieldset>
+      </header>
+      {told.length === 0 ? <Nothing choice={choice.value} /> : <Lines told={told} />}
+    </>
+  );
+}
+
+function Nothing({ choice }: { readonly choice: Choice }) {
+  if (connection.value === "connecting") return null;
+  const title = { all: "Nothing has happened yet", commands: "No command yet", failures: "Nothing failed" }[choice];
+  return (
+    <Notice icon="activity" title={title}>
+      <p>What the devices do, and what they are told by whom, stands here as it happens: the last 200 events.</p>
+    </Notice>
+  );
+}
+
+function Lines({ told }: { readonly told: readonly Told[] }) {
+  return (
+    <ol class="activity">
+      {told.map((line, at) => (
+        <>
+          {isOtherDay(line.at, told[at - 1]?.at ?? new Date()) && (
+            <li key={`day ${line.id}`} class="activity-day">
+              {line.at.toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })}
+            </li>
+          )}
+          <Row key={line.id} line={line} />
+        </>
+      ))}
+    </ol>
+  );
+}
+
+const isOtherDay = (one: Date, other: Date) => one.toDateString() !== other.toDateString();
+
+function Row({ line }: { readonly line: Told }) {
+  const { deviceId, at } = line;
+  const device = deviceId === null ? undefined : entryOf(deviceId)?.device.value;
+  const name = device?.name ?? line.lastName ?? (deviceId === null ? null : "a device that is gone");
+  return (
+    <li class={`activity-line${line.failure ? " is-failure" : ""}`}>
+      <time dateTime={at.toISOString()} title={at.toLocaleString()}>
+        {at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })}
+      </time>
+      <Icon name={line.icon} size={18} />
+      <p>
+        {name !== null && (device ? <a href={linkTo("remote", device.id)}>{name}</a> : <strong>{name}</strong>)}{" "}
+        {line.failure ? wordsAfter(name, line.failure.message) : line.text}
+        {line.by && <span class="activity-by">{line.by}</span>}
+        {line.failure?.hint && <span class="activity-hint">{line.failure.hint}</span>}
+      </p>
+    </li>
+  );
+}
+
+/** What the daemon said of a device mostly begins with its name, which stands here already. */
+function wordsAfter(name: string | null, message: string): string {
+  return name !== null && message.startsWith(`${name} `) ? message.slice(name.length + 1) : message;
+}

@@ -1,0 +1,79 @@
+/** What is in the way, as `zapd doctor` finds it: looked for when it is asked for, since sets are asked, too. */
+import { useSignal } from "@preact/signals";
+import type { Result } from "../../api/client.ts";
+import { call, type Failure, failureOf } from "../calls.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+
+type Report = Result<"examine">;
+
+const marks: Readonly<Record<Report["checks"][number]["status"], { readonly icon: IconName; readonly word: string }>> =
+  {
+    ok: { icon: "check", word: "Well" },
+    warn: { icon: "triangle-alert", word: "A remark" },
+    fail: { icon: "circle-alert", word: "A problem" },
+  };
+/** The worst first. */
+const order = ["fail", "warn", "ok"] as const;
+
+export function Doctor() {
+  const report = useSignal<Report | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  const isLooking = useSignal(false);
+  const look = async () => {
+    isLooking.value = true;
+    failure.value = null;
+    try {
+      report.value = await call("examine");
+    } catch (error) {
+      failure.value = failureOf(error);
+    } finally {
+      isLooking.value = false;
+    }
+  };
+  const { value: found } = report;
+  return (
+    <section aria-labelledby="doctor">
+      <div class="doctor-head">
+        <h2 id="doctor">What is in the way</h2>
+        <Button
+          label={isLooking.value ? "Looking …" : found === null ? "Look" : "Look again"}
+          icon="stethoscope"
+          busy={isLooking.value}
+          onPress={() => void look()}
+        />
+      </div>
+      <p class="muted" role="status">
+        {found === null
+          ? "Looks at the daemon, the network and every device; it moves nothing, and takes some seconds."
+          : summaryOf(found)}
+      </p>
+      {failure.value && <Refusal failure={failure.value} />}
+      {found !== null && (
+        <ul class="doctor">
+          {order.flatMap((status) =>
+            found.checks
+              .filter((one) => one.status === status)
+              .map((one) => (
+                <li key={one.id} class={`is-${status}`}>
+                  <Icon name={marks[status].icon} size={18} />
+                  <p>
+                    <span class="hidden">{marks[status].word}: </span>
+                    {one.text}
+                    {one.hint !== null && <span class="muted">. {one.hint}</span>}
+                  </p>
+                </li>
+              )),
+          )}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function summaryOf({ problems, remarks }: Report): string {
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  if (problems + remarks === 0) return "All is well.";
+  return `${counted(problems, "problem")}, ${counted(remarks, "remark")}.`;
+}

@@ -1,0 +1,178 @@
+/** Cast devices through the daemon: a house of them found once each, groups that move, one box of two protocols, and what each is told. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { ask, refuse, succeed } from "./checked.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+let hosts = 0;
+const newHost = () => `127.0.91.${++hosts}`;
+
+async function plug(options: Partial<CastSimulatorOptions> & { name: string }): Promise<CastSimulator> {
+  const set = createCastSimulator({ host: newHost(), bufferMs: 5, ...options });
+  await set.start();
+  cleanups.push(() => set.stop());
+  return set;
+}
+
+async function start(): Promise<TestDaemon> {
+  const daemon = await startTestDaemon({
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+  });
+  cleanups.push(() => daemon.dispose());
+  return daemon;
+}
+
+const group = { model: "Google Cast Group", capabilities: 36, standBy: null };
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly platforms: readonly string[];
+}
+const listed = async (daemon: TestDaemon): Promise<Listed[]> => {
+  const devices: readonly Listed[] = await succeed(daemon, "listDevices");
+  return devices.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+};
+const state = async (daemon: TestDaemon, id: string) => (await succeed(daemon, "getState", { id })).state;
+
+describe("a house of Cast devices", () => {
+  test("is found by one scan: each once, by the name that people gave it, groups beside the speaker that leads them", async () => {
+    const stick = await plug({ name: "Attic" });
+    const speaker = await plug({ name: "Kitchen speaker", model: "Google Nest Mini", capabilities: 4, standBy: null });
+    const { host } = speaker;
+    const all = await plug({ name: "Everywhere", host, port: 32_187, tellsId: speaker.id, ...group });
+    // The speaker's own name, as people do.
+    const pair = await plug({
+      name: "Kitchen speaker",
+      id: "ab".repeat(16),
+      host,
+      port: 32_188,
+      tellsId: null,
+      ...group,
+    });
+    const daemon = await start();
+    for (let scan = 0; scan < 3; scan++) await succeed(daemon, "discoverDevices");
+    const found = await listed(daemon);
+    expect(found.map(({ name, host, port, platforms }) => [name, host, port, platforms])).toEqual([
+      ["Attic", stick.host, 8_009, ["cast"]],
+      ["Everywhere", host, 32_187, ["cast"]],
+      ["Kitchen speaker", host, expect.any(Number), ["cast"]],
+      ["Kitchen speaker 2", host, expect.any(Number), ["cast"]],
+    ]);
+    const everywhere = found.find(({ name }) => name === "Everywhere")?.id ?? "";
+    await succeed(daemon, "setVolume", { id: everywhere, body: { level: 20 } });
+    expect([stick, speaker, all, pair].map(({ state: { level } }) => level)).toEqual([0.5, 0.5, 0.2, 0.5]);
+    // The leader starts anew: its groups are at other ports.
+    await all.stop();
+    const moved = await plug({ name: "Everywhere", id: all.id, host, port: 32_999, tellsId: speaker.id, ...group });
+    await until("it is driven where it is now", async () => {
+      await succeed(daemon, "discoverDevices");
+      return (await listed(daemon)).find(({ id }) => id === everywhere)?.port === 32_999;
+    });
+    await succeed(daemon, "setVolume", { id: everywhere, body: { level: 33 } });
+    expect(moved.state.level).toBe(0.33);
+    expect((await listed(daemon)).length).toBe(4);
+  }, 60_000);
+
+  test("beside a Kodi of the same name it is one device, of which each does its part; its group stays apart", async () => {
+    const box = await plug({ name: "Den" });
+    const { host } = box;
+    const kodi = createKodiSimulator({ name: "Den", host, port: 8_080, tcpPort: 9_090, mdns: true, startMs: 5 });
+    await kodi.start();
+    cleanups.push(() => kodi.stop());
+    await plug({ name: "Den", id: "cd".repeat(16), host, port: 32_200, tellsId: null, ...group });
+    const daemon = await start();
+    await succeed(daemon, "discoverDevices");
+    await until("both are there", async () => (await listed(daemon)).length === 2);
+    const [den, other] = (await listed(daemon)).toSorted((one, two) => two.platforms.length - one.platforms.length);
+    expect([den?.platforms, other?.platforms]).toEqual([["kodi", "cast"], ["cast"]]);
+    expect(other?.port).toBe(32_200);
+    // Killed, the one leaves what the other can.
+    await kodi.stop();
+    await succeed(daemon, "setVolume", { id: den?.id ?? "", body: { level: 44 } });
+    expect(box.state.level).toBe(0.44);
+  }, 60_000);
+});
+
+describe("a Cast device", () => {
+  test("one story: a file, its player, an app by name, home; what it cannot do, it says", async () => {
+    const set = await plug({ name: "Attic" });
+    const daemon = await start();
+    const { id, capabilities } = await succeed(daemon, "addDevice", { body: { host: set.host } });
+    expect(capabilities).not.toContain("apps");
+    const film = "http://192.0.2.1/film.mp4";
+    expect(await succeed(daemon, "playMedia", { id, body: { url: film, title: "Film" } })).toMatchObject({
+      confirmed: true,
+    });
+    await until("it plays", async () => (await state(daemon, id)).playback?.status === "playing");
+    expect((await state(daemon, id)).playback).toMatchObject({ title: "Film", duration_ms: 120_000, rate: 1 });
+    const told = (body: object) => succeed(daemon, "controlPlayback", { id, body });
+    expect(await told({ do: "pause" })).toMatchObject({ confirmed: true, playback: { status: "paused", rate: 0 } });
+    expect(await told({ do: "seek", position_ms: 60_000 })).toMatchObject({ confirmed: true });
+    expect((await state(daemon, id)).playback?.position_ms).toBe(60_000);
+    expect(await succeed(daemon, "launchApp", { id, body: { app: "YouTube" } })).toMatchObject({
+      app: { id: "youtube", platform_id: "233637DE" },
+      confirmed: true,
+    });
+    expect((await state(daemon, id)).app).toMatchObject({ id: "youtube", name: "YouTube" });
+    expect((await succeed(daemon, "stopApp", { id })).app).toMatchObject({ id: "youtube" });
+    expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
+    expect((await refuse(daemon, "launchApp", { id, body: { app: "netflux" } }, "app_not_found")).hint).toContain(
+      "netflix",
+    );
+    await refuse(
+      daemon,
+      "launchApp",
+      { id, body: { app: "netflix", params: { content_id: "1" } } },
+      "unsupported_operation",
+    );
+    await refuse(daemon, "listApps", { id }, "unsupported_operation");
+    await refuse(daemon, "controlPlayback", { id, body: { do: "pause" } }, "device_refused");
+    await refuse(daemon, "playMedia", { id, body: { url: "http://192.0.2.1/x.unknown" } }, "unsupported_media");
+    await refuse(daemon, "getArtwork", { id }, "picture_not_found");
+    await refuse(daemon, "pressKey", { id, body: { key: "power-off" } }, "unsupported_key");
+    await refuse(daemon, "pressKey", { id, body: { key: "literal:a" } }, "unsupported_operation");
+  }, 40_000);
+
+  test("tells what others do with it, and that its screen sleeps; it is off where its power is cut then", async () => {
+    const set = await plug({ name: "Loft" });
+    const daemon = await start();
+    const { id } = await succeed(daemon, "addDevice", { body: { host: set.host } });
+    await state(daemon, id);
+    set.launch("CC32E753");
+    set.play({ title: "A Song" });
+    const shown = async () => (await succeed(daemon, "getDevice", { id })).power;
+    await until("it is told", async () => (await state(daemon, id)).playback?.title === "A Song");
+    set.leave();
+    set.setStandBy(true);
+    await until("it is in standby", async () => (await shown()) === "standby");
+    await set.cutPower();
+    await until("it is off", async () => (await state(daemon, id)).power === "off");
+    await set.wake();
+    set.setStandBy(false);
+    // Who asks right after a failure may be told of that.
+    const power = async () => (await ask(daemon, "getState", { id })).body.data?.state.power;
+    await until("it is on", async () => (await power()) === "on");
+  }, 40_000);
+
+  test("with a fixed volume has none", async () => {
+    const set = await plug({ name: "Amp", volume: { controlType: "fixed" } });
+    const daemon = await start();
+    const { id, capabilities, keys } = await succeed(daemon, "addDevice", { body: { host: set.host } });
+    expect([capabilities.includes("volume"), capabilities.includes("mute"), keys.includes("mute")]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await refuse(daemon, "setVolume", { id, body: { level: 10 } }, "unsupported_operation");
+  }, 20_000);
+});

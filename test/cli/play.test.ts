@@ -1,0 +1,321 @@
+/** `zapd play FILE`: a file of this machine, served by the command itself to one set, and as long as that plays it. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { KodiSimulator } from "../../src/simulators/kodi.ts";
+import type { RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { plugInKodi, plugInRoku } from "../support/sets.ts";
+import { root } from "../support/sources.ts";
+
+const speed = 4;
+/** Longer than anything that the command waits for by design. */
+const patienceMs = 25_000;
+const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => (at * 7 + (at >> 8)) & 255));
+
+let daemon: TestDaemon;
+let folder = "";
+let cinema: KodiSimulator;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { discovery: { timeout_ms: 100, interfaces: ["nowhere"] } } });
+});
+afterAll(() => daemon.dispose());
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "zapd-play-"));
+  cinema = await plugInKodi();
+  await add(cinema, "Cinema");
+  await daemon.api("PATCH", "/config", { "daemon.default_device": "Cinema" });
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  for (const { id } of (await daemon.api("GET", "/devices")).body.data) await daemon.api("DELETE", `/devices/${id}`);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function add(set: KodiSimulator | RokuSimulator, name: string): Promise<void> {
+  const { status, body } = await daemon.api("POST", "/devices", { host: "127.0.0.1", port: set.port, name });
+  expect([status, body.error]).toEqual([200, undefined]);
+}
+
+function file(name: string, content: Uint8Array | string = bytes): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+interface Playing {
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+  said(): string;
+  /** Where the file is served, once it is. */
+  url(): Promise<URL>;
+}
+
+function play(...words: string[]): Playing {
+  const given = ["--preload", join(root, "test/support/fast-clock.ts"), join(root, "src/main.ts"), "play", ...words];
+  const child = spawn(process.execPath, given, {
+    cwd: folder,
+    env: { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock"), ZAPD_TEST_SPEED: String(speed) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.push(child);
+  const texts = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.on("data", (piece: Buffer) => {
+      texts[name] += piece.toString();
+    });
+  const ended = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
+  return {
+    child,
+    ended,
+    said: () => texts.stderr,
+    async url() {
+      await until(`it is handed over (${texts.stderr})`, () => texts.stdout.includes("\n"), patienceMs);
+      return new URL(JSON.parse(texts.stdout).data.url);
+    },
+  };
+}
+
+/** As the set's player fetches it. */
+const get = (url: URL, headers: Record<string, string> = {}, method = "GET") => fetch(url, { method, headers });
+
+async function bodyOf(response: Response): Promise<Buffer> {
+  return Buffer.from(await response.arrayBuffer());
+}
+
+/** Whether anybody answers there, called from an address of this machine. */
+function answers(url: URL, from = "127.0.0.1"): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress: from });
+    socket.on("connect", () => socket.write(`GET ${url.pathname} HTTP/1.1\r\n\r\n`));
+    socket.on("data", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+    socket.on("end", () => resolve(false));
+  });
+}
+
+describe("a file that is served", () => {
+  test("whole, by its head, and by any one range; to the set alone; until the set has stopped", async () => {
+    const played = play(file("a film & möre (1).mp4"), "--json");
+    const url = await played.url();
+    expect(url.hostname).toBe("127.0.0.1");
+    expect(decodeURIComponent(url.pathname)).toMatch(/^\/[0-9a-f]{32}\/a film & möre \(1\)\.mp4$/);
+    expect(cinema.state.playback?.path).toBe(url.href);
+
+    const whole = await get(url);
+    expect([whole.status, whole.headers.get("content-type"), whole.headers.get("accept-ranges")]).toEqual([
+      200,
+      "video/mp4",
+      "bytes",
+    ]);
+    expect((await bodyOf(whole)).equals(bytes)).toBe(true);
+    const head = await get(url, {}, "HEAD");
+    expect([head.status, head.headers.get("content-length"), (await bodyOf(head)).length]).toEqual([200, "1000000", 0]);
+
+    for (const [range, start, end] of [
+      ["bytes=0-0", 0, 1],
+      ["bytes=10-299999", 10, 300_000],
+      ["bytes=999990-", 999_990, 1_000_000],
+      ["bytes=-5", 999_995, 1_000_000],
+      ["bytes=-2000000", 0, 1_000_000],
+      ["bytes=5-99999999", 5, 1_000_000],
+    ] as const) {
+      const part = await get(url, { range });
+      const seen = [range, part.status, part.headers.get("content-range"), part.headers.get("content-length")];
+      expect(seen).toEqual([range, 206, `bytes ${start}-${end - 1}/1000000`, String(end - start)]);
+      expect((await bodyOf(part)).equals(bytes.subarray(start, end))).toBe(true);
+    }
+    for (const range of ["bytes=1000000-", "bytes=-0"]) {
+      const beyond = await get(url, { range });
+      expect([range, beyond.status, beyond.headers.get("content-range")]).toEqual([range, 416, "bytes */1000000"]);
+    }
+    for (const range of ["bytes=5-2", "bytes=", "bytes=1-2,5-6", "lines=1-2", "bytes=a-b"])
+      expect([range, (await get(url, { range })).status]).toEqual([range, 200]);
+    const tag = whole.headers.get("etag") ?? "";
+    expect((await get(url, { range: "bytes=0-0", "if-range": tag })).status).toBe(206);
+    expect((await get(url, { range: "bytes=0-0", "if-range": '"other"' })).status).toBe(200);
+    expect((await get(url, {}, "POST")).status).toBe(405);
+
+    expect(await answers(url, "127.0.0.2")).toBe(false);
+    expect((await get(new URL("/etc/passwd", url))).status).toBe(404);
+    expect((await get(new URL(`/${"0".repeat(32)}/x.mp4`, url))).status).toBe(404);
+
+    cinema.endPlayback();
+    expect([await played.ended, played.said()]).toEqual([0, "a film & möre (1).mp4 is over on Cinema\n"]);
+    expect(await answers(url)).toBe(false);
+  }, 60_000);
+
+  test("is of the type that its ending says, or that was said; the set is told the same", async () => {
+    for (const [name, words, type] of [
+      ["a.mkv", [], "video/x-matroska"],
+      ["A.WEBM", [], "video/webm"],
+      ["a.mp3", [], "audio/mpeg"],
+      ["a.flac", [], "audio/flac"],
+      ["a.b.m3u8", [], "application/vnd.apple.mpegurl"],
+      ["a.strange", [], "application/octet-stream"],
+      ["a.strange", ["--type", "video/mp4"], "video/mp4"],
+    ] as const) {
+      const played = play(file(name), "--json", ...words);
+      const response = await get(await played.url(), { range: "bytes=0-0" });
+      expect([name, response.headers.get("content-type")]).toEqual([name, type]);
+      played.child.kill("SIGINT");
+      await played.ended;
+    }
+  }, 60_000);
+
+  test("stays what it was under a name that is given to another, and goes on when its name is gone", async () => {
+    const path = file("film.mp4");
+    const played = play(path, "--json");
+    const url = await played.url();
+    renameSync(file("other.mp4", "another one"), path);
+    expect((await bodyOf(await get(url))).equals(bytes)).toBe(true);
+    unlinkSync(path);
+    expect((await bodyOf(await get(url, { range: "bytes=100-199" }))).equals(bytes.subarray(100, 200))).toBe(true);
+    expect(played.said()).toBe("");
+  }, 60_000);
+
+  test("may grow, and may become shorter: what is answered is of its size as it is", async () => {
+    const path = file("film.mp4");
+    const played = play(path, "--json");
+    const url = await played.url();
+    const tag = (await get(url, {}, "HEAD")).headers.get("etag") ?? "";
+    appendFileSync(path, "more");
+    const grown = await get(url, { range: "bytes=999999-" });
+    expect([grown.headers.get("content-range"), (await bodyOf(grown)).length]).toEqual([
+      "bytes 999999-1000003/1000004",
+      5,
+    ]);
+    expect((await get(url, { range: "bytes=0-9", "if-range": tag })).status).toBe(200);
+    truncateSync(path, 100);
+    const shorter = await get(url);
+    expect([shorter.headers.get("content-length"), (await bodyOf(shorter)).length]).toEqual(["100", 100]);
+  }, 60_000);
+});
+
+describe("it ends", () => {
+  test("by Ctrl-C, and the set is told to stop", async () => {
+    const played = play(file("film.mp4"), "--json");
+    const url = await played.url();
+    await get(url);
+    await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
+    played.child.kill("SIGINT");
+    expect([await played.ended, played.said()]).toEqual([130, "stopped film.mp4 on Cinema\n"]);
+    expect(cinema.state.playback).toBeNull();
+    expect(await answers(url)).toBe(false);
+  }, 60_000);
+
+  test("when the set plays something else, without being told to stop that", async () => {
+    const played = play(file("film.mp4"), "--json");
+    await get(await played.url());
+    await Bun.sleep(2_500);
+    cinema.play({ title: "Another", path: "/media/another.mp4", durationMs: 3_600_000 });
+    expect([await played.ended, played.said()]).toEqual([0, "film.mp4 is over on Cinema\n"]);
+    expect(cinema.state.playback?.path).toBe("/media/another.mp4");
+  }, 60_000);
+
+  test("when the set asks for nothing, and says what may be in the way", async () => {
+    const played = play(file("film.mp4"));
+    expect(await played.ended).not.toBe(0);
+    expect(played.said()).toContain(
+      "zapd: Cinema took the address of film.mp4, but has asked for nothing within 30 s.",
+    );
+    expect(played.said()).toContain("A firewall of this machine may keep it out: let 127.0.0.1 call this program");
+  }, 60_000);
+
+  test("when the set asks for it, and plays nothing", async () => {
+    await daemon.api("DELETE", "/devices/Cinema");
+    const attic = await plugInKodi({ startMs: 3_600_000 });
+    await add(attic, "Attic");
+    const played = play(file("film.mp4"), "-d", "Attic", "--json");
+    await get(await played.url());
+    expect([await played.ended, played.said()]).toEqual([
+      5,
+      "zapd: Attic has asked for film.mp4, but does not play it.\n      It may know no such kind of file: another form of it may do\n",
+    ]);
+  }, 60_000);
+
+  test("when the device is removed", async () => {
+    const played = play(file("film.mp4"), "--json");
+    await get(await played.url());
+    await daemon.api("DELETE", "/devices/Cinema");
+    expect([await played.ended, played.said()]).toEqual([0, "Cinema is no longer known: film.mp4 is served no more\n"]);
+  }, 60_000);
+
+  test("a set without a stop leaves the app that plays", async () => {
+    const den = await plugInRoku({ kind: "tv", apps: [{ id: "782875", name: "Media Assistant" }] });
+    await add(den, "Den");
+    const played = play(file("film.mp4"), "-d", "Den", "--json");
+    await get(await played.url());
+    expect(den.state.lastLaunch?.id).toBe("782875");
+    await Bun.sleep(3_000);
+    played.child.kill("SIGINT");
+    expect([await played.ended, played.said()]).toEqual([130, "stopped film.mp4 on Den\n"]);
+    await until("it has left the app", () => den.state.activeApp === null, patienceMs);
+  }, 60_000);
+});
+
+describe("what cannot be", () => {
+  const run = async (...words: string[]) => {
+    const played = play(...words);
+    return { status: await played.ended, said: played.said() };
+  };
+
+  test("no file, a folder, an empty one, a pipe, one that may not be read", async () => {
+    const none = await run("missing.mp4");
+    expect(none).toEqual({ status: 1, said: "zapd: missing.mp4 is not there.\n" });
+    expect(await run(folder)).toEqual({ status: 1, said: `zapd: ${folder} is a folder: give one of its files.\n` });
+    expect((await run(file("empty.mp4", ""))).said).toBe(`zapd: ${join(folder, "empty.mp4")} is empty.\n`);
+    execFileSync("mkfifo", [join(folder, "pipe.mp4")]);
+    expect((await run("pipe.mp4")).said).toBe("zapd: pipe.mp4 is no file that could be played from any place in it.\n");
+    chmodSync(file("secret.mp4"), 0);
+    // Root reads everything.
+    if (process.getuid?.() !== 0)
+      expect((await run("secret.mp4")).said).toBe("zapd: secret.mp4 may not be read by you.\n");
+    expect((await run("secret.mp4/more")).said).toBe("zapd: secret.mp4/more is not there.\n");
+    expect(cinema.state.playback).toBeNull();
+  }, 60_000);
+
+  test("words that mean nothing that can be played", async () => {
+    expect((await run("rtsp://192.168.1.5/x")).said).toContain("addresses begin with http or https, and not rtsp");
+    expect((await run("")).said).toContain("what? A file, or an address such as http://192.168.1.5/film.mp4");
+    expect((await run(file("a.mp4"), "-d", "all")).said).toContain("handed to one device");
+    expect((await run(file("a.mp4"), "--type", "film")).said).toContain("--type takes a type such as video/mp4");
+    expect((await run("--type", "video/mp4")).said).toContain("--type is of an address or a file");
+    expect((await run(file("a.mp4"), "b.mp4")).status).toBe(2);
+    const away = await run(file("a.mp4"), "-d", "Nobody", "--json");
+    expect([away.status, away.said]).toEqual([3, expect.stringContaining('zapd: no device is called "Nobody"')]);
+  }, 60_000);
+
+  test("a set that plays no files says so, with what helps", async () => {
+    const den = await plugInRoku({ kind: "tv", apps: [] });
+    await add(den, "Den");
+    const refused = await run(file("film.mp4"), "-d", "Den");
+    expect(refused.status).toBe(2);
+    expect(refused.said).toContain("Add it on the Roku, from its channel store: Media Assistant (channel 782875)");
+  }, 60_000);
+
+  test("an address of a file, as a file manager gives it", async () => {
+    const path = file("ein film.mp4");
+    const played = play(`file://${encodeURI(path)}`, "--json");
+    expect((await bodyOf(await get(await played.url()))).equals(bytes)).toBe(true);
+  }, 60_000);
+});

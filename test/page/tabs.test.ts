@@ -1,0 +1,87 @@
+/** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Page } from "puppeteer-core";
+import { type Looked, look, noBrowser, shows, startBrowser } from "../support/browser.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { furnish, type Room } from "../support/room.ts";
+
+const tabs = 10;
+
+describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
+  let browser: Browser;
+  let room: Room;
+  let daemon: TestDaemon;
+  const open: Looked[] = [];
+  /** Who opened a stream, in order. */
+  const streams: { readonly page: Page; readonly url: string; readonly at: number }[] = [];
+
+  beforeAll(async () => {
+    [browser, room] = await Promise.all([startBrowser(), furnish()]);
+    daemon = room.daemon;
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    if (daemon !== room?.daemon) await daemon?.stop();
+    await room?.dispose();
+  });
+
+  const allShow = (text: string) => Promise.all(open.map(({ page }) => shows(page, text)));
+  const rename = async (name: string) =>
+    expect((await daemon.api("PATCH", `/devices/${id}`, { name })).status).toBe(200);
+  let id = "";
+
+  test("one of them follows, and all are live", async () => {
+    id = (await daemon.api("GET", "/devices/set")).body.data.id;
+    for (let at = 0; at < tabs; at++) {
+      const beside = open[0]?.page;
+      const looked = await look(browser, daemon.port, {
+        ...(beside && { beside }),
+        opened(page) {
+          page.on("request", (request) => {
+            const url = request.url();
+            // What happened before is read once, and not followed.
+            if (url.includes("/v1/events") && !url.includes("since=oldest"))
+              streams.push({ page, url, at: performance.now() });
+          });
+        },
+      });
+      open.push(looked);
+    }
+    await allShow("set");
+    await rename("Den");
+    await allShow("Den");
+    expect(streams.length).toBe(1);
+  }, 60_000);
+
+  test("the one that leads goes: within a second another goes on, and nothing is lost", async () => {
+    const leader = open.findIndex(({ page }) => page === streams[0]?.page);
+    const [gone] = open.splice(leader, 1);
+    const since = performance.now();
+    await gone?.page.close();
+    await rename("Attic");
+    await allShow("Attic");
+    const next = streams[1];
+    expect(next?.url).toMatch(/since=[0-9a-f]+\.\d+$/);
+    expect((next?.at ?? Number.POSITIVE_INFINITY) - since).toBeLessThan(1_000);
+    await rename("Loft");
+    await allShow("Loft");
+    expect(streams.length).toBe(2);
+  }, 60_000);
+
+  test("the daemon goes: the last picture stays, and says so; it comes back by itself", async () => {
+    await daemon.stop();
+    await allShow("zapd does not answer; trying again");
+    await allShow("Loft");
+    daemon = await startTestDaemon({ folder: daemon.folder });
+    await Promise.all(
+      open.map(({ page }) =>
+        page.waitForFunction(() => !document.body.innerText.includes("does not answer"), {
+          timeout: 20_000,
+          polling: 50,
+        }),
+      ),
+    );
+    await rename("Cellar");
+    await allShow("Cellar");
+  }, 60_000);
+});

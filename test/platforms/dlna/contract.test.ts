@@ -1,0 +1,47 @@
+import { randomUUID } from "node:crypto";
+import { dlna } from "../../../src/platforms/dlna/adapter.ts";
+import { createDlnaSimulator, type StackName } from "../../../src/simulators/dlna.ts";
+import { platformContract, type SimulatedSet } from "../../contract/platform.ts";
+
+/** Where the description of each set is. */
+const paths = new WeakMap<SimulatedSet, string>();
+
+async function startSet(stack: StackName, name: string): Promise<SimulatedSet> {
+  const simulator = createDlnaSimulator({ name, uuid: randomUUID(), stack, ssdp: false });
+  await simulator.start();
+  const set: SimulatedSet = {
+    identity: simulator.uuid,
+    host: simulator.host,
+    port: simulator.port,
+    ports: {},
+    get pressed() {
+      return simulator.commands;
+    },
+    typed: "",
+    inFront: null,
+    get awake() {
+      return simulator.state.isOn;
+    },
+    sleep: () => simulator.sleep(),
+    async readyForKey() {
+      if (simulator.state.transport !== "PLAYING") simulator.play();
+    },
+    say() {},
+    stop: () => simulator.stop(),
+  };
+  paths.set(set, simulator.path);
+  return set;
+}
+
+for (const stack of ["kodi", "gmediarender", "rygel", "tv"] as const)
+  platformContract({
+    platform: dlna,
+    startSet: (name) => startSet(stack, name),
+    app: { platformId: "none", name: "none" },
+    unknownApp: "none",
+    lacks: new Set(["apps", "launch", "stop", "text", "power_on"]),
+    anyKeys: ["volume-up", "volume-down"],
+    path: (set) => paths.get(set) ?? "/",
+    tellsNoPower: true,
+    noStandby: true,
+  });

@@ -1,0 +1,182 @@
+/** A connection to each of the stacks that renderers are built with (players.md 8, 13.8). */
+import { afterAll, describe, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import type { ZapdError } from "../../../src/api/errors.ts";
+import { dlna } from "../../../src/platforms/dlna/adapter.ts";
+import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
+import { has, never } from "../../contract/bench.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function plugIn(options: Partial<DlnaSimulatorOptions> = {}) {
+  const set = createDlnaSimulator({ name: "Speaker", uuid: randomUUID(), ssdp: false, ...options });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const lead = { host: set.host, port: set.port, path: set.path };
+  const sighting = await dlna.identify(lead, platformHostOf(), never);
+  const { target, told } = targetOf(sighting, lead);
+  const connection = dlna.connect(target, platformHostOf(), told.emit);
+  cleanups.push(() => connection.close());
+  const { has: can, keys } = dlna.describe(target.facts, target.memory, true);
+  const state = () => has(connection.state).read(never);
+  const parts = () => has(connection.state?.readParts?.bind(connection.state))(["playback", "volume"], never);
+  return { set, sighting, target, told, connection, can, keys, state, parts };
+}
+
+const code = (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (error: ZapdError) => error.code,
+  );
+const film = { url: "http://192.0.2.7/a%20film.mp4?a=1&b=2", mime: "video/mp4", title: null, image: null };
+
+describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer built with %s", (stack) => {
+  test("plays what it is handed, with what is said of it; pauses, twice, goes on, seeks and stops", async () => {
+    const { set, connection, state } = await plugIn({ stack });
+    const playback = has(connection.playback);
+    expect((await state()).playback).toBeNull();
+    await has(connection.media).play({ ...film, title: 'A <film> & "more"' }, never);
+    expect(set.state).toMatchObject({ transport: "PLAYING", uri: film.url });
+    expect((await state()).playback).toMatchObject({
+      ...{ status: "playing", title: 'A <film> & "more"', live: null },
+      duration_ms: stack === "rygel" ? 120_032 : 120_000,
+    });
+    for (let round = 0; round < 2; round++) {
+      await playback.do("pause", never);
+      expect((await state()).playback?.status).toBe("paused");
+    }
+    await has(playback.seek?.bind(playback))(61_000, never);
+    expect(Math.floor(((await state()).playback?.position_ms ?? 0) / 1_000)).toBe(61);
+    for (let round = 0; round < 2; round++) {
+      await playback.do("play", never);
+      expect((await state()).playback?.status).toBe("playing");
+    }
+    for (let round = 0; round < 2; round++) {
+      await playback.do("stop", never);
+      expect((await state()).playback).toBeNull();
+    }
+  });
+
+  test("says why it does nothing where there is nothing to do it with; what it agrees to is read, not believed", async () => {
+    const { connection, state, set } = await plugIn({ stack });
+    const playback = has(connection.playback);
+    const wanted = stack === "kodi" ? "none" : "device_refused";
+    expect(await code(playback.do("play", never))).toBe(wanted);
+    expect(await code(playback.do("pause", never))).toBe(wanted);
+    expect(await code(playback.do("stop", never))).toBe("none");
+    expect(await code(has(connection.keys).press("skip", never))).toBe("device_refused");
+    if (stack === "gmediarender") expect(playback.does.has("next")).toBe(false);
+    else expect(await code(playback.do("next", never))).toBe(wanted);
+    expect((await state()).playback).toBeNull();
+    expect(set.state.transport).not.toBe("PLAYING");
+  });
+
+  test("its volume is set, shown and silenced, also where it rounds, or hides it while it is silent", async () => {
+    const { connection, state } = await plugIn({ stack });
+    const volume = has(connection.volume);
+    for (const level of [23, 0, 100]) {
+      await has(volume.set)(level, never);
+      expect((await state()).volume).toEqual({ level, muted: false });
+    }
+    await has(volume.set)(23, never);
+    await state();
+    await has(volume.mute)(true, never);
+    expect((await state()).volume).toEqual({ level: 23, muted: true });
+    await has(volume.mute)(false, never);
+    expect((await state()).volume).toEqual({ level: 23, muted: false });
+    await has(connection.keys).press("volume-up", never);
+    expect((await state()).volume?.level).toBe(25);
+    await has(connection.keys).press("mute", never);
+    expect((await state()).volume?.muted).toBe(true);
+  });
+
+  test("tells of its changes while somebody looks, and is asked for nothing then; let go of, it is told so", async () => {
+    const { set, connection, told, parts } = await plugIn({ stack });
+    await has(connection.state).read(never);
+    expect(set.subscribers).toEqual([]);
+    await parts();
+    await until("it is heard", () => has(connection.state?.pushes).size > 0);
+    const asked = set.requests.length;
+    await parts();
+    expect(set.requests.length).toBe(asked);
+    set.play("http://192.0.2.1/other.mp4");
+    await until("it is told", () => told.states.at(-1)?.playback?.status === "playing");
+    set.setVolume(40);
+    await until("its volume is told", () => told.states.at(-1)?.volume?.level === 40);
+    expect((await parts()).volume?.level).toBe(40);
+    set.endMedia();
+    await until("the end is told", () => told.states.at(-1)?.playback === null);
+    expect(set.subscribers.length).toBe(2);
+    connection.close();
+    await until("it is let go of", () => set.subscribers.length === 0);
+  });
+});
+
+test("a range of its own is 0 to 100 here, and a step never sticks", async () => {
+  const { set, connection, state } = await plugIn({ stack: "tv", volumeMax: 30 });
+  const { set: to } = has(connection.volume);
+  for (let level = 50; level <= 60; level++) {
+    await has(to)(level, never);
+    expect((await state()).volume?.level).toBe(level);
+  }
+  expect(set.state.volume).toBe(18);
+  set.setVolume(30);
+  expect((await state()).volume?.level).toBe(100);
+});
+
+test("one without a volume says so, and is silenced all the same", async () => {
+  const { connection, can, keys, state } = await plugIn({ volumeMax: null });
+  expect([can.has("volume"), can.has("mute"), keys.has("volume-up"), keys.has("mute")]).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
+  expect(connection.volume?.set).toBeUndefined();
+  await has(connection.volume?.mute)(true, never);
+  expect((await state()).volume).toEqual({ level: null, muted: true });
+});
+
+test("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
+  const { connection } = await plugIn({ stack: "tv" });
+  const { play } = has(connection.media);
+  expect(await code(play({ ...film, mime: "video/x-flv" }, never))).toBe("unsupported_media");
+  const gone = play({ ...film, url: "http://192.0.2.7/missing.mp4" }, never);
+  await expect(gone).rejects.toMatchObject({ code: "device_error", hint: expect.stringContaining("fetches") });
+});
+
+test("it is handed a file by the type that it lists for it", async () => {
+  const { set, connection } = await plugIn({ stack: "tv" });
+  await has(connection.media).play({ ...film, mime: "video/x-matroska" }, never);
+  expect(set.state.uri).toBe(film.url);
+});
+
+test("a renderer within another device, and one that was given without its path, are found", async () => {
+  const inner = await plugIn({ embedded: true, stack: "kodi" });
+  expect(inner.sighting.facts.name).toBe("Speaker");
+  for (const stack of ["kodi", "gmediarender", "tv"] as const) {
+    const { set } = await plugIn({ stack });
+    const { identity, memory } = await dlna.identify({ host: set.host, port: set.port }, platformHostOf(), never);
+    expect([identity, memory.path]).toEqual([set.uuid, set.path]);
+  }
+  const { set, sighting } = await plugIn({ stack: "rygel" });
+  const known = { host: set.host, port: set.port, memory: sighting.memory };
+  expect((await dlna.identify(known, platformHostOf(), never)).identity).toBe(set.uuid);
+});
+
+test("one that takes no subscription is asked, each time, and not asked again and again to subscribe", async () => {
+  const { set, connection, parts } = await plugIn({ silent: true });
+  for (let round = 0; round < 3; round++) {
+    await parts();
+    await Bun.sleep(50);
+  }
+  expect(has(connection.state?.pushes).size).toBe(0);
+  set.play();
+  expect((await parts()).playback?.status).toBe("playing");
+  expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
+});

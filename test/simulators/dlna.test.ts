@@ -1,0 +1,157 @@
+/** The simulated renderers, by hand: what each program was seen to do (players.md 8). */
+import { afterEach, describe, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import { createSocket } from "node:dgram";
+import { createServer } from "node:http";
+import { createDlnaSimulator, type DlnaSimulator, type StackName } from "../../src/simulators/dlna.ts";
+import { until } from "../support/http-device.ts";
+
+const running: { stop(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.stop();
+});
+
+async function plugIn(stack: StackName, more: object = {}): Promise<DlnaSimulator> {
+  const set = createDlnaSimulator({ name: "Test Room", uuid: randomUUID(), stack, ssdp: false, ...more });
+  running.push(set);
+  await set.start();
+  return set;
+}
+
+async function call(set: DlnaSimulator, service: string, action: string, args: Record<string, string | number> = {}) {
+  const version = (await (await fetch(set.location)).text()).includes("MediaRenderer:2") ? 2 : 1;
+  const type = `urn:schemas-upnp-org:service:${service}:${version}`;
+  const given = Object.entries({ InstanceID: 0, ...args }).map(([name, value]) => `<${name}>${value}</${name}>`);
+  const answer = await fetch(`http://${set.host}:${set.port}/upnp/control/${service}`, {
+    method: "POST",
+    headers: { soapaction: `"${type}#${action}"` },
+    body: `<s:Envelope><s:Body><u:${action} xmlns:u="${type}">${given.join("")}</u:${action}></s:Body></s:Envelope>`,
+  });
+  const text = await answer.text();
+  const value = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1] ?? null;
+  return { status: answer.status, code: Number(value("errorCode") ?? 0), value };
+}
+
+const transport = (set: DlnaSimulator, action: string, args = {}) => call(set, "AVTransport", action, args);
+const sound = (set: DlnaSimulator, action: string, args = {}) =>
+  call(set, "RenderingControl", action, { Channel: "Master", ...args });
+const outcome = async (asked: ReturnType<typeof call>) => (await asked).code || 200;
+
+describe("differences of the programs", () => {
+  const table = {
+    kodi: { play: 200, pause: 200, unknown: 401, next: 200, loud: 100, shown: "23", instance: 718, idle: "STOPPED" },
+    gmediarender: {
+      play: 501,
+      pause: 501,
+      unknown: 501,
+      next: 501,
+      loud: 50,
+      shown: "23",
+      instance: 200,
+      idle: "STOPPED",
+    },
+    rygel: {
+      play: 701,
+      pause: 701,
+      unknown: 401,
+      next: 711,
+      loud: 50,
+      shown: "22",
+      instance: 718,
+      idle: "NO_MEDIA_PRESENT",
+    },
+  } as const;
+  for (const stack of ["kodi", "gmediarender", "rygel"] as const)
+    test(`${stack}: with nothing loaded, with too much volume, with another instance`, async () => {
+      const set = await plugIn(stack);
+      const wanted = table[stack];
+      expect(await outcome(transport(set, "Play", { Speed: 1 }))).toBe(wanted.play);
+      expect(await outcome(transport(set, "Pause"))).toBe(wanted.pause);
+      expect(await outcome(transport(set, "Juggle"))).toBe(wanted.unknown);
+      expect(await outcome(transport(set, "Next"))).toBe(wanted.next);
+      await sound(set, "SetVolume", { DesiredVolume: 230 });
+      expect(set.state.volume).toBe(wanted.loud);
+      await sound(set, "SetVolume", { DesiredVolume: 23 });
+      expect((await sound(set, "GetVolume")).value("CurrentVolume")).toBe(wanted.shown);
+      expect(await outcome(transport(set, "GetTransportInfo", { InstanceID: 7 }))).toBe(wanted.instance);
+      expect((await transport(set, "GetTransportInfo")).value("CurrentTransportState")).toBe(wanted.idle);
+    });
+
+  test("a file that is not there, and one of which nothing is said", async () => {
+    const [tv, kodi] = [await plugIn("tv"), await plugIn("kodi")];
+    const missing = { CurrentURI: "http://192.0.2.1/missing.mp4", CurrentURIMetaData: "&lt;x/&gt;" };
+    expect(await outcome(transport(tv, "SetAVTransportURI", missing))).toBe(716);
+    expect(await outcome(transport(tv, "SetAVTransportURI", { ...missing, CurrentURIMetaData: "" }))).toBe(714);
+    expect(await outcome(transport(kodi, "SetAVTransportURI", missing))).toBe(200);
+    expect(await outcome(transport(kodi, "Play", { Speed: 1 }))).toBe(200);
+    expect(kodi.state.transport).toBe("STOPPED");
+  });
+});
+
+test("who subscribes is called, at once and with each change, until he is not any more", async () => {
+  const set = await plugIn("rygel");
+  const heard: { sid: string; body: string }[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => {
+      body += part;
+    });
+    request.on("end", () => {
+      heard.push({ sid: String(request.headers["sid"]), body });
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  running.push({ stop: () => server.close() });
+  const { port } = server.address() as { port: number };
+  const at = `http://${set.host}:${set.port}/upnp/event/RenderingControl`;
+  const ask = (method: string, headers: Record<string, string>) => fetch(at, { method, headers });
+  const callback = `<http://127.0.0.1:${port}/here>`;
+  const given = await ask("SUBSCRIBE", { callback, nt: "upnp:event", timeout: "Second-60" });
+  const sid = given.headers.get("sid") ?? "";
+  expect([given.status, given.headers.get("timeout"), sid]).toEqual([
+    200,
+    "Second-300",
+    expect.stringContaining("uuid:"),
+  ]);
+  await until("it is called first", () => heard.length === 1);
+  set.setVolume(40);
+  await until("it is called", () => heard.length === 2);
+  expect(heard[1]?.sid).toBe(sid);
+  expect(heard[1]?.body).toContain("&lt;Volume val=&quot;40&quot; channel=&quot;Master&quot;");
+  expect((await ask("SUBSCRIBE", { sid, timeout: "Second-60" })).status).toBe(200);
+  expect((await ask("UNSUBSCRIBE", { sid })).status).toBe(200);
+  expect((await ask("SUBSCRIBE", { sid })).status).toBe(412);
+  set.setVolume(41);
+  await Bun.sleep(50);
+  expect(heard.length).toBe(2);
+});
+
+test("searches are answered, of its own version, of older ones, and of everything once each", async () => {
+  const uuid = randomUUID();
+  await plugIn("rygel", { ssdp: true, uuid });
+  const socket = createSocket("udp4");
+  running.push({ stop: () => socket.close() });
+  const answers: string[] = [];
+  socket.on("message", (bytes) => {
+    const said = bytes.toString();
+    if (said.includes(uuid)) answers.push(/^ST: (.*?)\r$/m.exec(said)?.[1] ?? "");
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  socket.setMulticastInterface("127.0.0.1");
+  const search = async (target: string, count: number) => {
+    answers.length = 0;
+    const text = `M-SEARCH * HTTP/1.1\r\nMAN: "ssdp:discover"\r\nMX: 1\r\nST: ${target}\r\n\r\n`;
+    socket.send(text, 1_900, "239.255.255.250");
+    await until(`answers to ${target}`, () => answers.length >= count);
+    return [...answers];
+  };
+  const type = "urn:schemas-upnp-org:device:MediaRenderer:";
+  expect(await search(`${type}1`, 1)).toEqual([`${type}1`]);
+  expect(await search(`${type}2`, 1)).toEqual([`${type}2`]);
+  expect(new Set(await search("ssdp:all", 6)).size).toBe(6);
+  answers.length = 0;
+  socket.send(`M-SEARCH * HTTP/1.1\r\nMAN: "ssdp:discover"\r\nST: ${type}3\r\n\r\n`, 1_900, "239.255.255.250");
+  await Bun.sleep(100);
+  expect(answers).toEqual([]);
+});
