@@ -1,0 +1,107 @@
+/** One line of a script: an app is launched and waited for, and the volume ends where it was told to be, on sets of every platform. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { type Stage, setStage } from "../cli/stage.ts";
+import { freeHost } from "./fake-roku.ts";
+
+let stage: Stage;
+let folder: string;
+const cleanups: (() => unknown)[] = [];
+const run = (line: string) => stage.run(line, folder);
+
+beforeAll(async () => {
+  stage = await setStage();
+  await stage.reset();
+  folder = stage.folder({});
+  // One that takes its time to show an app, and one whose sound another box makes.
+  const slow = createRokuSimulator({ name: "Slow", host: freeHost(), ssdp: false, launchMs: 1_500 });
+  const soundOutput = "external_arc" as const;
+  const den = createWebosSimulator({
+    ...{ name: "Soundbar", host: freeHost(), securePort: 0, plainPort: null, ssdp: false, prompt: "none", soundOutput },
+  });
+  for (const set of [slow, den]) await set.start();
+  // It takes the keys of its volume, and nothing comes of them.
+  const stubborn = createRokuSimulator({ name: "Stubborn", host: freeHost(), kind: "tv", ssdp: false });
+  await stubborn.start();
+  const proxy = Bun.serve({
+    hostname: stubborn.host,
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      if (pathname.startsWith("/keypress/Volume")) return new Response("");
+      const headers = new Headers(request.headers);
+      headers.set("host", `${stubborn.host}:${stubborn.port}`);
+      return fetch(`http://${stubborn.host}:${stubborn.port}${pathname}${search}`, { method: request.method, headers });
+    },
+  });
+  cleanups.push(() => proxy.stop(true), ...[slow, den, stubborn].map((set) => () => set.stop()));
+  for (const line of [
+    "zapd add $KITCHEN --platform webos --name Kitchen && zapd pair Kitchen",
+    "zapd add $CINEMA --platform kodi --name Cinema && echo popcorn | zapd pair Cinema --user kodi --password -",
+    `zapd add ${slow.host}:${slow.port} --name Slow`,
+    `zapd add ${den.host}:${den.ports.secure} --platform webos --name Soundbar && zapd pair Soundbar`,
+    `zapd add ${stubborn.host}:${proxy.port} --name Stubborn`,
+  ]) {
+    const { status, stderr } = await run(line);
+    if (status !== 0) throw new Error(`${line}: ${stderr}`);
+  }
+}, 60_000);
+afterAll(async () => {
+  await stage.dispose();
+  for (const cleanup of cleanups) await cleanup();
+});
+
+test.each([
+  ["Living Room", "netflix"],
+  ["Slow", "netflix"],
+  ["Kitchen", "youtube"],
+  ["Cinema", "youtube"],
+])(
+  "on %s: launched, waited for, and there",
+  async (name, app) => {
+    const line = `zapd launch ${app} -d '${name}' && zapd wait app:${app} -d '${name}' --timeout 20s && echo there`;
+    const { status, stdout, stderr } = await run(line);
+    expect([status, stdout, stderr]).toEqual([0, "there\n", expect.any(String)]);
+    const at = `/devices/${encodeURIComponent(name)}`;
+    expect((await stage.daemon.api("GET", `${at}/state`)).body.data.state.app.id).toBe(app);
+    // The same by two calls.
+    await stage.daemon.api("POST", `${at}/apps/stop`);
+    const gone = await stage.daemon.api("GET", `${at}/state?wait_for=app:none&timeout_ms=20000`);
+    expect([gone.status, gone.body.data.matched]).toEqual([200, true]);
+    expect((await stage.daemon.api("POST", `${at}/apps/launch`, { app })).status).toBe(200);
+    const shown = await stage.daemon.api("GET", `${at}/state?wait_for=app:${app}&timeout_ms=20000`);
+    expect([shown.status, shown.body.data.matched]).toEqual([200, true]);
+  },
+  60_000,
+);
+
+test("what does not come ends with 124 when the time is over", async () => {
+  for (const name of ["Living Room", "Kitchen", "Cinema"])
+    expect([name, (await run(`zapd wait app:hulu -d '${name}' --timeout 300ms`)).status]).toEqual([name, 124]);
+});
+
+test.each(["Living Room", "Kitchen", "Cinema"])(
+  "the volume of %s is 20 after `zapd volume 20`, wherever it was",
+  async (name) => {
+    const at = `/devices/${encodeURIComponent(name)}`;
+    for (const before of [3, 20, 61]) {
+      await stage.daemon.api("POST", `${at}/volume`, { level: before });
+      const { status, stderr } = await run(`zapd volume 20 -d '${name}'`);
+      expect([status, stderr]).toEqual([0, ""]);
+      expect((await stage.daemon.api("GET", `${at}/state`)).body.data.state.volume.level).toBe(20);
+    }
+  },
+  60_000,
+);
+
+test("a set that will not says so: one that cannot tell, one whose sound is another's, and one that takes it and stays where it is", async () => {
+  const stick = await run("zapd volume 20 -d Bedroom");
+  expect([stick.status !== 0, stick.stderr]).toEqual([true, expect.stringContaining("Step it: zapd volume +5")]);
+  const soundbar = await run("zapd volume 20 -d Soundbar");
+  expect([soundbar.status !== 0, soundbar.stderr]).toEqual([true, expect.stringContaining("Soundbar")]);
+  const { stderr } = await run("zapd volume 60 -d Stubborn");
+  expect(stderr).toMatch(/^Stubborn took it, but is /);
+  const { body } = await stage.daemon.api("POST", "/devices/Stubborn/volume", { level: 60 });
+  expect(body.data.confirmed).toBe(false);
+}, 60_000);
