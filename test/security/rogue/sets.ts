@@ -184,7 +184,8 @@ export async function plugIn<Platform extends AnyPlatform>(
         ...{ name, host, duid: identity, wifiMac: mac },
         securePort: port + by,
         plainPort: port - 1 + by,
-        rendererPort: ports.renderer + by,
+        // Whoever is found as a renderer, too, is another story.
+        rendererPort: null,
         wakePort: ports.wake + by,
         ssdp: announces,
         standby: "off",
