@@ -1,5 +1,6 @@
 /** What a person types at a terminal: a line that is shown, or one that nobody may see. */
-import { stderr } from "./context.ts";
+import { type Context, stderr } from "./context.ts";
+import { UsageError } from "./failure.ts";
 
 /** Whether somebody is there to be asked. */
 export function canAsk(): boolean {
@@ -19,6 +20,16 @@ export async function readUnseen(what: string, signal?: AbortSignal): Promise<st
 /** A line typed on a terminal behind a prompt, which is shown anew every second. Rejects when the signal ends. */
 export function readLine(prompt: () => string, signal: AbortSignal): Promise<string> {
   return typedLine(process.stdin, prompt, { unseen: false, signal });
+}
+
+/** Whether a password is to be read. It never stands among the words of a command, where every user of the machine can read it. */
+export function asksForPassword(context: Context): boolean {
+  const given = context.option("password");
+  if (given !== undefined && given !== "-")
+    throw new UsageError(
+      "a password is never a word of a command, which others can read: --password - reads it unseen",
+    );
+  return given !== undefined;
 }
 
 async function all(stdin: NodeJS.ReadStream): Promise<string> {

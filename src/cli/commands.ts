@@ -23,8 +23,10 @@ export interface Command {
   load(): Promise<Run>;
 }
 
-/** What words stand for: a device, an app, a key and a file only in the first place. */
-export type Completed = "device" | "app" | "devices" | "part" | "key" | "keys" | "config" | "file";
+/** What words stand for: one of the first group only in the first place. */
+export type Completed =
+  | ("device" | "app" | "input" | "channel" | "key" | "file")
+  | ("devices" | "part" | "label" | "keys" | "config");
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
 const flag = (about: string): Option => ({ type: "boolean", about });
@@ -144,11 +146,13 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     }),
     inputs: command("", "the inputs of a device", from(controls, "inputs"), { options: timeout }),
     input: command("INPUT", "show an input, by its name or id", from(controls, "input"), {
+      completes: "input",
       most: many,
       options: timeout,
     }),
     channels: command("", "the channels of a device", from(controls, "channels"), { options: timeout }),
     channel: command("CHANNEL", "tune to a channel, by its number, name or id", from(controls, "channel"), {
+      completes: "channel",
       most: many,
       options: timeout,
     }),
@@ -157,6 +161,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       options: timeout,
     }),
     icon: command("APP -o FILE", "the icon of an app, into a file", from(controls, "icon"), {
+      completes: "app",
       most: 1,
       options: { ...output, ...timeout },
     }),
@@ -240,7 +245,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       "give a device labels, by which groups are meant",
       from(controls, "label"),
       {
-        completes: "device",
+        completes: "label",
         most: many,
         examples: ["zapd label Den add bar && zapd off -d label:bar", "zapd off -d all"],
       },
@@ -269,14 +274,28 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     }),
   },
   "For developers": {
-    install: command("PATH", "sideload a package: a ZIP, or a folder that is zipped", from(install, "install"), {
-      completes: "file",
-      also: ["sideload"],
-      most: 1,
+    install: command(
+      "PATH [KEY=VALUE …]",
+      "sideload a package: a ZIP, or a folder that is zipped",
+      from(install, "install"),
+      {
+        completes: "file",
+        also: ["sideload"],
+        most: many,
+        options: {
+          password: value("-", "reads the password of this device alone unseen; dev.vendor_password is for all others"),
+          ...timeout,
+        },
+        examples: [
+          "zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench",
+          "zapd install ./my-app content_id=42        (started with a deep link)",
+        ],
+      },
+    ),
+    reload: command("[KEY=VALUE …]", "start the sideloaded package anew, with a deep link", from(logs, "reload"), {
+      most: many,
       options: timeout,
-      examples: ["zapd install ./my-app -d Workbench && zapd logs --follow -d Workbench"],
     }),
-    reload: command("", "start the sideloaded package anew", from(logs, "reload"), { options: timeout }),
     logs: command("[--follow]", "the developer log of a device", from(logs, "logs"), {
       also: ["log"],
       options: { follow: { type: "boolean", short: "f", about: "go on as it grows, until Ctrl-C" } },

@@ -25,6 +25,7 @@ interface Asked {
   readonly signal: AbortSignal;
   /** The words behind the command, without options, that are complete. */
   readonly before: readonly string[];
+  readonly command: string;
 }
 
 /** Who waits for a list behind the Tab key does not wait long. */
@@ -56,6 +57,55 @@ const apps: Source = async ({ context, signal }) => {
   return data.apps.filter((app) => app.installed).map(({ name, id }) => ({ word: name, about: id, also: id }));
 };
 
+const inputs: Source = async ({ context, signal }) => {
+  const { data } = await call(context, "listInputs", { id: context.device, signal }, { quiet: true });
+  return data.inputs.map(({ id, name }) => ({ word: name, about: id, also: id }));
+};
+
+const channels: Source = async ({ context, signal }) => {
+  const { data } = await call(context, "listChannels", { id: context.device, signal }, { quiet: true });
+  return data.channels.map(({ number, name }) => ({
+    word: name,
+    ...(number !== null && { about: number, also: number }),
+  }));
+};
+
+/** Commands that a group of devices takes, as the keys do. */
+const forGroups: readonly string[] = [
+  ...(["key", "keys", "text", "hold", "launch", "stop"] as const),
+  ...(["volume", "mute", "play", "seek", "notify"] as const),
+];
+
+/** Devices, and the groups of them where the command takes any. */
+const meant: Source = async ({ context, signal, command }) => {
+  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
+  const names = data.map(({ name, model, platform }) => ({ word: name, about: model ?? platform }));
+  if (!forGroups.includes(command) && !keyCommand(command)) return names;
+  const labels = new Set(data.flatMap((one) => one.labels ?? []));
+  const groups = [...labels].sort().map((label) => {
+    const count = data.filter((one) => one.labels?.includes(label)).length;
+    return { word: `label:${label}`, about: devicesText(count) };
+  });
+  return [...names, ...groups, { word: "all", about: devicesText(data.length) }];
+};
+
+function devicesText(count: number): string {
+  return count === 1 ? "one device" : `${count} devices`;
+}
+
+/** A device, what is done, then labels: those that it has, or those that there are. */
+const labels: Source = async (asked) => {
+  const { context, signal, before } = asked;
+  const [id, verb] = before;
+  if (id === undefined) return devices(asked);
+  if (verb === undefined) return plain(["add", "remove"]);
+  const { data } = await call(context, "listDevices", { signal }, { quiet: true });
+  const own = data.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
+  const all = new Set(data.flatMap((one) => one.labels ?? []));
+  const offered = verb === "add" ? [...all].filter((label) => !own.includes(label)) : own;
+  return plain(offered.filter((label) => !before.slice(2).includes(label)).sort());
+};
+
 /** A verb, then settings; behind `set` each with its value. */
 const config: Source = async (asked) => {
   const [verb, ...given] = asked.before;
@@ -84,6 +134,9 @@ const sources: Readonly<Record<Completed, Source>> = {
   devices: (asked) => (asked.before.length < 2 ? devices(asked) : []),
   part: (asked) => (asked.before.length === 0 ? devices(asked) : platformsOf(asked)),
   app: first(apps),
+  input: first(inputs),
+  channel: first(channels),
+  label: labels,
   key: first(() => plain(keys)),
   keys: () => plain(keys),
   config,
@@ -98,7 +151,7 @@ function behind({ completes = [] }: Command): Source {
 const behindHelp = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
 
 /** What stands behind an option that takes a value. */
-const values: Readonly<Record<string, Source>> = { device: devices, socket: files, config: files };
+const values: Readonly<Record<string, Source>> = { device: meant, socket: files, config: files, output: files };
 
 export async function complete(context: Context): Promise<void> {
   const line = context.words.slice(0, -1);
@@ -129,7 +182,7 @@ async function candidates(line: readonly string[], current: string): Promise<rea
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = open !== undefined ? values[open] : command ? behind(command) : other;
   const context = await createContext(asked);
-  return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before })) ?? [];
+  return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
 }
 
 /** The words without options, the option whose value is asked for, and those options that say whom to ask. */
@@ -141,7 +194,7 @@ function readWords(given: readonly string[], options: Readonly<Record<string, Op
     if (token.kind === "positional") before.push(token.value);
     if (token.kind !== "option" || options[token.name]?.type !== "string") continue;
     if (token.value === undefined) open = token.name;
-    else if (Object.hasOwn(values, token.name)) asked.push(`--${token.name}=${token.value}`);
+    else if (Object.hasOwn(common, token.name)) asked.push(`--${token.name}=${token.value}`);
   }
   return { before, open, asked };
 }
@@ -171,9 +224,16 @@ _zapd() {
     \\"*|\\'*) quote=\${cur:0:1} ;;
     =) cur= typed[\${#typed[@]}-1]= ;;
   esac
+  # A colon ends a word here: what stands around that of label:NAME is joined.
+  local label= at=\${#typed[@]}
+  if ((at >= 3)) && [[ \${typed[at-3]}\${typed[at-2]} == label: ]]; then
+    label=label: typed=("\${typed[@]:0:at-3}" "label:\${typed[at-1]}")
+  elif ((at >= 2)) && [[ \${typed[at-2]}\${typed[at-1]} == label: ]]; then
+    label=label: typed=("\${typed[@]:0:at-2}" label:)
+  fi
   COMPREPLY=()
   while IFS= read -r line; do
-    line=\${line%%$'\\t'*}
+    line=\${line%%$'\\t'*} line=\${line#"$label"}
     if [[ $line == ${filesWord} ]]; then
       compopt -o filenames 2>/dev/null
       while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "\${typed[\${#typed[@]}-1]}")

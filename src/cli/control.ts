@@ -59,8 +59,8 @@ export async function apps(context: Context): Promise<void> {
 export async function launch(context: Context): Promise<void> {
   const [app, ...pairs] = context.words;
   if (!app) throw new UsageError("which app?");
-  const params = Object.fromEntries(pairs.map(pairOf));
-  const body = { app, ...(pairs.length > 0 && { params }) };
+  const params = deepLinkOf(pairs);
+  const body = { app, ...(params && { params }) };
   if (groupOf(context)) return (await import("./group.ts")).callGroup(context, "launchAppOfGroup", body);
   const called = await call(context, "launchApp", { id: context.device, body });
   const { device, app: launched, confirmed } = called.data;
@@ -82,6 +82,11 @@ export async function refresh(context: Context): Promise<void> {
   const { apps, device, added, removed } = called.data;
   const count = apps.filter((app) => app.installed).length;
   context.tell(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
+}
+
+/** What an app is started with, from words that are `KEY=VALUE`; none without any. Fails with UsageError. */
+export function deepLinkOf(words: readonly string[]): Record<string, string> | undefined {
+  return words.length === 0 ? undefined : Object.fromEntries(words.map(pairOf));
 }
 
 function pairOf(word: string): [string, string] {

@@ -6,11 +6,14 @@ import { basename, join, resolve, sep } from "node:path";
 import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
+import type { Upload } from "../api/client.ts";
 import { systemCode } from "../api/errors.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
+import { asksForPassword, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
+import { deepLinkOf } from "./control.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { logHint } from "./logs.ts";
 import { size } from "./print.ts";
@@ -22,6 +25,9 @@ interface Parcel {
   readonly bytes: number;
 }
 
+/** A package with what is said beside it. */
+interface Delivery extends Parcel, Pick<Upload, "params" | "password"> {}
+
 /** The bytes of a file, read as fast as they are taken. */
 function bytesOf({ path, bytes }: Parcel): ReadableStream<Uint8Array> {
   // The types of node:stream/web know nothing of what is in it.
@@ -31,9 +37,11 @@ function bytesOf({ path, bytes }: Parcel): ReadableStream<Uint8Array> {
 }
 
 export async function install(context: Context): Promise<void> {
-  const [given] = context.words;
+  const [given, ...pairs] = context.words;
   if (given === undefined || given === "")
     throw new UsageError("which package? Give a ZIP, or the folder it is made from");
+  const params = deepLinkOf(pairs);
+  const isAsked = asksForPassword(context);
   const found = await stat(given).catch((error: unknown) => {
     throw packageError(
       `${given} ${systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`}`,
@@ -43,6 +51,8 @@ export async function install(context: Context): Promise<void> {
   if (!content) await checkZip(given, found.size);
 
   const device = (await call(context, "getDevice", { id: context.device })).data;
+  const password = isAsked ? await readUnseen(printable(`developer password of ${device.name}`)) : undefined;
+  if (password === "") throw new UsageError("the password is empty");
   for (const link of content?.links ?? []) context.say(printable(`left out ${link}: it leads out of ${given}`));
   const progress = progressOn(stderr());
   const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
@@ -51,7 +61,7 @@ export async function install(context: Context): Promise<void> {
       content && folder
         ? await zip(given, content.files, join(folder, "package.zip"), progress)
         : { path: given, bytes: found.size };
-    const called = await deliver(context, device, parcel, progress);
+    const called = await deliver(context, device, { ...parcel, params, password }, progress);
     const { name, version } = called.data.package;
     context.tell(called, `${name} ${version} is running on ${called.data.device.name}. ${logHint(context)}`);
   } finally {
@@ -87,7 +97,7 @@ async function zip(
 async function deliver(
   context: Context,
   device: Device,
-  parcel: Parcel,
+  { params, password, ...parcel }: Delivery,
   progress: Progress,
 ): Promise<Called<"installPackage">> {
   const line = printable(`sending to ${device.name}`);
@@ -101,7 +111,7 @@ async function deliver(
   try {
     const archive = { size: parcel.bytes, stream: () => bytesOf(parcel) };
     const show = (done: number) => progress.show(`${line}  ${bar(done, parcel.bytes)} ${size(parcel.bytes)}`);
-    const given = { id: context.device, archive, progress: show };
+    const given = { id: context.device, archive, progress: show, params, password };
     const called = await call(context, "installPackage", given, { quiet: true });
     progress.keep(sent);
     return called;

@@ -6,6 +6,7 @@ import { printable } from "../system/printable.ts";
 import { shellWord } from "../system/text.ts";
 import { apiOf, type Called, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
+import { deepLinkOf } from "./control.ts";
 import { failureText } from "./explain.ts";
 
 /** So many lines tell where a log goes on that is read from its beginning again. */
@@ -92,7 +93,8 @@ function printLines(context: Context, lines: readonly string[], dropped = 0): vo
 
 /** `zapd reload`: the sideloaded package, started anew. */
 export async function reload(context: Context): Promise<void> {
-  const called = await call(context, "reloadPackage", { id: context.device });
+  const params = deepLinkOf(context.words);
+  const called = await call(context, "reloadPackage", { id: context.device, ...(params && { body: { params } }) });
   const { app, device } = called.data;
   context.tell(called, `${app.name} was started anew on ${device.name}. ${logHint(context)}`);
 }

@@ -2,7 +2,7 @@
 import type { Result } from "../api/client.ts";
 import { printable } from "../system/printable.ts";
 import { shellWord } from "../system/text.ts";
-import { canAsk, readLine, readUnseen } from "./ask.ts";
+import { asksForPassword, canAsk, readLine, readUnseen } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -25,7 +25,7 @@ interface Asked {
 
 export async function pair(context: Context): Promise<void> {
   const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
-  const wantsPassword = checkedPassword(context) || user !== undefined;
+  const wantsPassword = asksForPassword(context) || user !== undefined;
   if (pin !== undefined && wantsPassword) throw new UsageError("give --pin or --user, not both");
   const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
   if (context.flag("cancel")) return cancel(context, name);
@@ -56,16 +56,6 @@ export async function pair(context: Context): Promise<void> {
       throw tooLate(name);
     }
   });
-}
-
-/** Whether a password is to be read. It never stands among the words of a command, where every user of the machine can read it. */
-function checkedPassword(context: Context): boolean {
-  const given = context.option("password");
-  if (given !== undefined && given !== "-")
-    throw new UsageError(
-      "a password is never a word of a command, which others can read: --password - reads it unseen",
-    );
-  return given !== undefined;
 }
 
 async function cancel(context: Context, name: string): Promise<void> {

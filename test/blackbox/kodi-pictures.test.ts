@@ -136,6 +136,16 @@ test("without a folder for them, or with one that it shows to nobody, no picture
   expect(set.state.dialog).toBeNull();
 });
 
+test("of its screen saver, which that would end, no picture is taken", async () => {
+  const set = await startKodi({ screenshots: { folder: "/home/kodi/shots/" } });
+  const id = await added(set);
+  set.screensaver(true);
+  const { hint } = await none(id, "/screenshot", "device_refused");
+  expect([hint?.includes("zapd key select"), set.state.screensaver]).toEqual([true, true]);
+  await succeed(daemon, "pressKey", { id, body: { key: "select" } });
+  expect(isPng(await shown(id, "/screenshot"))).toBe(true);
+});
+
 test("that its owner has set a folder is known without asking for a picture", async () => {
   const set = await startKodi({ screenshots: { folder: "/home/kodi/shots/" } });
   const id = await added(set);

@@ -11,7 +11,8 @@ let folder = "";
 beforeAll(async () => {
   stage = await setStage();
   await stage.reset();
-  await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd });
+  await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
+  await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
   folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
 }, 20_000);
 afterAll(() => stage.dispose());
@@ -46,8 +47,45 @@ describe("bash", () => {
     [["key", "home", "--device", "=", "Bed"], ["Bedroom"]],
     [
       ["key", "home", "--device", "="],
-      ["Living\\ Room", "Bedroom", 'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y'],
+      [
+        ...["Living\\ Room", "Bedroom", 'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y'],
+        ...["label\\:bar", "label\\:bench", "all"],
+      ],
     ],
+    // Groups, where a command takes them; a colon ends a word in bash.
+    [["home", "-d", "al"], ["all"]],
+    [
+      ["volume", "5", "-d", "lab"],
+      ["label\\:bar", "label\\:bench"],
+    ],
+    [
+      ["home", "-d", "label", ":"],
+      ["bar", "bench"],
+    ],
+    [["home", "-d", "label", ":", "be"], ["bench"]],
+    [["home", "--device", "=", "label", ":", "be"], ["bench"]],
+    [["state", "-d", "al"], []],
+    [["label", "Bed"], ["Bedroom"]],
+    [
+      ["label", "Bedroom", ""],
+      ["add", "remove"],
+    ],
+    [["label", "Bedroom", "add", ""], ["bench"]],
+    [["label", "Bedroom", "remove", "b"], ["bar"]],
+    [["label", "Bedroom", "remove", "bar", ""], []],
+    [
+      ["input", "hd"],
+      ["HDMI\\ 2", "HDMI\\ 3\\ \\(ARC\\)"],
+    ],
+    [["input", "hdmi1"], ["hdmi1"]],
+    [["input", "-d", "Bedroom", ""], []],
+    [["channel", "kdem+"], ["KDEM+"]],
+    [["channel", "5.2"], ["5.2"]],
+    [["icon", "net"], ["Netflix"]],
+    [["icon", "prime-"], ["prime-video"]],
+    [["icon", "netflix", "-o", "my"], ["my app.zip"]],
+    [["play", "my"], ["my app.zip"]],
+    [["install", "--pass"], ["--password"]],
     [["forget", "Kodi\\:\\ \\(d"], ['Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y']],
     [["forget", '"Kod'], [`Kodi: (den) Bob's \\"x\\" \\$y`]],
     [["forget", "'Kod"], [`Kodi: (den) Bob'\\''s "x" $y`]],
@@ -104,6 +142,8 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
         ["zapd install my", "my\\ app.zip "],
         ["zapd install some", "some\\ dir/"],
         ["zapd key volume-u", "volume-up "],
+        ["zapd home -d label:be", name === "bash" ? "nch " : "label:bench "],
+        ["zapd input hdmi1", "hdmi1 "],
       ] as const) {
         const before = screen.text.length;
         screen.type(`${start}\t`);
@@ -129,5 +169,8 @@ test.skipIf(!fish)(`fish is offered the same${fish ? "" : " (skipped: no fish)"}
   expect(await offered("zapd state liv")).toEqual(["Living Room", ""]);
   expect(await offered("zapd state Living\\\\ R")).toEqual(["Living Room", ""]);
   expect(await offered("zapd key --device=Bed")).toEqual(["--device=Bedroom", ""]);
+  expect(await offered("zapd home -d label:be")).toEqual(["label:bench", ""]);
+  expect(await offered("zapd home -d al")).toEqual(["all", ""]);
+  expect(await offered("zapd input hdmi1")).toEqual(["hdmi1", ""]);
   expect(await offered("zapd nonsense ")).toEqual([""]);
 });

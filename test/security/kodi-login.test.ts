@@ -57,6 +57,7 @@ async function tryAll(id: string): Promise<string[]> {
     () => daemon.api("POST", `/devices/${id}/apps/refresh`),
     () => daemon.api("POST", `/devices/${id}/apps/launch`, { app: "plugin.video.youtube" }),
     () => daemon.api("POST", `/devices/${id}/apps/stop`),
+    () => daemon.api("GET", `/devices/${id}/apps/plugin.video.youtube/icon`),
     () => daemon.api("GET", `/devices/${id}/artwork`),
     () => daemon.api("GET", `/devices/${id}/screenshot`),
     () => daemon.api("POST", "/devices/discover"),

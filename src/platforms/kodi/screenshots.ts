@@ -24,6 +24,12 @@ export async function takeScreenshot(device: KodiDevice, signal: AbortSignal): P
   device.learn({ screenshots: listed !== null });
   if (folder === null) throw refused("has no folder for pictures of its screen");
   if (listed === null) throw refused("keeps pictures of its screen in a folder that is none of its sources");
+  // The first action only ends its screen saver, and takes no picture; nobody asked for that.
+  const saver = "System.ScreenSaverActive";
+  if ((await device.read("XBMC.GetInfoBooleans", { booleans: [saver] }, signal))[saver] === true)
+    throw new ZapdError("device_refused", "shows its screen saver, of which it takes no picture", {
+      hint: "End it first, with any key: zapd key select -d {device}",
+    });
   const before = new Set(listed.map(({ file }) => file));
   await device.command("Input.ExecuteAction", { action: "screenshot" }, signal);
   const taken = await written(device, folder, before, signal);

@@ -72,7 +72,9 @@ export const input: Methods = {
     key("ContextMenu", contextMenu),
   ]),
   "Input.ExecuteAction": method({ action: required(oneOf(...Object.keys(ACTIONS))) }, (model, { action }) => {
-    act(model, String(action));
+    // Nothing else is done then (Kodi 20.1, ran).
+    if (model.screensaver) endScreensaver(model);
+    else act(model, String(action));
     return "OK";
   }),
   // On the keyboard any name is taken, on a remote only a button that there is (Kodi 20.1, ran). What a held button repeats is not simulated.

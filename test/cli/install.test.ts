@@ -1,0 +1,44 @@
+/** What is said beside a package: what it is started with, and a password of that set alone. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { password, type Stage, setStage } from "./stage.ts";
+
+let stage: Stage;
+let folder = "";
+
+beforeAll(async () => {
+  stage = await setStage();
+  await stage.reset();
+  await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
+  folder = stage.folder({
+    "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
+    // Sets take none of under 512 bytes.
+    "my-app/source/main.brs": `sub main()\nend sub\n' ${randomBytes(600).toString("base64")}\n`,
+  });
+}, 20_000);
+afterAll(() => stage.dispose());
+
+const launched = () => stage.sets["Workbench"]?.state.lastLaunch;
+
+test("a deep link goes with the package, and with its start anew", async () => {
+  const installed = await stage.run('zapd install my-app content_id=42 "title=Ein Film & = ü"', folder);
+  expect([installed.status, installed.stdout]).toEqual([0, ""]);
+  expect(launched()).toMatchObject({ id: "dev", params: { contentId: "42", title: "Ein Film & = ü" } });
+  const reloaded = await stage.run("zapd reload content_id=7 --json", folder);
+  expect([reloaded.status, JSON.parse(reloaded.stdout).data.action]).toEqual([0, "reload"]);
+  expect(launched()).toMatchObject({ id: "dev", params: { contentId: "7" } });
+});
+
+test("a password is of that set alone, and kept once the set has accepted it", async () => {
+  await stage.daemon.api("PATCH", "/config", { "dev.vendor_password": "that of another set" });
+  const without = await stage.run("zapd install my-app", folder);
+  expect([without.status, without.stderr]).toEqual([5, expect.stringContaining("refused the developer password")]);
+  const wrong = await stage.run("printf 'wröng' | zapd install my-app --password -", folder);
+  expect([wrong.status, wrong.stderr]).toEqual([5, expect.stringContaining("refused the developer password")]);
+  const right = await stage.run(`printf '%s\\n' ${password} | zapd install my-app --password - --json`, folder);
+  expect([right.status, JSON.parse(right.stdout).data.package.name]).toEqual([0, "Hello"]);
+  const kept = await stage.run("zapd install my-app", folder);
+  expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining("Hello 1.0.7 is running on Workbench")]);
+  expect(JSON.stringify((await stage.daemon.api("GET", "/config")).body)).not.toContain(password);
+});
