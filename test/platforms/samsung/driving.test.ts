@@ -285,6 +285,18 @@ describe("keys", () => {
     expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
   });
 
+  test("are let go of when who presses them hangs up at once", async () => {
+    const one = await line();
+    const caller = new AbortController();
+    const pressing = Promise.resolve(one.connection.keys?.down?.("right", caller.signal));
+    await until("it is down", () => taken(one.set).length === 1);
+    caller.abort(new Error("gone"));
+    expect(await pressing.catch((error) => error.message)).toBe("gone");
+    await until("it is up", () => taken(one.set).includes("KEY_RIGHT Release"));
+    one.connection.close();
+    await until("the socket is closed", () => one.set.state.channels.open === 0);
+  });
+
   test("for inputs are those of sets that take them: up to 2018", async () => {
     const keysOf = async (year: number) =>
       [...describeOf(await line({ year })).keys].filter((key) => key.startsWith("input"));
