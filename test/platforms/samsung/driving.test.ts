@@ -232,6 +232,20 @@ describe("being let in", () => {
     expect([one.set.received.tokens, one.set.received.requests.length]).toEqual([[], 1]);
   });
 
+  test("the token goes over TLS alone, whatever has been said of the set since", async () => {
+    const one = await line();
+    one.told.emit({ type: "facts", memory: { token: false } });
+    one.renew();
+    await press(one, "home");
+    expect([one.set.received.tokens, taken(one.set)]).toEqual([[token], ["KEY_HOME"]]);
+    const plain = await line({ traits: { tokensInPlain: true } });
+    plain.told.emit({ type: "facts", memory: { token: false } });
+    Object.assign(plain.target, { port: plain.set.ports.plain });
+    plain.renew();
+    expect((await failure(press(plain, "home"))).code).toBe("device_error");
+    expect(plain.set.received.tokens).toEqual([]);
+  });
+
   test("many who ask at once share one socket", async () => {
     const one = await line();
     await Promise.all([press(one, "up"), press(one, "down"), press(one, "left"), state(one)]);
