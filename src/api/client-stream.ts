@@ -57,7 +57,7 @@ export async function* follow<Line extends StreamLine>({
       tell(false);
       hasBegun = true;
       isOpen = true;
-      for await (const line of linesOf(body)) {
+      for await (const line of linesOf(body, connection.signal)) {
         alive.renew();
         pause = firstPause;
         const told = JSON.parse(line) as Line & { readonly type?: string };
@@ -94,9 +94,12 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
   };
 }
 
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
+  // The signal of a request does not reach its body everywhere: some runtimes forget it with the request.
+  const leave = () => reader.cancel(signal.reason).catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
   let rest = "";
   try {
     for (;;) {
@@ -107,6 +110,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
       for (const part of parts) if (part !== "") yield part;
     }
   } finally {
-    reader.cancel().catch(() => {});
+    signal.removeEventListener("abort", leave);
+    leave();
   }
 }
