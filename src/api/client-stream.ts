@@ -97,9 +97,9 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
 async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  // The signal of a request does not reach its body everywhere: some runtimes forget it with the request.
-  const leave = () => reader.cancel(signal.reason).catch(() => {});
-  signal.addEventListener("abort", leave, { once: true });
+  // A request that is given up does not end its body on every runtime: its signal may be forgotten while it lasts.
+  const cancel = () => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
   let rest = "";
   try {
     for (;;) {
@@ -110,7 +110,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): 
       for (const part of parts) if (part !== "") yield part;
     }
   } finally {
-    signal.removeEventListener("abort", leave);
-    leave();
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
 }

@@ -297,6 +297,16 @@ describe("keys", () => {
       "input-av",
     ] as Key[]);
     expect(await keysOf(2022)).toEqual(["input-tuner"]);
+    const one = await line({ year: 2018 });
+    expect([...describeOf(one).has]).toContain("inputs");
+    expect((await one.connection.inputs?.list(never))?.map(({ id }) => id)).toEqual([
+      ...["hdmi1", "hdmi2", "hdmi3", "hdmi4", "av", "tuner"],
+    ]);
+    await one.connection.inputs?.select("hdmi2", never);
+    await one.connection.inputs?.select("tuner", never);
+    expect(taken(one.set)).toEqual(["KEY_HDMI2", "KEY_TV"]);
+    const newer = await line({ year: 2022 });
+    expect([newer.connection.inputs, describeOf(newer).has.has("inputs")]).toEqual([undefined, false]);
   });
 
   test("of play and pause alternate, since the set does not say what it plays", async () => {
@@ -342,6 +352,21 @@ describe("apps", () => {
     // One that is still there is asked for alone.
     expect(silent.set.received.requests.length - before).toBeLessThan(40);
   }, 15_000);
+
+  test("of the set itself are started though it lists nothing; others that it lacks are not there", async () => {
+    const one = await line({ year: 2022 });
+    const launch = (id: string) => one.connection.apps?.launch?.(id, {}, never) ?? Promise.reject(new Error("no apps"));
+    expect(await launch("org.tizen.browser")).toBeNull();
+    expect(one.set.state.front).toBe("org.tizen.browser");
+    for (const id of ["org.example.nothing", "3201000000000"])
+      expect((await failure(launch(id))).code).toBe("app_not_found");
+  });
+
+  test("of a set that asks its user anew are those that are known", async () => {
+    const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 400);
+    expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");
+    await until("the request is gone", () => !one.set.state.prompting);
+  });
 
   test("are started with what they are to show, over the channel; those of the set itself natively", async () => {
     const one = await line({ year: 2019 });
