@@ -209,8 +209,9 @@ const googleTv: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, identity: simulator.id, ports: () => ({}) };
 };
 
+const speaker = { stack: "tv", manufacturer: "Lumora", model: "Speaker S2" } as const;
 const renderer: DemoSet["make"] = async (basics, portAt) => {
-  const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), model: "Simulated Speaker" });
+  const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), ...speaker });
   return { simulator, identity: simulator.uuid, ports: () => ({}) };
 };
 
