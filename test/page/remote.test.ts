@@ -12,6 +12,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
     const all = (await api("GET", "/devices")) as unknown as { readonly id: string; readonly name: string }[];
     for (const { id, name } of all) ids.set(name, id);
+    await demo.logIn();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

@@ -77,7 +77,8 @@ const services = (control: string, events = "/e", document = "/d.xml") =>
     .join("");
 const described = (inner: string, base = "") =>
   `<root xmlns="urn:schemas-upnp-org:device-1-0"><device><deviceType>${type}2</deviceType><friendlyName>Den</friendlyName><UDN>uuid:AB-1</UDN><serviceList>${inner}</serviceList></device>${base}</root>`;
-const read = (text: string) => readDescription(text, place, "/dir/description.xml");
+const read = (text: string) =>
+  readDescription({ headers: new Map(), body: Buffer.from(text) }, place, "/dir/description.xml");
 
 describe("a description", () => {
   test("names services by paths of its own, from its place or its URLBase, with their versions", () => {
