@@ -19,6 +19,8 @@ async function api(path: string, body?: unknown): Promise<{ data: { id: string; 
 const { data: devices } = await api("/devices");
 const idOf = (name: string) => devices.find((one) => one.name === name)?.id ?? "";
 
+await demo.logIn();
+await api("/devices/Cinema/media", { url: "http://127.0.0.1:9/The%20Third%20Man.mp4", title: "The Third Man" });
 await api("/devices/Living%20Room/apps/launch", { app: "netflix" });
 await api("/devices/Attic/media", { url: "http://127.0.0.1:9/film.mp4", title: "The Blue Planet" });
 await api("/devices/Terrace/media", { url: "http://127.0.0.1:9/nocturnes.mp3", title: "Nocturnes" });
@@ -38,7 +40,7 @@ interface Shot {
 const shots: readonly Shot[] = [
   { name: "house", at: "", width: 1100, height: 800, scheme: "light", has: "Terrace" },
   { name: "remote", at: `/remote/${idOf("Living Room")}`, width: 1100, height: 800, scheme: "dark", has: "Netflix" },
-  { name: "phone", at: `/remote/${idOf("Attic")}`, width: 390, height: 800, scheme: "light", has: "The Blue Planet" },
+  { name: "phone", at: `/remote/${idOf("Cinema")}`, width: 390, height: 800, scheme: "light", has: "The Third Man" },
   { name: "pairing", at: `/remote/${idOf("Kitchen")}`, width: 390, height: 800, scheme: "dark", press: ["Pair Kitchen"], has: "Kitchen" },
   { name: "activity", at: "/activity", width: 1100, height: 800, scheme: "dark", has: "Netflix" },
   { name: "settings", at: "/settings", width: 1100, height: 800, scheme: "light", has: "daemon" },
