@@ -59,9 +59,21 @@ const own = {
   listChannels: { method: "get", path: "/devices/:id/channels", reaches: "device" },
   selectChannel: { method: "post", path: "/devices/:id/channels", reaches: "device", takes: "json" },
   notify: { method: "post", path: "/devices/:id/notify", reaches: "device", takes: "json" },
-  getIcon: { method: "get", path: "/devices/:id/apps/:app/icon", reaches: "device", answers: "picture" },
-  getArtwork: { method: "get", path: "/devices/:id/artwork", reaches: "device", answers: "picture" },
-  getScreenshot: { method: "get", path: "/devices/:id/screenshot", reaches: "device", answers: "picture" },
+  getIcon: {
+    method: "get",
+    path: "/devices/:id/apps/:app/icon",
+    reaches: "device",
+    takes: "query",
+    answers: "picture",
+  },
+  getArtwork: { method: "get", path: "/devices/:id/artwork", reaches: "device", takes: "query", answers: "picture" },
+  getScreenshot: {
+    method: "get",
+    path: "/devices/:id/screenshot",
+    reaches: "device",
+    takes: "query",
+    answers: "picture",
+  },
   installPackage: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
   reloadPackage: {
     method: "post",
@@ -80,6 +92,9 @@ const own = {
   health: { method: "get", path: "/health", reaches: "memory" },
   examine: { method: "get", path: "/doctor", reaches: "device" },
 } as const satisfies Record<string, Endpoint>;
+
+/** The header by which a client says what it is: what `by` of an event comes from. */
+export const clientHeader = "zapd-client";
 
 /** What a group of devices takes as one device does. */
 export const groupable = [
