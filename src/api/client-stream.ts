@@ -57,7 +57,7 @@ export async function* follow<Line extends StreamLine>({
       tell(false);
       hasBegun = true;
       isOpen = true;
-      for await (const line of linesOf(body)) {
+      for await (const line of linesOf(body, connection.signal)) {
         alive.renew();
         pause = firstPause;
         const told = JSON.parse(line) as Line & { readonly type?: string };
@@ -94,9 +94,12 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
   };
 }
 
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
+  // A request that is given up does not end its body on every runtime: its signal may be forgotten while it lasts.
+  const cancel = () => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
   let rest = "";
   try {
     for (;;) {
@@ -107,6 +110,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
       for (const part of parts) if (part !== "") yield part;
     }
   } finally {
-    reader.cancel().catch(() => {});
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
 }

@@ -229,7 +229,8 @@ function responses(name: EndpointName, { codes: own, data, answers }: Operation)
   };
   const success = { description: "Done", content: { "application/json": { schema: envelope } } };
   const done = answers === "stream" ? streamResponse(name) : answers === "picture" ? pictureResponse : success;
-  return { 200: done, ...Object.fromEntries(failures) };
+  const none = answers === "picture" && { 204: { description: "There is none: only with `missing=empty`" } };
+  return { 200: done, ...none, ...Object.fromEntries(failures) };
 }
 
 const pictureResponse: Json = {

@@ -91,6 +91,16 @@ export const Failure = z.strictObject({
 
 /** Beside what a command answers stands the device that took it. */
 const device = Device.describe("As it is known after this");
+/** What every picture takes. */
+const pictureQuery = z.object({
+  missing: z
+    .enum(["empty"])
+    .optional()
+    .describe(
+      "With `empty`, what would be an error is an empty answer, 204: for pages, whose browser reports every 404",
+    ),
+});
+
 const action = <Name extends string, Shape extends z.ZodRawShape>(name: Name, shape: Shape) =>
   z.object({ device, action: z.literal(name).describe("Which action this was"), ...shape });
 
@@ -625,6 +635,7 @@ const own = {
     description:
       "A picture of the device's own, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and kept on disk for a while. The app is its id, its platform id or its name, as the device lists it.",
     codes: [...asking, "app_not_found", "picture_not_found"],
+    query: pictureQuery,
     data: Picture,
   },
   getArtwork: {
@@ -633,6 +644,7 @@ const own = {
     summary: "The picture of what plays",
     description: "As the device shows it, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most).",
     codes: [...asking, "picture_not_found"],
+    query: pictureQuery,
     data: Picture,
   },
   getScreenshot: {
@@ -641,6 +653,7 @@ const own = {
     summary: "What the device shows",
     description: "Taken now, checked by its bytes (PNG, JPEG or WebP, 16 MiB at most).",
     codes: [...asking, "picture_not_found", "dev_password_missing", "dev_auth_failed", "device_busy"],
+    query: pictureQuery,
     data: Picture,
   },
   removePackage: {

@@ -1,5 +1,5 @@
 /**
- * `zapd demo`: seven simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
+ * `zapd demo`: eight simulated sets and a daemon of its own, in a temporary state folder. Nothing leaves this machine,
  * nothing is left behind.
  */
 
@@ -12,6 +12,7 @@ import type { Daemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { createCastSimulator } from "../simulators/cast.ts";
+import { createDlnaSimulator } from "../simulators/dlna.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { createSamsungSimulator } from "../simulators/samsung.ts";
@@ -116,7 +117,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
   const program = compiled ? "zapd" : "npx zapd";
   const where = compiled ? "In a second terminal" : "In a second terminal, in this folder";
   const choose = alone ? [] : [`  export ZAPD_SOCKET=${shellWord(socket ?? "")}`];
-  return `zapd ${version} · demo: seven simulated sets, nothing leaves this machine
+  return `zapd ${version} · demo: eight simulated sets, nothing leaves this machine
 
 ${rows.join("\n")}
 
@@ -197,6 +198,11 @@ const googleTv: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, identity: simulator.id, ports: () => ({}) };
 };
 
+const renderer: DemoSet["make"] = async (basics, portAt) => {
+  const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), model: "Simulated Speaker" });
+  return { simulator, identity: simulator.uuid, ports: () => ({}) };
+};
+
 const full = "full access";
 const limited = "limited (keys refused, as new firmware does)";
 const sets: readonly DemoSet[] = [
@@ -212,6 +218,7 @@ const sets: readonly DemoSet[] = [
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
   { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
   { name: "Attic", model: "Google TV", access: full, make: googleTv },
+  { name: "Terrace", model: "DLNA speaker", access: full, make: renderer },
 ];
 
 /** Starts a set at an address of its own, where the system gives loopback more than one, as Linux does; what is done to it is shown. */

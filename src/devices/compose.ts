@@ -191,9 +191,10 @@ function hardwareIds({ macs, serial, hardware_ids = [] }: Entry): readonly strin
   return [...own, ...(isSerial ? [`serial:${serial.toLowerCase()}`] : []), ...hardware_ids];
 }
 
-/** A text as it is compared: without case, spaces and punctuation. */
+/** A text as it is compared: without case, spaces and punctuation, and without what sets put in brackets before it: "[TV] Den". */
 function folded(text: string | null, what: string): readonly string[] {
   const bare = (text ?? "")
+    .replace(/^\s*\[[^\]]*\]/, "")
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, "");

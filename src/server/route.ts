@@ -217,7 +217,10 @@ export function picture<Name extends PictureName>(
     const { context: c, request } = given;
     if (request.method === "HEAD") return c.body(null, 200);
     c.env.withoutIdleLimit("answered");
-    const { bytes, type } = await handler(given);
+    const asked = handler(given);
+    const found = given.query?.missing === "empty" ? await asked.catch(() => null) : await asked;
+    if (found === null) return c.body(null, 204);
+    const { bytes, type } = found;
     const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
     // A page may keep it, and asks whether it is still the same.
     const headers = { etag, "cache-control": "private, no-cache" };

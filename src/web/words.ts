@@ -6,7 +6,7 @@ export type Standing = "on" | "standby" | "off" | "unpaired" | "offline" | "sile
 
 /** What comes first about a device: that it must be paired, or whether it is on. */
 export function standingOf(device: Device, state: State | null): Standing {
-  if (device.access === "unpaired") return "unpaired";
+  if (device.access === "unpaired" && !device.capabilities.includes("state")) return "unpaired";
   const power = state === null || state.power === "unknown" ? device.power : state.power;
   if (power !== "unknown") return power;
   if (device.status === "offline") return "offline";

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
@@ -133,25 +134,31 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }, 20_000);
 
-test("fifty sets of three platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
+test("fifty sets of four platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
   const requestMs = 3_000;
   const house = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
   cleanups.push(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
   const one = async (number: number) => {
     const name = `Set ${number}`;
-    if (number % 3 === 0) {
+    if (number % 4 === 0) {
       const set = createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false });
       await set.start();
       const id = await add({ host: set.host, port: set.port, name, platform: "roku" });
-      return { id, sleep: () => set.sleep("deep"), stop: () => set.stop() };
+      return { id, key: "down", sleep: () => set.sleep("deep"), stop: () => set.stop() };
     }
-    if (number % 3 === 1) {
+    if (number % 4 === 1) {
       const set = createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false });
       await set.start();
       const ports = { websocket: set.ports.tcp ?? 0 };
       const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });
-      return { id, sleep: async () => set.sleep(), stop: () => set.stop() };
+      return { id, key: "down", sleep: async () => set.sleep(), stop: () => set.stop() };
+    }
+    if (number % 4 === 2) {
+      const set = createCastSimulator({ name, host: freeHost(), port: 0, mdns: false });
+      await set.start();
+      const id = await add({ host: set.host, port: set.port, name, platform: "cast" });
+      return { id, key: "volume-up", sleep: () => set.cutPower(), stop: () => set.stop() };
     }
     const set = createWebosSimulator({
       ...{ name, securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
@@ -160,7 +167,7 @@ test("fifty sets of three platforms, half of them asleep: nobody waits for those
     await set.start();
     const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });
     await succeed(house, "pairDevice", { id });
-    return { id, sleep: () => set.powerOff(), stop: () => set.stop() };
+    return { id, key: "down", sleep: () => set.powerOff(), stop: () => set.stop() };
   };
   const sets = await Promise.all(Array.from({ length: 50 }, (_, number) => one(number)));
   cleanups.push(() => Promise.all(sets.map((set) => set.stop())));
@@ -176,7 +183,7 @@ test("fifty sets of three platforms, half of them asleep: nobody waits for those
   };
   const awake = sets.filter((_set, at) => at % 2 === 0);
   const drive = () =>
-    Promise.all(awake.slice(0, 5).map(({ id }) => succeed(house, "pressKey", { id, body: { key: "down" } })));
+    Promise.all(awake.slice(0, 5).map(({ id, key }) => succeed(house, "pressKey", { id, body: { key } })));
   await drive();
   await Promise.all(sets.filter((_set, at) => at % 2 === 1).map((set) => set.sleep()));
   // Some are asked about while they sleep, as a dashboard does.

@@ -125,6 +125,7 @@ describe("keys", () => {
     expect([done(760_000).seeking?.to, done(780_000).seeking]).toEqual([780_000, null]);
     const failure = { code: "device_timeout", message: "no" };
     expect(told(moved.model, { name: "failed", id: livingRoom.id, failure }).seeking).toBeNull();
+    expect(told(moved.model, { name: "dropped", id: livingRoom.id, count: 1 }).seeking).toBeNull();
     expect(sent(after(film({ position_ms: 1_000 }), ",").effects)).toMatchObject([[{ position_ms: 0 }, null]]);
     expect(sent(after(film({ position_ms: 1_879_000 }), ".").effects)).toMatchObject([
       [{ position_ms: 1_880_000 }, null],

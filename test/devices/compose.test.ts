@@ -90,6 +90,7 @@ describe("entries of two platforms are one device", () => {
     const pair = (one: Partial<Facts>, other: Partial<Facts>) =>
       after(seen("alpha", "a", one), seen("beta", "b", other));
     expect(await pair({ name: "Living Room" }, { name: "living-room" })).toEqual(together);
+    expect(await pair({ name: "Den" }, { name: "[TV] Den" })).toEqual(together);
     expect(await pair({ name: "One", model: "TV 9" }, { name: "Two", model: "TV9" })).toEqual(together);
     expect(await pair({ name: "One" }, { name: "Two" })).toEqual(apart);
     expect(await pair({ name: null }, { name: null })).toEqual(apart);

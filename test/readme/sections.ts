@@ -178,7 +178,7 @@ const rooms: Readonly<Record<string, string>> = {
   runtime: "listening, under Bun and under Deno; the control socket ([runtimes](runtime/README.md))",
   config: "the settings, their file, and its editing that keeps comments",
   transport:
-    "what adapters stand on: HTTP, WebSocket, reconnecting sessions, a listener for one peer, XML, magic packets",
+    "what adapters stand on: HTTP, WebSocket, frames over TLS, reconnecting sessions, a listener for one peer, XML, magic packets",
   platforms: "`platform.ts`, the contract; a folder for each platform; `index.ts`, a line each",
   api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",

@@ -1,6 +1,9 @@
 // Run by deno.test.ts under the other runtime. It ends by itself: a socket left open would keep it.
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import WebSocket from "ws";
+import { writeMessage } from "../../src/simulators/cast/messages.ts";
+import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
@@ -132,5 +135,32 @@ async function webos(): Promise<void> {
   await set.stop();
 }
 
-await Promise.all([roku(), kodi(), webos()]);
+async function cast(): Promise<void> {
+  const set = createCastSimulator({ name: "Other runtime", port: 0, heartbeatMs: 100 });
+  await set.start();
+  const socket = connectTls({ host: set.host, port: set.port, rejectUnauthorized: false });
+  let told = "";
+  socket.on("data", (piece: Uint8Array) => {
+    told += Buffer.from(piece).toString("latin1");
+  });
+  socket.on("error", () => {});
+  const say = (namespace: string, content: object) =>
+    socket.write(
+      writeMessage({
+        source: "sender-0",
+        destination: "receiver-0",
+        namespace: `urn:x-cast:com.google.cast.${namespace}`,
+        text: JSON.stringify(content),
+      }),
+    );
+  await new Promise((resolve) => socket.once("secureConnect", resolve));
+  say("tp.connection", { type: "CONNECT" });
+  say("receiver", { type: "LAUNCH", requestId: 1, appId: "233637DE" });
+  await until("it tells what runs", () => told.includes('"displayName":"YouTube"') && told.includes('"requestId":1'));
+  await until("it pings", () => told.includes("PING"));
+  await until("who is silent is hung up on", () => socket.destroyed || socket.closed);
+  await set.stop();
+}
+
+await Promise.all([roku(), kodi(), webos(), cast()]);
 process.stdout.write("all of it\n");

@@ -25,6 +25,7 @@ const files = [
   "security/raw-slow",
   "security/rogue/orders-kodi",
   "security/rogue/orders-roku",
+  "security/rogue/orders-samsung",
   "security/rogue/orders-webos",
   "security/trust-registry",
   "security/webos-pin",

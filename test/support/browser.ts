@@ -151,6 +151,8 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
       );
     });
   const element = pressed.asElement() as ElementHandle<HTMLElement> | null;
+  // What is scrolled below the bar is there, and not to be hit.
+  await element?.evaluate((own) => own.scrollIntoView({ block: "center" }));
   await (how === "mouse" ? element?.click() : element?.tap());
 }
 

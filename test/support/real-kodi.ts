@@ -43,6 +43,8 @@ export interface RealKodi {
   start(): Promise<void>;
   /** SIGKILL: nothing is said to anybody. */
   crash(): Promise<void>;
+  /** Starts another renderer in its network, of the title that it is given. */
+  also(program: "gmediarender" | "rygel", title: string): void;
   /** Ends it and takes away everything. */
   stop(): Promise<void>;
 }
@@ -53,6 +55,8 @@ export interface RealKodiOptions {
   readonly password?: string;
   /** Two channels, `Zapd One` and `Zapd Two`, by Debian's kodi-pvr-iptvsimple. */
   readonly pvr?: boolean;
+  /** It is a DLNA renderer, too. */
+  readonly renderer?: boolean;
   /** An icon for the plug-in, media with pictures in a source, a logo for the first channel, and folders for screenshots. */
   readonly pictures?: boolean;
 }
@@ -68,7 +72,7 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
   const pvr = options.pvr ?? false;
   const clips = { video: clipFile("video"), audio: clipFile("audio") };
   const folder = mkdtempSync(join(tmpdir(), "zapd-kodi-"));
-  writeProfile(folder, { name, password, pvr, clip: clips.video });
+  writeProfile(folder, { name, password, pvr, renderer: options.renderer ?? false, clip: clips.video });
   const pictures = shelfIn(folder);
   if (options.pictures) writePictures(folder, clips.video, pvr);
   const { number, child } = await takeNetwork(folder);
@@ -102,6 +106,7 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     ...{ name, host, clips, plugin, script, pictures, folder, call, ask, port: 8080, tcpPort: 9090 },
     ourAddress: `10.77.${number}.1`,
     interfaceName: nameOf(number),
+    also: (program, title) => void child.stdin?.write(`${program} ${title}\n`),
     ...{ ended: life.ended, start: life.start, crash: life.crash, stop: life.stop },
     async quit() {
       await call("Application.Quit");

@@ -193,7 +193,7 @@ export function update(model: Model, event: Event, now: number): Step {
       return step(fail(model, event));
     case "dropped": {
       const text = `${nameOf(model, event.id)} is slow: ${event.count} ${event.count === 1 ? "press was" : "presses were"} dropped`;
-      return step({ ...model, notice: { text, loud: true } });
+      return step({ ...model, seeking: null, notice: { text, loud: true } });
     }
     case "unlit":
       return step({ ...model, lit: null });

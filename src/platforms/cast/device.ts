@@ -196,7 +196,8 @@ export class CastDevice {
       ...(title !== null && { title }),
       ...(image !== null && { images: [{ url: image }] }),
     };
-    const media = { contentId: url, contentType: mime, streamType: "BUFFERED", metadata };
+    const streamType = mime.startsWith("image/") ? "NONE" : "BUFFERED";
+    const media = { contentId: url, contentType: mime, streamType, metadata };
     const load = {
       type: "LOAD",
       sessionId: session.receiver?.running?.sessionId,

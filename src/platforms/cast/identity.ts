@@ -3,6 +3,7 @@ import { wrongDevice } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
+import { saidNothing } from "../../transport/websocket.ts";
 import type { Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { senderOf } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
@@ -40,15 +41,12 @@ export async function identifyCast(
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new CastSession(lead, platformHost).open(within);
   try {
-    const [told, receiver, service] = await Promise.all([
-      session.whoIsIt(within, true),
-      session.refresh(within),
-      announcing,
-    ]);
+    const [told, receiver, service] = await Promise.all([session.whoIsIt(within), session.refresh(within), announcing]);
     const said = lead.said?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.said;
     const isGroup = said["md"] === groupModel || (Number(said["ca"]) & groupBit) !== 0;
     const announced = readId(said["id"]);
-    const identity = isGroup ? announced : (told.id ?? announced);
+    const own = announced !== null && told.ids.includes(announced) ? announced : told.ids[0];
+    const identity = isGroup ? announced : (own ?? announced);
     const mac = isGroup ? null : readMac(told.mac);
     return {
       identity: identity ?? `${host}:${port}`,
@@ -58,7 +56,8 @@ export async function identifyCast(
       facts: {
         name: isGroup ? text(said["fn"]) : (told.name ?? text(said["fn"])),
         kind: "player",
-        manufacturer: isGroup ? null : told.manufacturer,
+        // Google Inc.
+        manufacturer: isGroup ? null : (told.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
         model: text(said["md"]) ?? told.model,
         serial: null,
         // No packet wakes it, and a group has none of its own.
@@ -68,7 +67,7 @@ export async function identifyCast(
       },
       memory: {
         group: isGroup,
-        tellsId: told.id !== null && told.id === identity,
+        tellsId: identity !== null && told.ids.includes(identity),
         ...(receiver.control !== null && { volume: receiver.control }),
       },
       pairing: "none",
@@ -90,12 +89,18 @@ export async function prove(
   signal: AbortSignal,
 ): Promise<Told> {
   const { host, port, identity, provisional, memory } = target;
-  const told = await session.whoIsIt(signal, false);
-  if (provisional || told.id === identity) return told;
-  if (memory.group !== true && (told.id !== null || memory.tellsId === true)) throw wrongDevice(host);
-  const service = await platformHost.announced(serviceType, host, (one) => one.port === port, signal).catch(() => null);
+  const isKnownByTelling = memory.tellsId === true && memory.group !== true;
+  const isHere = (service: MdnsService) => service.port === port;
+  const announcing = isKnownByTelling
+    ? Promise.resolve(null)
+    : platformHost.announced(serviceType, host, isHere, signal).catch(() => null);
+  const withinMs = isKnownByTelling ? session.timeoutMs : undefined;
+  const told = await session.whoIsIt(signal, { wanted: identity, ...(withinMs && { withinMs }) });
+  if (provisional || told.ids.includes(identity)) return told;
+  if (memory.group !== true && told.ids.length > 0) throw wrongDevice(host);
+  if (isKnownByTelling) throw saidNothing();
+  const announced = readId((await announcing)?.txt["id"]);
   signal.throwIfAborted();
-  const announced = readId(service?.txt["id"]);
   if (announced !== null && announced !== identity) throw wrongDevice(host);
   return told;
 }

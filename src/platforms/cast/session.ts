@@ -26,7 +26,8 @@ const tellsWithinMs = 1_000;
 
 /** What a device tells of itself to whoever asks. */
 export interface Told {
-  readonly id: string | null;
+  /** It tells its id in two ways, which need not agree. */
+  readonly ids: readonly string[];
   readonly name: string | null;
   readonly model: string | null;
   readonly manufacturer: string | null;
@@ -118,31 +119,26 @@ export class CastSession extends RpcSession<Json, FramedLine> {
     return this.ask(namespaces.media, this.#joined, message, signal, withinMs);
   }
 
-  /** Who it says it is, as far as it does: all of it, or what came first that names it. */
-  async whoIsIt(signal: AbortSignal, whole: boolean): Promise<Told> {
+  /** Who it says it is: all that it says of itself, or what there is once it has told the id that is looked for. */
+  async whoIsIt(
+    signal: AbortSignal,
+    { wanted = "", withinMs = tellsWithinMs }: { readonly wanted?: string; readonly withinMs?: number } = {},
+  ): Promise<Told> {
     const params = ["name", "version", "device_info", "build_info"];
-    const answers: Json[] = [];
     const ask = (namespace: string, message: Json) =>
-      this.ask(namespace, receiverId, message, signal, Math.min(tellsWithinMs, this.timeoutMs)).then((said) => {
-        answers.push(said);
-        if (readTold(said).id === null) throw new Error("it does not say");
-      });
+      this.ask(namespace, receiverId, message, signal, Math.min(withinMs, this.timeoutMs));
     const asked = [
       ask(namespaces.discovery, { type: "GET_DEVICE_INFO" }),
       ask(namespaces.setup, { type: "eureka_info", data: { params } }),
     ];
-    await (whole ? Promise.allSettled(asked) : Promise.any(asked).catch(() => {}));
+    const answers: Json[] = [];
+    const telling = asked.map(async (answer, at) => {
+      answers[at] = await answer;
+      if (!readTold([answers[at]]).ids.includes(wanted)) throw new Error("it does not say that");
+    });
+    await Promise.any(telling).catch(() => {});
     signal.throwIfAborted();
-    const all = answers.map(readTold);
-    const first = <K extends keyof Told>(key: K): Told[K] | null => all.find((one) => one[key] !== null)?.[key] ?? null;
-    return {
-      id: first("id"),
-      name: first("name"),
-      model: first("model"),
-      manufacturer: first("manufacturer"),
-      softwareVersion: first("softwareVersion"),
-      mac: first("mac"),
-    };
+    return readTold(answers.filter(isJson));
   }
 
   protected beat(): void {
@@ -209,18 +205,28 @@ export class CastSession extends RpcSession<Json, FramedLine> {
   }
 }
 
-/** `DEVICE_INFO`, and `eureka_info` of setup. */
-function readTold(said: Json): Told {
-  const data = asJson(said["data"]);
-  const info = asJson(data["device_info"]);
-  const build = asJson(data["build_info"]);
+/** `DEVICE_INFO`, and `eureka_info` of setup: what the one does not say, the other may. */
+function readTold(answers: readonly Json[]): Told {
+  const all = answers.map((said) => {
+    const data = asJson(said["data"]);
+    const [info, build] = [asJson(data["device_info"]), asJson(data["build_info"])];
+    return {
+      id: readId(said["deviceId"]) ?? readId(info["ssdp_udn"]) ?? readId(data["ssdp_udn"]),
+      name: text(said["friendlyName"]) ?? text(data["name"]),
+      model: text(said["deviceModel"]) ?? text(info["product_name"]),
+      manufacturer: text(info["manufacturer"]),
+      softwareVersion: text(build["cast_build_revision"]) ?? text(data["cast_build_revision"]),
+      mac: text(info["mac_address"]),
+    };
+  });
+  const first = (key: Exclude<keyof Told, "ids">) => all.find((one) => one[key] !== null)?.[key] ?? null;
   return {
-    id: readId(said["deviceId"]) ?? readId(info["ssdp_udn"]) ?? readId(data["ssdp_udn"]),
-    name: text(said["friendlyName"]) ?? text(data["name"]),
-    model: text(said["deviceModel"]) ?? text(info["product_name"]),
-    manufacturer: text(info["manufacturer"]),
-    softwareVersion: text(build["cast_build_revision"]) ?? text(data["cast_build_revision"]),
-    mac: text(info["mac_address"]),
+    ids: all.flatMap(({ id }) => id ?? []),
+    name: first("name"),
+    model: first("model"),
+    manufacturer: first("manufacturer"),
+    softwareVersion: first("softwareVersion"),
+    mac: first("mac"),
   };
 }
 

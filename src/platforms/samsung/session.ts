@@ -20,8 +20,8 @@ const keyEveryMs = 220;
 const refusedWithinMs = 300;
 /** A ping that is answered behind a key says that the key was read. */
 const readWithinMs = 500;
-/** A field that has the focus is told of soon after the socket is open. */
-const focusWithinMs = 400;
+/** That a field has the focus is told soon after it was opened, or the socket. */
+const focusWithinMs = 800;
 /** The code that no close may have, by which a set hangs up on too many (3.4), and for how long it is left alone then. */
 const crowdedCode = 1_005;
 const crowdedMs = 5_000;
@@ -69,8 +69,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
   #isTried = false;
   #answersPings = true;
   #isRefused = false;
-  /** Whether a field takes text now; `null` before anything was said of it. */
-  #focus: boolean | null = null;
+  /** Whether a field takes text now, as far as was said. */
+  #focus = false;
   #over: (why: LineEnd) => void = () => {};
 
   constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pace = new Pace()) {
@@ -113,7 +113,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
   /** Types into the field that is open. Fails with `device_refused` where none is. */
   async type(given: string, signal: AbortSignal): Promise<void> {
     const end = performance.now() + focusWithinMs;
-    while (this.#focus === null && performance.now() < end) await sleep(20, signal);
+    while (!this.#focus && performance.now() < end) await sleep(20, signal);
     if (!this.#focus) {
       throw new ZapdError("device_refused", "shows no field that takes text, or opened it before zapd was connected", {
         hint: "Press a key with zapd first, then open the field on the TV, such as the search of an app, and try again",

@@ -45,7 +45,8 @@ export class Channel {
       this.#say({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
       this.#say({ event: "ms.voiceApp.hide", from: "host" });
     }
-    if (traits.tokens && !this.#asked.secure) return this.#refuse();
+    if (traits.tokens && !this.#asked.secure && !traits.tokensInPlain) return this.#refuse();
+    if (this.#model.asks === "never") return this.#let(traits.tokens && token === null ? this.#model.newToken() : null);
     const isKnown = traits.tokens ? token !== null && tokens.has(token) : tokens.has(this.#name);
     if (isKnown && this.#model.asks === "first") this.#let(null);
     else if (token !== null && !isKnown) this.#refuse();

@@ -38,7 +38,7 @@ export class Model {
     /** How each request on the screen ended; those that are open are not here yet. */
     prompts: [] as string[],
   };
-  readonly asks: "first" | "always";
+  readonly asks: "first" | "always" | "never";
   readonly promptMs: number;
   readonly promptEndsMs: number;
   name: string;

@@ -65,8 +65,8 @@ export interface SamsungSimulatorOptions {
   promptMs?: number;
   /** Until a request is over that nobody answers. Default 30 000 (smart-tvs.md 3.2). */
   promptEndsMs?: number;
-  /** Access Notification: asks once, or with every connection, token or not. Default "first". */
-  asks?: "first" | "always";
+  /** Access Notification: asks once, or with every connection, token or not, or never. Default "first". */
+  asks?: "first" | "always" | "never";
   /** Tokens that were given before. */
   tokens?: readonly string[];
   /** Where power off leads: REST goes on answering `standby`, or nothing answers. Default "standby". */
@@ -84,6 +84,8 @@ export interface SamsungSimulatorOptions {
 export interface Traits {
   /** Wants a token, over TLS alone. */
   tokens: boolean;
+  /** Takes tokens at its plain port, too. No set does; who takes the place of one may. */
+  tokensInPlain: boolean;
   saysPower: boolean;
   listsApps: boolean;
   hdmiKeys: boolean;
@@ -114,6 +116,7 @@ export interface Traits {
 export function traitsOf({ year = 2021, traits }: SamsungSimulatorOptions): Traits {
   return {
     tokens: year >= 2018,
+    tokensInPlain: false,
     saysPower: year >= 2018,
     listsApps: year < 2020,
     hdmiKeys: year <= 2018,

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps {
@@ -13,6 +14,8 @@ interface ButtonProps {
   readonly busy?: boolean;
   readonly pressed?: boolean;
   readonly submits?: boolean;
+  /** Takes the focus when it appears. */
+  readonly focused?: boolean;
   readonly onPress?: () => void;
   readonly children?: ComponentChildren;
 }
@@ -27,12 +30,18 @@ export function Button({
   busy,
   pressed,
   submits,
+  focused,
   onPress,
   children,
 }: ButtonProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (focused) button.current?.focus();
+  }, []);
   const title = withheld ?? (iconOnly ? label : undefined);
   return (
     <button
+      ref={button}
       type={submits ? "submit" : "button"}
       class={`button ${kind}${iconOnly ? " icon-only" : ""}`}
       aria-label={iconOnly || children !== undefined ? label : undefined}

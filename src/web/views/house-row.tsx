@@ -200,7 +200,7 @@ function Power({
 }) {
   const has = (key: Device["keys"][number]) => device.keys.includes(key);
   const isBusy = entry.doing.value !== null;
-  if (standing === "unpaired") {
+  if (device.access === "unpaired") {
     return (
       <a class="button set-power" href={linkTo("remote", entry.id)} aria-label={`Pair ${device.name}`}>
         <Icon name="link" />

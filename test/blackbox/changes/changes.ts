@@ -6,7 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { Ears } from "../../security/rogue/ear.ts";
 import { reasons, Scene, startHouse, type Tried } from "../../security/rogue/house.ts";
-import { type AnyPlatform, freeAddress, plugIn, type RealOptions, type RealSet } from "../../security/rogue/sets.ts";
+import {
+  type AnyPlatform,
+  freeAddress,
+  plugIn,
+  type RealOptions,
+  type RealSet,
+  searchedAtUsualPort,
+} from "../../security/rogue/sets.ts";
 import { type Shout, shoutMdns, shoutSsdp } from "../../security/rogue/shout.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
@@ -255,8 +262,8 @@ export function changesOn(platform: AnyPlatform): void {
             before.map((count, at) => count + ([one, other][at] === scene ? 1 : 0)),
           );
         }
-        // A search leads to the usual port of an LG set alone.
-        if (platform !== "webos") {
+        // A search leads to the usual port of an LG or Samsung set alone.
+        if (!searchedAtUsualPort.has(platform)) {
           await one.scan();
           for (const scene of [one, other]) {
             const { host: at, port, name } = await scene.device();
@@ -411,6 +418,9 @@ async function reachAt(real: RealSet, host: string): Promise<{ host: string; sto
   } else if (real.platform === "roku") {
     const usn = `uuid:roku:ecp:${real.identity}`;
     shouts.push(await shoutSsdp({ host, target: "roku:ecp", usn, location: `http://${host}:${port}/` }));
+  } else if (real.platform === "samsung") {
+    const target = "urn:samsung.com:device:RemoteControlReceiver:1";
+    shouts.push(await shoutSsdp({ host, target, usn: `uuid:x::${target}`, location: `http://${host}:${port}/` }));
   } else {
     const target = "urn:lge-com:service:webos-second-screen:1";
     shouts.push(await shoutSsdp({ host, target, usn: `uuid:x::${target}`, location: `http://${host}:${port + 40}/` }));

@@ -4,7 +4,7 @@ import { cast } from "../../../src/platforms/cast/adapter.ts";
 import { failure, has } from "../../contract/bench.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
-import { doneTo, never, newId, room, serviceOf } from "./harness.ts";
+import { doneTo, never, newId, room, serviceOf, startCast } from "./harness.ts";
 
 const film = { url: "http://192.0.2.1/film.mp4", mime: "video/mp4", title: "Film", image: null };
 const read = (connection: Awaited<ReturnType<typeof room>>["connection"]) => has(connection.state).read(never);
@@ -184,7 +184,7 @@ describe.concurrent("the volume of a Cast device", () => {
 
 describe.concurrent("who a Cast device is", () => {
   test("is what it tells over its line, and what is announced for its port where it tells nothing", async () => {
-    const facts = { manufacturer: "Google Inc.", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
+    const facts = { manufacturer: "Google", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
     const { set, sighting } = await room();
     expect(sighting).toMatchObject({ identity: set.id, facts: { name: "One", macs: [], ...facts }, power: "on" });
     expect(sighting.ids?.[0]).toMatch(/^mac:02:/);
@@ -202,6 +202,24 @@ describe.concurrent("who a Cast device is", () => {
       provisional: true,
     });
     expect((await read(unknown.connection)).power).toBe("on");
+  }, 20_000);
+
+  test("that has told it over the line tells it again, or is not driven; what it tells goes before what is announced", async () => {
+    const id = newId();
+    const { set, sighting, again } = await room({ tellsId: id, said: { id: newId(), fn: "Liar" } });
+    expect(sighting).toMatchObject({ identity: id, memory: { tellsId: true } });
+    expect((await read(again())).power).toBe("on");
+    const { port } = set;
+    await set.stop();
+    const mute = await startCast({ port, id, tellsId: null });
+    try {
+      expect(await refusal(has(again().volume?.step)(1, never))).toBe(
+        "device_unreachable: took the connection, and then said nothing",
+      );
+      expect(doneTo(mute)).toEqual([]);
+    } finally {
+      await mute.stop();
+    }
   }, 20_000);
 
   test("a group is itself, and alone: the speaker that leads it may speak at its port as itself", async () => {

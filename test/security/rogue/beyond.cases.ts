@@ -616,7 +616,7 @@ describe.concurrent("T27 on the installer of a Roku", () => {
 });
 
 describe("T29 over the life of the daemon", () => {
-  for (const platform of ["kodi", "webos"] as const)
+  for (const platform of ["kodi", "webos", "samsung"] as const)
     test(`a restart in the middle: probation outlives it, and the set itself is driven when it is back: ${platform}`, async () => {
       const folder = mkdtempSync(join(tmpdir(), "zapd-test-"));
       let own = await startHouse({ folder, config: {} });

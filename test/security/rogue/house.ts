@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { strToU8, zipSync } from "fflate";
 import { type Answered, type DaemonSetup, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { leaksIn } from "./ear.ts";
-import type { AnyPlatform, Driven, Place, RealSet } from "./sets.ts";
+import { type AnyPlatform, type Driven, lockedPlatforms, type Place, type RealSet } from "./sets.ts";
 import type { Stranger } from "./strangers.ts";
 
 /** Who took it: the set that was meant, a stranger, nobody though it was said to have worked; or the code of the refusal. */
@@ -131,12 +131,12 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   }
 
   /**
-   * Tries something that must work on the real set. An LG set takes nothing without its key, and on probation that goes to
-   * nobody: there it is enough that zapd has it at its own address and says how its user vouches for it, which is done.
+   * Tries something that must work on the real set. An LG or Samsung set takes nothing without its key, and on probation that
+   * goes to nobody: there it is enough that zapd has it at its own address and says how its user vouches for it, which is done.
    */
   async driven(what: Tried["what"]): Promise<Tried> {
     const tried = await this.try(what);
-    if (this.real.platform !== "webos" || tried.outcome !== "device_unproven") return tried;
+    if (!lockedPlatforms.has(this.real.platform) || tried.outcome !== "device_unproven") return tried;
     if (!tried.hint.includes("zapd trust") || (await this.device()).host !== this.real.host) return tried;
     const { status, body } = await this.api("POST", `/devices/${this.id}/trust`);
     if (status !== 200) return { ...tried, outcome: body.error.code, message: body.error.message };
@@ -161,7 +161,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
         return at > 0 && heardBy(one, what) > then.heard;
       });
     if (what === "state" || what === "install") return { ...said, outcome: took() > 0 ? "stranger" : "real" };
-    // A button of an LG set is answered by nobody: it may come a moment after the answer.
+    // A button of an LG set, and a key of a Samsung one, is answered by nobody: it may come a moment after the answer.
     for (const end = performance.now() + seenWithin; took() === -1 && performance.now() < end; ) await Bun.sleep(5);
     const at = took();
     return { ...said, outcome: at === -1 ? "nobody" : at === 0 ? "real" : "stranger" };
@@ -225,7 +225,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
 
 /** What only a reading of the state, or an installation, asks for. */
 const asked = {
-  state: /\/query\/active-app|GetActivePlayers|getPowerState|getVolume/g,
+  state: /\/query\/active-app|GetActivePlayers|getPowerState|getVolume|GetVolume/g,
   install: /POST \/plugin_install/g,
   key: null,
   text: null,

@@ -4,7 +4,7 @@
  */
 import { expect } from "bun:test";
 import { reasons, type Scene, type Tried } from "./house.ts";
-import { freeAddress, type PlatformName } from "./sets.ts";
+import { freeAddress, lockedPlatforms, type PlatformName } from "./sets.ts";
 import { manners, putUp, type Stranger } from "./strangers.ts";
 
 export interface Order {
@@ -34,7 +34,7 @@ export interface Accepted {
 
 /** What SECURITY.md 2.4 says stays possible, as the orders meet it. */
 export const acceptedReasons = {
-  1: "A stranger who holds the address at which the set was paired and shows its whole public identity (on LG the certificate too, whose key is on every set; on Kodi its realm, and the announcement of its id): it gets keys, typed text, and what proves zapd to the set. Only its hardware address would tell, and loopback has none.",
+  1: "A stranger who holds the address at which the set was paired and shows its whole public identity (on LG and Samsung the certificate too, whose key is on every LG set; on Kodi its realm, and the announcement of its id): it gets keys, typed text, and what proves zapd to the set. Only its hardware address would tell, and loopback has none.",
   2: "A set that zapd has no secrets of, which is silent, and a stranger elsewhere who shows its whole identity: it is followed as a set that has moved, with keys and typed text, and on Roku a digest for the realm and qop that were kept.",
 } as const;
 
@@ -73,9 +73,9 @@ export class Cast {
     return { status, code: body.error?.code ?? "", id: body.data?.id ?? "", hint: body.error?.hint ?? "" };
   }
 
-  /** Whether the set lets zapd in at all: an LG set that was never paired does not. */
+  /** Whether the set lets zapd in at all: an LG or Samsung set that was never paired does not. */
   get isOpen(): boolean {
-    return this.platform !== "webos" || this.scene.real.secrets.length > 0;
+    return !lockedPlatforms.has(this.platform) || this.scene.real.secrets.length > 0;
   }
 
   /** The real set, and nobody else, is driven. */
@@ -259,7 +259,7 @@ export const orders: readonly Order[] = [
       await cast.scene.real.off();
       await cast.stranger("other");
       await cast.scan();
-      if (claims(cast.platform, cast.manner) || cast.platform === "webos") await cast.mayStray("key");
+      if (claims(cast.platform, cast.manner) || lockedPlatforms.has(cast.platform)) await cast.mayStray("key");
       if (withSecrets(cast.platform, cast.manner)) await cast.mayStray(...cast.all);
       else if (claims(cast.platform, cast.manner)) await cast.holds("text");
       await cast.scene.real.on();
@@ -427,7 +427,7 @@ export const orders: readonly Order[] = [
   {
     title: "moved by DHCP and paired anew there, by its address",
     ...{ real: "moved", stranger: "none", seenBy: "nobody", where: "none", secrets: true, manners: "none" },
-    platforms: ["kodi", "webos"],
+    platforms: ["kodi", "webos", "samsung"],
     async play(cast) {
       const { scene } = cast;
       await scene.know();
@@ -441,7 +441,7 @@ export const orders: readonly Order[] = [
   {
     title: "paired anew at the address of a stranger: it begins without what was kept",
     ...{ real: "off", stranger: "during", seenBy: "address", where: "other address", secrets: true, manners: "all" },
-    platforms: ["kodi", "webos"],
+    platforms: ["kodi", "webos", "samsung"],
     async play(cast) {
       const { scene } = cast;
       await scene.know();
@@ -459,7 +459,9 @@ export const orders: readonly Order[] = [
       const { scene } = cast;
       await scene.know();
       await scene.real.off();
-      const manner = { roku: "other-serial", kodi: "other-realm", webos: "other-id" }[cast.platform];
+      const manner = { roku: "other-serial", kodi: "other-realm", webos: "other-id", samsung: "other-id" }[
+        cast.platform
+      ];
       await cast.stranger("same", { manner });
       await cast.scan();
       await cast.holds(...cast.all);

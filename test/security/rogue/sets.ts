@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
+import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
 import {
   type Certificate,
   createCertificate,
@@ -11,7 +12,7 @@ import {
 } from "../../../src/simulators/webos.ts";
 
 /** Those whose sets are told secrets: a key, a login, text. */
-export const platforms = ["roku", "kodi", "webos"] as const;
+export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number];
 /** Those that are told none, too. */
 export type AnyPlatform = PlatformName | "cast";
@@ -22,8 +23,15 @@ export const usual = {
   kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
   // A search leads to this port of an LG set, and to no other.
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
+  // Here, too; and its other port is never another than this one's neighbour.
+  samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
   cast: { port: 8_009, ports: {} },
 } as const;
+
+/** Platforms whose sets take no key from those whom their user has not let in. */
+export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
+/** Of these a search leads to the usual port alone. */
+export const searchedAtUsualPort = lockedPlatforms;
 
 let street = 0;
 /** An address of this machine that no other set has: a town of its own for each test process. */
@@ -81,7 +89,7 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   readonly name: string;
   readonly place: Place;
   readonly login: { readonly user: string; readonly password: string } | null;
-  /** On LG: what all that claims to be this set would have to show. */
+  /** On LG and Samsung: what all that claims to be this set would have to show. */
   readonly certificate: Certificate | null;
   /** Keys and passwords that it knows. */
   readonly secrets: readonly string[];
@@ -93,7 +101,7 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | CastSimulator;
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator | CastSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -116,7 +124,13 @@ export async function plugIn<Platform extends AnyPlatform>(
   const tag = randomBytes(3).toString("hex");
   let name = options.name ?? `${platform} ${tag}`;
   const uuid = randomUUID();
-  const own = { roku: `YR${tag.toUpperCase()}77`, kodi: uuid, webos: uuid, cast: uuid.replaceAll("-", "") };
+  const own = {
+    roku: `YR${tag.toUpperCase()}77`,
+    kodi: uuid,
+    webos: uuid,
+    samsung: uuid,
+    cast: uuid.replaceAll("-", ""),
+  };
   const identity = options.identity ?? own[platform];
   const mac = options.mac ?? randomMac();
   const login =
@@ -124,7 +138,7 @@ export async function plugIn<Platform extends AnyPlatform>(
       ? { user: `user-${tag}`, password: options.password ?? `pw-${randomBytes(6).toString("hex")}` }
       : null;
   const password = platform === "roku" ? (options.password ?? `dev-${randomBytes(6).toString("hex")}`) : null;
-  const certificate = platform === "webos" ? (options.certificate ?? createCertificate()) : null;
+  const certificate = lockedPlatforms.has(platform) ? (options.certificate ?? createCertificate()) : null;
   let announces = options.announces ?? true;
   let hushed = false;
   const by = options.portsBy ?? 0;
@@ -164,6 +178,26 @@ export async function plugIn<Platform extends AnyPlatform>(
       });
       return kodiLife(set, host);
     }
+    if (platform === "samsung") {
+      const { port, ports } = usual.samsung;
+      const set = createSamsungSimulator({
+        ...{ name, host, duid: identity, wifiMac: mac },
+        securePort: port + by,
+        plainPort: port - 1 + by,
+        // Whoever is found as a renderer, too, is another story.
+        rendererPort: null,
+        wakePort: ports.wake + by,
+        ssdp: announces,
+        standby: "off",
+        promptMs: 20,
+        bootMs: 150,
+        tokens: [...keys.keys()],
+        // The daemon's clock runs faster here than the set's.
+        traits: { keyMs: 0 },
+        ...(certificate && { certificate }),
+      });
+      return samsungLife(set, host);
+    }
     if (platform === "cast") {
       const port = usual.cast.port + by;
       return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
@@ -193,6 +227,7 @@ export async function plugIn<Platform extends AnyPlatform>(
   };
   const remember = () => {
     const { simulator } = current();
+    if ("duid" in simulator) for (const token of simulator.state.tokens) keys.set(token, []);
     if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
   };
   let plugged = false;
@@ -282,6 +317,17 @@ export function webosLife(set: WebosSimulator, host: string): Life {
     ...{ simulator: set, host },
     presses: () =>
       set.received.buttons.length + set.received.requests.filter(({ uri }) => /volumeUp$/.test(uri)).length,
+    typed: () => set.received.texts.join(""),
+    field: () => set.focus(true),
+    sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+export function samsungLife(set: SamsungSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.received.keys.filter(({ outcome }) => outcome === "taken").length,
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),

@@ -4,6 +4,7 @@
  */
 import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
+import { createSamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { createCertificate, createWebosSimulator } from "../../../src/simulators/webos.ts";
 import { Ears } from "./ear.ts";
 import {
@@ -14,6 +15,7 @@ import {
   placeOf,
   type RealSet,
   rokuLife,
+  samsungLife,
   usual,
   webosLife,
 } from "./sets.ts";
@@ -38,6 +40,13 @@ export const manners = {
   },
   webos: {
     copy: "its id and its very certificate, which all LG sets share",
+    "other-certificate": "its id, another certificate",
+    "plain-only": "its id, on the port without a certificate alone",
+    "empty-id": "no id, another certificate, and the port without one",
+    "other-id": "another id and certificate",
+  },
+  samsung: {
+    copy: "its id and its very certificate",
     "other-certificate": "its id, another certificate",
     "plain-only": "its id, on the port without a certificate alone",
     "empty-id": "no id, another certificate, and the port without one",
@@ -239,5 +248,27 @@ const takePlace: Record<PlatformName, TakePlace> = {
     const said = { target, usn: `uuid:${crypto.randomUUID()}::${target}`, location: `http://${host}:${description}/` };
     if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
     return webosLife(set, host);
+  },
+
+  async samsung({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
+    const { ports } = usual.samsung;
+    const at = port ?? usual.samsung.port;
+    const duid = manner === "other-id" ? crypto.randomUUID() : of.identity;
+    const certificate = manner === "copy" && of.certificate !== null ? of.certificate : createCertificate();
+    const set = createSamsungSimulator({
+      ...{ name: of.name, duid, wifiMac: of.mac, host, securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
+      ...{ asks: "never", traits: { tokensInPlain: true, keyMs: 0, nameless: manner === "empty-id" } },
+    });
+    await set.start();
+    stops.push(() => set.stop());
+    const inside = { host, port: set.ports.plain ?? 0 };
+    if (manner !== "plain-only") await ears.tcp({ host, port: at, to: inside, certificate });
+    if (manner === "plain-only" || manner === "empty-id") await ears.tcp({ host, port: at - 1, to: inside });
+    await ears.tcp({ host, port: ports.renderer, to: { host, port: set.ports.renderer ?? 0 } });
+    await ears.udp(host, ports.wake);
+    const target = "urn:samsung.com:device:RemoteControlReceiver:1";
+    const said = { target, usn: `uuid:${duid}::${target}`, location: `http://${host}:${ports.renderer}/dmr` };
+    if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
+    return samsungLife(set, host);
   },
 };

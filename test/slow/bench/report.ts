@@ -19,7 +19,7 @@ export interface Growth {
 
 /** A line of the table. */
 export interface Row {
-  /** The number of the measure, 1 to 11. */
+  /** The number of the measure, 1 to 12. */
   readonly measure: number;
   readonly what: string;
   /** What is compared, with units: `51 µs ÷ 2 × 21 µs`. */

@@ -18,6 +18,8 @@ export interface ProfileOptions {
   /** Asked of the user `kodi` over HTTP; never on 9090. */
   readonly password: string | null;
   readonly pvr: boolean;
+  /** It is a DLNA renderer, too. */
+  readonly renderer?: boolean;
   readonly clip: string;
 }
 
@@ -57,7 +59,7 @@ const videoArguments = [
   ...["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "24"],
 ];
 
-function settings({ name, password }: ProfileOptions): string {
+function settings({ name, password, renderer = false }: ProfileOptions): string {
   const values = {
     "services.devicename": name,
     "services.zeroconf": true,
@@ -68,7 +70,8 @@ function settings({ name, password }: ProfileOptions): string {
     "services.webserverpassword": password ?? "",
     "services.esenabled": true,
     "services.esallinterfaces": true,
-    "services.upnp": false,
+    "services.upnp": renderer,
+    "services.upnprenderer": renderer,
     "addons.unknownsources": true,
     "general.addonupdates": 2,
   };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One Kodi in a network of its own. Started by real-kodi.ts with its stdin held open: when that ends, however it ends,
 # everything that was started here ends too, and nothing stays behind.
-# Usage: rig.sh NAME SUBNET FOLDER DISPLAY KODI; then a line `start` or `kill` at a time.
+# Usage: rig.sh NAME SUBNET FOLDER DISPLAY KODI; then a line `start`, `kill PID`, `gmediarender TITLE` or `rygel TITLE` at a time.
 set -u
 name=$1 subnet=$2 folder=$3 display=$4 kodi=$5
 
@@ -58,10 +58,23 @@ start() {
   ) 2>/dev/null &
 }
 
+# Renderers in the same network: the one with the id that it is given, the other with one of its own, and at a port of its own.
+gmediarender() {
+  (PULSE_SERVER="unix:$folder/pulse.sock" inside gmediarender -I eth0 -p 49494 -f "$1" \
+    -u 7a617064-0000-4000-8000-000000000001 --gstout-audiosink=pulsesink --gstout-videosink=fakesink \
+    --gstout-initial-volume-db=-20) >"$folder/gmediarender.log" 2>&1 &
+}
+rygel() {
+  printf '[general]\nupnp-enabled=true\ninterface=eth0\nenable-transcoding=false\n[Playbin]\nenabled=true\ntitle=%s\n' "$1" >"$folder/rygel.conf"
+  (DISPLAY=":$display" PULSE_SERVER="unix:$folder/pulse.sock" XDG_CONFIG_HOME="$folder" \
+    inside dbus-run-session -- rygel -c "$folder/rygel.conf" -n eth0 -d MediaExport) >"$folder/rygel.log" 2>&1 &
+}
+
 echo up
 while read -r command argument; do
   case $command in
     start) start ;;
     kill) kill -9 "$argument" ;;
+    gmediarender | rygel) "$command" "$argument" ;;
   esac
 done

@@ -1,6 +1,7 @@
 /** All measures, in the order of the table. */
 import { crowd } from "./crowd.ts";
 import { discovery } from "./discovery.ts";
+import { freshness } from "./freshness.ts";
 import { keyRelay } from "./key-relay.ts";
 import { listing } from "./listing.ts";
 import type { Measure } from "./measure.ts";
@@ -14,5 +15,5 @@ import { start } from "./start.ts";
 
 export const measures: readonly Measure[] = [
   ...[keyRelay, oneShot, start, memory, sequence, discovery, listing],
-  ...[sharedState, sideload, crowd, size],
+  ...[sharedState, sideload, crowd, size, freshness],
 ];

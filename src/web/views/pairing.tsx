@@ -1,0 +1,273 @@
+/** Pairing in one dialog: what to do at the set, a code that it shows, or its login; how long there is, and what went wrong. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Arguments, Result } from "../../api/client.ts";
+import type { PairingReason } from "../../api/errors.ts";
+import { addressOf, call, type Failure, failureOf, send } from "../calls.ts";
+import { type Entry, events, put } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { useNow } from "../ui/clock.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+import { say } from "../ui/status.tsx";
+
+type Answer = Result<"pairDevice">;
+type Step = NonNullable<Answer["step"]>;
+
+/** What the device waits for. */
+interface Waiting {
+  readonly step: Step;
+  readonly form: "digits" | "hex" | null;
+  readonly length: number | null;
+  readonly expiresAt: number;
+}
+
+/** What its user does about the end of a pairing; the daemon's own words stand above it. */
+const reasonWords: Readonly<Record<PairingReason, string>> = {
+  wrong: "It was not that one. Look again, and type it once more.",
+  late: "Nobody answered at the set in time. Begin again when you are in front of it.",
+  denied: "It was refused at the set. Begin again, and choose to allow it.",
+  busy: "It is being paired by somebody else. Wait until that has ended.",
+  cancelled: "It was given up.",
+  closed: "The set ended it. Begin again; some sets ask only once it shows its home screen.",
+  protocol: "The set answered what zapd does not understand.",
+};
+
+export function Pairing({ entry, close }: { readonly entry: Entry; close(): void }) {
+  const waiting = useSignal<Waiting | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  const isBusy = useSignal(false);
+  /** The device waits for something that leaving takes back. */
+  const isOpen = useRef(false);
+  const { id } = entry;
+  const { name } = entry.device.value;
+
+  const take = (answer: Answer) => {
+    put(answer.device);
+    if (answer.step === undefined) return finished();
+    isOpen.current = true;
+    waiting.value = {
+      step: answer.step,
+      form: answer.form ?? null,
+      length: answer.length ?? null,
+      expiresAt: Date.parse(answer.expires_at ?? ""),
+    };
+  };
+  const finished = () => {
+    isOpen.current = false;
+    entry.refusal.value = null;
+    say(`${name} is paired`);
+    close();
+  };
+  const failed = (why: Failure | null) => {
+    failure.value = why;
+    // Wrong can be tried again; anything else is its end.
+    if (why?.reason === "wrong") return;
+    isOpen.current = false;
+    waiting.value = null;
+  };
+  const ask = async (body: NonNullable<Arguments<"pairDevice">["body"]>) => {
+    isBusy.value = true;
+    failure.value = null;
+    try {
+      take(await call("pairDevice", { id, body }));
+    } catch (error) {
+      failed(failureOf(error));
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  useEffect(() => {
+    void ask({ begin: true });
+    const giveUp = () => {
+      if (!isOpen.current) return;
+      isOpen.current = false;
+      send(addressOf("cancelPairing", { id }), { method: "DELETE", keepalive: true }).catch(() => {});
+    };
+    addEventListener("pagehide", giveUp);
+    return () => {
+      removeEventListener("pagehide", giveUp);
+      giveUp();
+    };
+  }, [id]);
+  // What happens at the set is told to all who follow: only what came after this began is about it.
+  const began = useRef(events.peek()[0]?.id);
+  const heard = newsOf(id, began.current);
+  useEffect(() => {
+    if (heard === undefined || waiting.peek()?.step !== "confirm") return;
+    if (heard.status === "paired") finished();
+    else if (heard.status === "failed") {
+      const reason = (heard.reason ?? null) as PairingReason | null;
+      failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
+    }
+  }, [heard?.id]);
+  const { value: now } = waiting;
+  const reason = failure.value?.reason ?? null;
+  const words = reason === null ? null : reasonWords[reason];
+  return (
+    <Dialog title={`Pair ${name}`} onClose={close}>
+      {failure.value && (
+        <Refusal failure={{ ...failure.value, hint: [failure.value.hint, words].filter(Boolean).join(". ") || null }} />
+      )}
+      {now === null ? (
+        <Begin
+          name={name}
+          isBusy={isBusy.value}
+          again={failure.value !== null}
+          begin={() => void ask({ begin: true })}
+        />
+      ) : (
+        <>
+          <Asked step={now} name={name} isBusy={isBusy.value} enter={ask} />
+          <Left until={now.expiresAt} />
+        </>
+      )}
+      <div class="actions">
+        <Button label={now === null ? "Close" : "Give up"} onPress={close} />
+      </div>
+    </Dialog>
+  );
+}
+
+/** The last that was told of this pairing since it began. */
+function newsOf(id: string, since: string | undefined) {
+  for (const event of events.value) {
+    if (event.id === since) return undefined;
+    if (event.type === "pairing.changed" && event.device_id === id) return event;
+  }
+  return undefined;
+}
+
+interface BeginProps {
+  readonly name: string;
+  readonly isBusy: boolean;
+  readonly again: boolean;
+  begin(): void;
+}
+
+function Begin({ name, isBusy, again, begin }: BeginProps) {
+  if (isBusy || !again) return <p role="status">Asking {name} …</p>;
+  return <Button label="Begin again" icon="refresh-cw" kind="primary" onPress={begin} />;
+}
+
+/** How long there is: said in full to screen readers at the minute only. */
+function Left({ until }: { readonly until: number }) {
+  const now = useNow(500, true);
+  const left = Math.max(0, Math.ceil((until - now) / 1_000));
+  if (Number.isNaN(left)) return null;
+  const text = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  return (
+    <p class="muted pairing-left">
+      <Icon name="clock" size={16} />
+      {left === 0 ? "The time is over" : `${text} left`}
+    </p>
+  );
+}
+
+interface AskedProps {
+  readonly step: Waiting;
+  readonly name: string;
+  readonly isBusy: boolean;
+  enter(given: { readonly pin: string } | { readonly user?: string; readonly password: string }): Promise<void>;
+}
+
+/** What is to be done now: at the set, or here. */
+function Asked({ step, name, isBusy, enter }: AskedProps) {
+  if (step.step === "confirm") {
+    return (
+      <div class="pairing-look" role="status">
+        <Icon name="tv" size={28} />
+        <p>
+          Look at the screen of <strong>{name}</strong>: it asks whether zapd may drive it. Accept that there, with its
+          own remote. Nothing to see? Turn it on, and leave what covers the screen.
+        </p>
+      </div>
+    );
+  }
+  if (step.step === "code") return <Code step={step} name={name} isBusy={isBusy} enter={enter} />;
+  return <Login name={name} isBusy={isBusy} enter={enter} />;
+}
+
+function Code({ step: { form, length }, name, isBusy, enter }: AskedProps) {
+  const code = useSignal("");
+  const isWhole = length === null ? code.value !== "" : code.value.length === length;
+  const count = length === null ? "" : `${length} `;
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isWhole && !isBusy) void enter({ pin: code.value });
+      }}
+    >
+      <Field
+        label={`The code that ${name} shows`}
+        note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, on its screen now`}
+        value={code.value}
+        onChange={(text) => {
+          code.value = text.replaceAll(/\s/g, "").toUpperCase();
+        }}
+        inputMode={form === "digits" ? "numeric" : "text"}
+        autocomplete="one-time-code"
+        {...(length !== null && { maxLength: length })}
+        focused
+      />
+      <Button
+        label="Pair"
+        icon="link"
+        kind="primary"
+        submits
+        busy={isBusy}
+        withheld={isWhole ? undefined : "The whole code is needed"}
+      />
+    </form>
+  );
+}
+
+function Login({ name, isBusy, enter }: Omit<AskedProps, "step">) {
+  const user = useSignal("");
+  const password = useSignal("");
+  const given = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (password.value !== "" && !isBusy) void enter(given());
+      }}
+    >
+      <p>
+        The login that is set on {name} itself, in its settings for remote control. zapd keeps it, and gives it to
+        nobody else.
+      </p>
+      <Field
+        label="User name"
+        value={user.value}
+        onChange={(text) => {
+          user.value = text;
+        }}
+        autocomplete="username"
+        focused
+      />
+      <Field
+        label="Password"
+        type="password"
+        value={password.value}
+        onChange={(text) => {
+          password.value = text;
+        }}
+        autocomplete="current-password"
+      />
+      <Button
+        label="Pair"
+        icon="link"
+        kind="primary"
+        submits
+        busy={isBusy}
+        withheld={password.value === "" ? "Type its password" : undefined}
+      />
+    </form>
+  );
+}

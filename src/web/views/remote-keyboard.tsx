@@ -1,0 +1,141 @@
+/** The keyboard as a remote: while it is on, and nothing that takes text has the focus. */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { holdKey } from "../holding.ts";
+import { connection, type Entry, press } from "../store.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import type { Key } from "./remote-keys.tsx";
+import { searchClass } from "./remote-lists.tsx";
+
+/** Whether the keyboard drives the device; it is remembered while the page is open. */
+export const isKeyboardOn = signal(true);
+
+interface Shortcut {
+  /** As the browser calls them. */
+  readonly on: readonly string[];
+  readonly shown: string;
+  readonly does: string;
+  /** The first of these that the device has. */
+  readonly keys?: readonly Key[];
+}
+
+const shortcuts: readonly Shortcut[] = [
+  { on: ["ArrowUp"], shown: "↑", does: "up", keys: ["up"] },
+  { on: ["ArrowDown"], shown: "↓", does: "down", keys: ["down"] },
+  { on: ["ArrowLeft"], shown: "←", does: "left", keys: ["left"] },
+  { on: ["ArrowRight"], shown: "→", does: "right", keys: ["right"] },
+  { on: ["Enter"], shown: "Enter", does: "OK", keys: ["select"] },
+  { on: ["Backspace", "Escape"], shown: "Backspace, Esc", does: "back", keys: ["back"] },
+  { on: [" "], shown: "Space", does: "play or pause", keys: ["play-pause", "play"] },
+  { on: ["+", "="], shown: "+", does: "louder", keys: ["volume-up"] },
+  { on: ["-"], shown: "-", does: "quieter", keys: ["volume-down"] },
+  { on: ["m"], shown: "m", does: "mute", keys: ["mute"] },
+  { on: ["h"], shown: "h", does: "home", keys: ["home"] },
+  { on: ["o"], shown: "o", does: "options", keys: ["options"] },
+  { on: ["i"], shown: "i", does: "info", keys: ["info"] },
+  { on: ["p"], shown: "p", does: "turn it off or on, once confirmed" },
+  { on: ["/"], shown: "/", does: "search its apps" },
+  { on: ["?"], shown: "?", does: "this list" },
+];
+
+interface Listening {
+  readonly entry: Entry;
+  askPower(): void;
+  showList(): void;
+}
+
+/** Follows the keyboard while the remote is shown. */
+export function useKeyboard({ entry, askPower, showList }: Listening): void {
+  useEffect(() => {
+    const held = new Map<string, () => void>();
+    const letGo = () => {
+      for (const up of held.values()) up();
+      held.clear();
+    };
+    const down = (event: KeyboardEvent) => {
+      if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isTaken(event)) return;
+      const shortcut = shortcuts.find(({ on }) => on.includes(event.key));
+      if (!shortcut) return;
+      event.preventDefault();
+      if (event.repeat) return;
+      if (event.key === "?") return showList();
+      if (event.key === "p") return askPower();
+      if (event.key === "/") return document.querySelector<HTMLElement>(`.${searchClass}`)?.focus();
+      const has = entry.device.peek().keys;
+      const key = shortcut.keys?.find((one) => has.includes(one));
+      if (key === undefined) return;
+      held.get(event.code)?.();
+      lightUp(key, true);
+      const up = holdKey(entry, key);
+      held.set(event.code, () => {
+        up();
+        lightUp(key, false);
+      });
+    };
+    const up = (event: KeyboardEvent) => {
+      held.get(event.code)?.();
+      held.delete(event.code);
+    };
+    const hidden = () => document.hidden && letGo();
+    addEventListener("keydown", down);
+    addEventListener("keyup", up);
+    addEventListener("blur", letGo);
+    addEventListener("pagehide", letGo);
+    document.addEventListener("visibilitychange", hidden);
+    const unsubscribe = connection.subscribe((now) => {
+      if (now === "lost") letGo();
+    });
+    return () => {
+      removeEventListener("keydown", down);
+      removeEventListener("keyup", up);
+      removeEventListener("blur", letGo);
+      removeEventListener("pagehide", letGo);
+      document.removeEventListener("visibilitychange", hidden);
+      unsubscribe();
+      letGo();
+    };
+  }, [entry]);
+}
+
+/** The key that is pressed lights on the screen, too. */
+function lightUp(key: Key, isDown: boolean): void {
+  document.querySelector(`.remote-key.key-${key}`)?.classList.toggle("is-down", isDown);
+}
+
+/** Whether what has the focus takes the key itself: a field, a dialog, a menu, a slider; a button takes Enter and Space. */
+function isTaken({ key, target }: KeyboardEvent): boolean {
+  if (document.querySelector("dialog[open]")) return true;
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.closest("input, textarea, select, [role=menu], [aria-expanded=true]")) {
+    // A checkbox and a switch take the space bar alone.
+    return !(target instanceof HTMLInputElement && target.type === "checkbox" && key !== " ");
+  }
+  return (key === "Enter" || key === " ") && target.closest("button, a, summary") !== null;
+}
+
+export function Shortcuts({ entry, close }: { readonly entry: Entry; close(): void }) {
+  const has = entry.device.value.keys;
+  const shown = shortcuts.filter(({ keys }) => keys === undefined || keys.some((key) => has.includes(key)));
+  return (
+    <Dialog title="The keyboard as a remote" onClose={close}>
+      <dl class="shortcuts">
+        {shown.map((one) => (
+          <div key={one.shown}>
+            <dt>
+              <kbd>{one.shown}</kbd>
+            </dt>
+            <dd>{one.does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+/** Turns it on or off: what `p` does once it is confirmed. */
+export function pressPower(entry: Entry, isOn: boolean): void {
+  const { keys } = entry.device.peek();
+  const wanted: readonly Key[] = isOn ? ["power-off", "power"] : ["power-on", "power"];
+  const key = wanted.find((one) => keys.includes(one));
+  if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
+}

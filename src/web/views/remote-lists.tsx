@@ -1,0 +1,269 @@
+/** What can be opened on a device: its apps with their icons, its inputs, its channels. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Result } from "../../api/client.ts";
+import type { App, Device } from "../../api/client-types.ts";
+import { addressOf, call, type Failure, failureOf } from "../calls.ts";
+import { attempt, type Entry, events } from "../store.ts";
+import { Icon } from "../ui/icon.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+import { withheldHint } from "../words.ts";
+
+type Input = Result<"listInputs">["inputs"][number];
+type Channel = Result<"listChannels">["channels"][number];
+
+interface Of {
+  readonly entry: Entry;
+  readonly device: Device;
+}
+
+/** From so many on, there is a field to search them. */
+const many = 8;
+
+export function Apps({ entry, device }: Of) {
+  const apps = useSignal<readonly App[] | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  const { id } = entry;
+  const why = withheldHint(device, "launch") ?? withheldHint(device, "apps");
+  const can = device.capabilities.includes("apps");
+  const changed = events.value.find((event) => event.type === "apps.changed" && event.device_id === id)?.id;
+  useEffect(() => {
+    if (!can) return;
+    call("listApps", { id }).then(
+      (listed) => {
+        failure.value = null;
+        apps.value = listed.apps.filter(({ type, installed }) => installed && (type === "app" || type === "dev"));
+      },
+      (error: unknown) => {
+        failure.value = failureOf(error);
+      },
+    );
+  }, [id, can, changed]);
+  if (!can && why === undefined) return null;
+  const shown = entry.state.value?.app?.id;
+  return (
+    <section class="remote-list" aria-label="Apps">
+      {why !== undefined && apps.value === null && (
+        <>
+          <h2>Apps</h2>
+          <p class="remote-why">
+            <Icon name="lock" size={16} />
+            {why === withheldHint(device, "keys") ? "Kept back by the same setting." : why}
+          </p>
+        </>
+      )}
+      {failure.value && <Refusal failure={failure.value} />}
+      {apps.value !== null && (
+        <Searched
+          title="Apps"
+          isSearch
+          items={apps.value}
+          wordsOf={(app) => `${app.name} ${app.id}`}
+          className="remote-apps"
+          row={(app) => (
+            <button
+              key={app.id}
+              type="button"
+              class="app"
+              aria-current={app.id === shown ? "true" : undefined}
+              onClick={() =>
+                void attempt(entry, `opening ${app.name}`, () => call("launchApp", { id, body: { app: app.id } }))
+              }
+            >
+              <AppIcon id={id} app={app} has={device.capabilities.includes("icons")} />
+              <span>{app.name}</span>
+            </button>
+          )}
+        />
+      )}
+    </section>
+  );
+}
+
+/** The icon of an app, or its first letter where it has none. */
+function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; readonly has: boolean }) {
+  const isMissing = useSignal(false);
+  if (!has || isMissing.value)
+    return (
+      <span class="app-letter" aria-hidden="true">
+        {[...app.name][0]?.toUpperCase() ?? "?"}
+      </span>
+    );
+  return (
+    <img
+      alt=""
+      loading="lazy"
+      decoding="async"
+      src={addressOf("getIcon", { id, app: app.id, query: { missing: "empty" } })}
+      onError={() => {
+        isMissing.value = true;
+      }}
+    />
+  );
+}
+
+export function Inputs({ entry, device }: Of) {
+  const { id } = entry;
+  if (!device.capabilities.includes("inputs")) return null;
+  const shown = entry.state.value?.input;
+  return (
+    <Opened title="Inputs" load={async () => (await call("listInputs", { id })).inputs}>
+      {(inputs: readonly Input[]) => (
+        <div class="remote-choices">
+          {inputs.map((input) => (
+            <button
+              key={input.id}
+              type="button"
+              class="button"
+              aria-pressed={input.id === shown}
+              onClick={() =>
+                void attempt(entry, `switching to ${input.name}`, () =>
+                  call("selectInput", { id, body: { input: input.id } }),
+                )
+              }
+            >
+              {input.name}
+            </button>
+          ))}
+        </div>
+      )}
+    </Opened>
+  );
+}
+
+export function Channels({ entry, device }: Of) {
+  const { id } = entry;
+  if (!device.capabilities.includes("channels")) return null;
+  return (
+    <Opened title="Channels" load={async () => (await call("listChannels", { id })).channels}>
+      {(channels: readonly Channel[]) => (
+        <Searched
+          title="Channels"
+          items={channels}
+          wordsOf={(one) => `${one.number ?? ""} ${one.name}`}
+          className="remote-choices"
+          row={(one) => (
+            <button
+              key={one.id}
+              type="button"
+              class="button"
+              onClick={() =>
+                void attempt(entry, `switching to ${one.name}`, () =>
+                  call("selectChannel", { id, body: { channel: one.id } }),
+                )
+              }
+            >
+              {one.number !== null && <span class="muted">{one.number}</span>}
+              {one.name}
+            </button>
+          )}
+        />
+      )}
+    </Opened>
+  );
+}
+
+/** A list that is asked for when it is opened. */
+function Opened<Item>({
+  title,
+  load,
+  children,
+}: {
+  readonly title: string;
+  load(): Promise<readonly Item[]>;
+  children(items: readonly Item[]): preact.ComponentChildren;
+}) {
+  const items = useSignal<readonly Item[] | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  const read = () => {
+    failure.value = null;
+    load().then(
+      (loaded) => {
+        items.value = loaded;
+      },
+      (error: unknown) => {
+        failure.value = failureOf(error);
+      },
+    );
+  };
+  return (
+    <details
+      class="remote-list"
+      onToggle={(event) => {
+        if (event.currentTarget.open && items.value === null) read();
+      }}
+    >
+      <summary>
+        <h2>{title}</h2>
+        <Icon name="chevron-down" size={18} />
+      </summary>
+      {failure.value && <Refusal failure={failure.value} />}
+      {items.value?.length === 0 && <p class="muted">It has none.</p>}
+      {items.value !== null && items.value.length > 0 && children(items.value)}
+    </details>
+  );
+}
+
+/** Where `/` leads to. */
+export const searchClass = "remote-search";
+
+/** A list with a field to search it, where there are many. */
+function Searched<Item>({
+  title,
+  items,
+  wordsOf,
+  row,
+  className,
+  isSearch,
+}: {
+  readonly title: string;
+  readonly items: readonly Item[];
+  wordsOf(item: Item): string;
+  row(item: Item): preact.ComponentChildren;
+  readonly className: string;
+  /** `/` leads to it. */
+  readonly isSearch?: boolean;
+}) {
+  const wanted = useSignal("");
+  const list = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const words = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = items.filter((item) => words.every((word) => wordsOf(item).toLowerCase().includes(word)));
+  return (
+    <>
+      <div class="remote-list-head">
+        {isSearch && <h2>{title}</h2>}
+        {items.length >= many && (
+          <div class="field">
+            <label class="hidden" for={id}>
+              Search in {title.toLowerCase()}
+            </label>
+            <input
+              id={id}
+              class={isSearch ? searchClass : ""}
+              type="search"
+              placeholder={`Search in ${items.length}`}
+              autocomplete="off"
+              value={wanted.value}
+              onInput={(event) => {
+                wanted.value = event.currentTarget.value;
+              }}
+              onKeyDown={(event) => {
+                // The first that is found is the one that was meant.
+                if (event.key === "Enter") list.current?.querySelector("button")?.click();
+                else if (event.key === "Escape") event.currentTarget.blur();
+                else return;
+                event.preventDefault();
+                wanted.value = "";
+              }}
+            />
+          </div>
+        )}
+      </div>
+      <div ref={list} class={className}>
+        {found.map(row)}
+      </div>
+      {found.length === 0 && <p class="muted">None is called so.</p>}
+    </>
+  );
+}

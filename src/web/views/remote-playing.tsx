@@ -1,0 +1,119 @@
+/** What plays: its picture, its title, where it is, and what can be done with it. */
+import { useSignal } from "@preact/signals";
+import type { Device, State } from "../../api/client-types.ts";
+import { addressOf, call } from "../calls.ts";
+import { attempt, type Entry } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { useNow } from "../ui/clock.ts";
+import { clockOf, playingOf, positionOf } from "../words.ts";
+
+type Playback = NonNullable<State["playback"]>;
+
+export function Playing({ entry, device, state }: Shown) {
+  const playback = state?.playback ?? null;
+  const title = playingOf(state);
+  if (playback === null || title === null) return null;
+  const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
+  const tell = (what: "play" | "pause" | "stop" | "next" | "previous") =>
+    void attempt(entry, what === "pause" ? "pausing" : what, () =>
+      call("controlPlayback", { id: entry.id, body: { do: what } }),
+    );
+  const isPaused = playback.status === "paused";
+  return (
+    <section class="playing" aria-label="What plays">
+      {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
+      <div class="playing-about">
+        <p class="playing-title">{title}</p>
+        <Position entry={entry} playback={playback} canSeek={can("seek")} />
+      </div>
+      {can("playback") && (
+        <div class="playing-does">
+          {can("seek") && (
+            <Button label="Previous" icon="skip-back" iconOnly kind="quiet" onPress={() => tell("previous")} />
+          )}
+          <Button
+            label={isPaused ? "Play on" : "Pause"}
+            icon={isPaused ? "play" : "pause"}
+            iconOnly
+            onPress={() => tell(isPaused ? "play" : "pause")}
+          />
+          {can("seek") && (
+            <Button label="Next" icon="skip-forward" iconOnly kind="quiet" onPress={() => tell("next")} />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
+
+interface Shown {
+  readonly entry: Entry;
+  readonly device: Device;
+  readonly state: State | null;
+}
+
+/** The picture that the device shows of it, asked for once for each thing that plays; none where it has none. */
+function Artwork({ id, what }: { readonly id: string; readonly what: string }) {
+  const missing = useSignal<string | null>(null);
+  if (missing.value === what) return null;
+  return (
+    <img
+      key={what}
+      class="playing-art"
+      alt=""
+      src={addressOf("getArtwork", { id, query: { missing: "empty", of: what } })}
+      onError={() => {
+        missing.value = what;
+      }}
+    />
+  );
+}
+
+function Position({
+  entry,
+  playback,
+  canSeek,
+}: {
+  readonly entry: Entry;
+  readonly playback: Playback;
+  readonly canSeek: boolean;
+}) {
+  const now = useNow(500, playback.status === "playing");
+  const wanted = useSignal<number | null>(null);
+  const position = wanted.value ?? positionOf(playback, now);
+  const { duration_ms: duration } = playback;
+  if (position === null) return playback.live === true ? <p class="muted">live</p> : null;
+  if (duration === null || duration <= 0) return <p class="playing-times muted">{clockOf(position)}</p>;
+  const seek = async (to: number) => {
+    await attempt(entry, "seeking", () =>
+      call("controlPlayback", { id: entry.id, body: { do: "seek", position_ms: Math.round(to) } }),
+    );
+    wanted.value = null;
+  };
+  const part = { "--part": `${Math.min(100, (position / duration) * 100)}%` };
+  return (
+    <div class="playing-times muted">
+      <span>{clockOf(position)}</span>
+      {canSeek ? (
+        <input
+          class="slider"
+          type="range"
+          aria-label="Position"
+          aria-valuetext={`${clockOf(position)} of ${clockOf(duration)}`}
+          min={0}
+          max={duration}
+          step={1_000}
+          value={position}
+          style={part}
+          onInput={(event) => {
+            wanted.value = event.currentTarget.valueAsNumber;
+          }}
+          onChange={(event) => void seek(event.currentTarget.valueAsNumber)}
+        />
+      ) : (
+        <span class="playing-bar" aria-hidden="true" style={part} />
+      )}
+      <span>{clockOf(duration)}</span>
+    </div>
+  );
+}

@@ -1,0 +1,278 @@
+/** The remote of one device: what it does, its keys, its volume, what it can open, and text for it. */
+import { useSignal } from "@preact/signals";
+import type { Device, State } from "../../api/client-types.ts";
+import { call } from "../calls.ts";
+import { go, linkTo } from "../route.ts";
+import { attempt, connection, type Entry, entries, entryOf, setMuted, setVolume } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Notice } from "../ui/notice.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+import { Slider } from "../ui/slider.tsx";
+import { appOf, modelOf, type Standing, standingOf, standingWords } from "../words.ts";
+import { Pairing } from "./pairing.tsx";
+import { isKeyboardOn, pressPower, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
+import { KeyButton, Keys } from "./remote-keys.tsx";
+import { Apps, Channels, Inputs } from "./remote-lists.tsx";
+import { Playing } from "./remote-playing.tsx";
+import { Text } from "./remote-text.tsx";
+import "./remote.css";
+
+export function Remote({ id }: { readonly id: string | null }) {
+  const entry = id === null ? undefined : entryOf(id);
+  if (entry) return <Shown entry={entry} />;
+  if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
+  return (
+    <Notice icon="tv" title="There is no such device">
+      <p>It was forgotten, or the address of this page is wrong.</p>
+      <p>
+        <a href={linkTo("")}>To the house</a>
+      </p>
+    </Notice>
+  );
+}
+
+/** What is asked over the remote. */
+type Asking = "power" | "shortcuts" | "pairing" | null;
+
+function Shown({ entry }: { readonly entry: Entry }) {
+  const asking = useSignal<Asking>(null);
+  const device = entry.device.value;
+  const state = entry.state.value;
+  const standing = standingOf(device, state);
+  const refusal = entry.refusal.value;
+  const ask = (what: Asking) => {
+    asking.value = what;
+  };
+  useKeyboard({ entry, askPower: () => ask("power"), showList: () => ask("shortcuts") });
+  return (
+    <div class={`remote is-${standing}`}>
+      <header class="remote-head">
+        <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
+          <Icon name="chevron-left" />
+        </a>
+        <Switcher entry={entry} />
+        <div class="remote-head-end">
+          <Button
+            label={isKeyboardOn.value ? "Keyboard on" : "Keyboard off"}
+            icon="keyboard"
+            kind="quiet"
+            pressed={isKeyboardOn.value}
+            onPress={() => {
+              isKeyboardOn.value = !isKeyboardOn.value;
+            }}
+          />
+          <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
+        </div>
+      </header>
+      <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
+      <div class="remote-refusal">
+        {refusal && (
+          <Refusal
+            failure={refusal}
+            onClose={() => {
+              entry.refusal.value = null;
+            }}
+          />
+        )}
+      </div>
+      {standing === "unpaired" ? (
+        <Notice icon="link" title={`${device.name} wants to be asked first`}>
+          <p>It takes commands once it knows zapd. That is done once, at the set.</p>
+          <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
+        </Notice>
+      ) : (
+        <div class="remote-body">
+          <div class="remote-hand">
+            <Playing entry={entry} device={device} state={state} />
+            <Keys entry={entry} />
+            <Volume entry={entry} device={device} state={state} />
+            <Text entry={entry} />
+          </div>
+          <div class="remote-side">
+            <Apps entry={entry} device={device} />
+            <Inputs entry={entry} device={device} />
+            <Channels entry={entry} device={device} />
+            {device.capabilities.includes("pair") && (
+              <p>
+                <Button label="Pair anew" icon="link" kind="quiet" onPress={() => ask("pairing")} />
+              </p>
+            )}
+          </div>
+        </div>
+      )}
+      {asking.value === "shortcuts" && <Shortcuts entry={entry} close={() => ask(null)} />}
+      {asking.value === "pairing" && <Pairing entry={entry} close={() => ask(null)} />}
+      {asking.value === "power" && <PowerQuestion entry={entry} standing={standing} close={() => ask(null)} />}
+    </div>
+  );
+}
+
+/** The name of the device, and the way to another one. */
+function Switcher({ entry }: { readonly entry: Entry }) {
+  const { name } = entry.device.value;
+  if (entries.value.length < 2) return <h1>{name}</h1>;
+  return (
+    <div class="remote-switch">
+      <h1 class="hidden">{name}</h1>
+      <select
+        aria-label="Device"
+        value={entry.id}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          // Arrows drive the device again.
+          event.currentTarget.blur();
+          go("remote", value);
+        }}
+      >
+        {entries.value.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.device.value.name}
+          </option>
+        ))}
+      </select>
+      <Icon name="chevron-down" size={18} />
+    </div>
+  );
+}
+
+interface StandingsProps {
+  readonly entry: Entry;
+  readonly device: Device;
+  readonly state: State | null;
+  readonly standing: Standing;
+  ask(what: Asking): void;
+}
+
+/** Whether it is on, what is on its screen, and turning it on or off. */
+function Standings({ entry, device, state, standing, ask }: StandingsProps) {
+  const doing = entry.doing.value;
+  const app = appOf(state);
+  const isOn = standing === "on";
+  const powers: readonly Device["keys"][number][] = isOn ? ["power-off", "power"] : ["power-on", "power"];
+  const canPower = powers.some((key) => device.keys.includes(key));
+  return (
+    <div class="remote-standing">
+      <span class="set-mark" aria-hidden="true" />
+      <p role="status">
+        {doing === null ? standingWords[standing] : `${doing} …`}
+        {app && ` · ${app}`}
+        <span class="muted"> · {modelOf(device)}</span>
+      </p>
+      {device.capabilities.includes("dev") && (
+        <a class="button quiet" href={linkTo("dev", entry.id)}>
+          <Icon name="code" />
+          Developer
+        </a>
+      )}
+      {canPower && standing !== "unpaired" && (
+        <Button
+          label={isOn ? `Turn off ${device.name}` : `Turn on ${device.name}`}
+          icon="power"
+          kind={isOn ? "plain" : "primary"}
+          busy={doing !== null}
+          onPress={() => (isOn ? ask("power") : pressPower(entry, false))}
+        >
+          {isOn ? "Turn off" : "Turn on"}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function PowerQuestion({
+  entry,
+  standing,
+  close,
+}: {
+  readonly entry: Entry;
+  readonly standing: Standing;
+  close(): void;
+}) {
+  const { name } = entry.device.value;
+  const isOn = standing === "on";
+  return (
+    <Dialog title={isOn ? `Turn off ${name}?` : `Turn on ${name}?`} onClose={close}>
+      <div class="actions">
+        <Button label="Cancel" onPress={close} />
+        <Button
+          label={isOn ? "Turn off" : "Turn on"}
+          icon="power"
+          kind="primary"
+          focused
+          onPress={() => {
+            pressPower(entry, isOn);
+            close();
+          }}
+        />
+      </div>
+    </Dialog>
+  );
+}
+
+/** The volume: a slider where the device tells its level, and steps that can be held. */
+function Volume({
+  entry,
+  device,
+  state,
+}: {
+  readonly entry: Entry;
+  readonly device: Device;
+  readonly state: State | null;
+}) {
+  const has = (key: Device["keys"][number]) => device.keys.includes(key);
+  const can = (what: "volume" | "mute") => device.capabilities.includes(what);
+  const { level = null, muted = null } = state?.volume ?? {};
+  if (!has("volume-up") && !can("volume")) return null;
+  const isMuted = muted === true;
+  return (
+    <section class={`remote-volume${isMuted ? " is-muted" : ""}`} aria-label="Volume">
+      {can("mute") ? (
+        <Button
+          label={isMuted ? "Sound again" : "Mute"}
+          icon={isMuted ? "volume-x" : "volume-2"}
+          iconOnly
+          pressed={isMuted}
+          onPress={() => void setMuted(entry, !isMuted)}
+        />
+      ) : (
+        has("mute") && <KeyButton entry={entry} drawn={{ key: "mute", label: "Mute", icon: "volume-x" }} />
+      )}
+      {has("volume-down") ? (
+        <KeyButton entry={entry} drawn={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
+      ) : (
+        <Step entry={entry} by={-1} />
+      )}
+      {can("volume") && level !== null && (
+        <Slider
+          label="Volume"
+          value={Math.round(level)}
+          max={100}
+          textOf={(value) => (isMuted ? `${value}, muted` : String(value))}
+          onMove={(to) => setVolume(entry, to)}
+        />
+      )}
+      {has("volume-up") ? (
+        <KeyButton entry={entry} drawn={{ key: "volume-up", label: "Louder", icon: "plus" }} />
+      ) : (
+        <Step entry={entry} by={1} />
+      )}
+      {level !== null && <output class="remote-level">{isMuted ? "muted" : Math.round(level)}</output>}
+    </section>
+  );
+}
+
+function Step({ entry, by }: { readonly entry: Entry; readonly by: 1 | -1 }) {
+  const label = by > 0 ? "Louder" : "Quieter";
+  return (
+    <Button
+      label={label}
+      icon={by > 0 ? "plus" : "minus"}
+      iconOnly
+      onPress={() =>
+        void attempt(entry, label.toLowerCase(), () => call("setVolume", { id: entry.id, body: { step: by } }))
+      }
+    />
+  );
+}

@@ -1,0 +1,160 @@
+/** Samsung sets over HTTP, on each runtime: the story of one, what is withheld before it is paired, its secrets, and reads that wake nobody. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import {
+  createSamsungSimulator,
+  type SamsungSimulator,
+  type SamsungSimulatorOptions,
+} from "../../src/simulators/samsung.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { ask, refuse, succeed } from "./checked.ts";
+import { freeHost } from "./fake-roku.ts";
+
+let daemon: TestDaemon;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+async function plugIn(
+  name: string,
+  options: Partial<SamsungSimulatorOptions> = {},
+): Promise<{ set: SamsungSimulator; id: string }> {
+  const { traits, ...rest } = options;
+  const set = createSamsungSimulator({
+    ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, promptMs: 50, bootMs: 200 },
+    // The daemon's clock runs faster here than the set's.
+    traits: { keyMs: 0, ...traits },
+    ...rest,
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const { secure, plain, renderer, wake } = set.ports;
+  const ports = { wake, ...(renderer !== null && { renderer }) };
+  const body = { host: set.host, port: secure ?? plain, platform: "samsung", name, ports };
+  return { set, id: (await succeed(daemon, "addDevice", { body })).id };
+}
+
+const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
+const press = (id: string, body: object) => succeed(daemon, "pressKey", { id, body });
+const taken = ({ received }: SamsungSimulator) =>
+  received.keys
+    .filter(({ outcome }) => outcome === "taken")
+    .map(({ code, how }) => (how === "Click" ? code : `${code} ${how}`));
+
+test("one story: unpaired, denied, allowed; driven, turned off, and woken by the next command", async () => {
+  const { set, id } = await plugIn("Story", { standby: "off" });
+  const before = await succeed(daemon, "getDevice", { id });
+  expect([before.access, before.power]).toEqual(["unpaired", "on"]);
+  expect(before.withheld.map(({ capability }) => capability)).toEqual(["keys", "hold", "text", "playback"]);
+  expect((await state(id)).volume).toEqual({ level: 12, muted: false });
+  const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "pairing_required");
+  expect(hint).toBe("Run zapd pair Story, and accept the request that the TV shows");
+  set.setPrompting("deny");
+  const denied = await refuse(daemon, "pairDevice", { id }, "pairing_failed");
+  expect([denied.reason, denied.hint?.includes("Device List")]).toEqual(["denied", true]);
+  set.setPrompting("accept");
+  expect((await succeed(daemon, "pairDevice", { id })).device?.access).toBe("full");
+  await press(id, { key: "home" });
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "youtube" } })).confirmed).toBe(true);
+  expect((await state(id)).app?.id).toBe("youtube");
+  const volume = await succeed(daemon, "setVolume", { id, body: { level: 30, muted: true } });
+  expect([volume.volume, volume.confirmed]).toEqual([{ level: 30, muted: true }, true]);
+  await press(id, { key: "right", hold_ms: 300 });
+  expect(taken(set)).toEqual(["KEY_HOME", "KEY_RIGHT Press", "KEY_RIGHT Release"]);
+  await press(id, { key: "power-off" });
+  expect([(await state(id)).power, set.state.power]).toEqual(["off", "standby"]);
+  // Nothing to do, and nothing that turns it on.
+  await press(id, { key: "power-off" });
+  expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
+  expect(set.state.power).toBe("standby");
+  expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
+  expect([(await state(id)).power, set.state.front]).toEqual(["on", "3201907018807"]);
+  expect(set.received.prompts).toEqual(["denied", "allowed"]);
+  expect(set.state.channels.most).toBe(1);
+}, 40_000);
+
+test("a set that connecting alone wakes sleeps on, whoever looks, follows and asks for its apps", async () => {
+  const { set, id } = await plugIn("Light sleeper", { traits: { socketWakes: true } });
+  await succeed(daemon, "pairDevice", { id });
+  await press(id, { key: "home" });
+  await set.powerOff();
+  const following = new AbortController();
+  const stream = fetch(`${daemon.url}/events`, { signal: following.signal }).catch(() => null);
+  for (let round = 0; round < 5; round++) expect((await state(id)).power).toBe("standby");
+  await daemon.sleep(2_000);
+  expect(set.state).toMatchObject({ power: "standby", channels: { open: 0 } });
+  await press(id, { key: "up" });
+  expect([set.state.power, taken(set)]).toEqual(["on", ["KEY_HOME", "KEY_UP"]]);
+  following.abort();
+  await stream;
+}, 30_000);
+
+test("while its request is on the screen it has no other conversation: commands are busy, and what it does can be seen", async () => {
+  const { set, id } = await plugIn("Asked", { prompt: "wait" });
+  const begun = await succeed(daemon, "pairDevice", { id, body: { begin: true } });
+  expect(begun).toMatchObject({ step: "confirm" });
+  await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_busy");
+  expect((await state(id)).power).toBe("on");
+  expect(set.state.channels).toEqual({ open: 1, most: 1 });
+  set.answerPrompt(true);
+  await until("it is paired", async () => (await succeed(daemon, "getDevice", { id })).access === "full");
+  await press(id, { key: "home" });
+  expect(set.state.channels.most).toBe(1);
+});
+
+test("its token is in the user's own file, and nowhere else", async () => {
+  const { set, id } = await plugIn("Keeper");
+  await succeed(daemon, "pairDevice", { id });
+  await press(id, { key: "home" });
+  // Another one, given with a later connection, is kept in its place.
+  set.hangUp();
+  await press(id, { key: "home" });
+  const said = [daemon.log()];
+  for (const name of ["listDevices", "status", "health", "readConfig"] as const)
+    said.push(JSON.stringify((await ask(daemon, name)).body));
+  for (const name of ["getDevice", "getState", "listApps"] as const)
+    said.push(JSON.stringify((await ask(daemon, name, { id })).body));
+  const [token = ""] = set.state.tokens;
+  expect(token).toMatch(/^\d{8}$/);
+  for (const text of said) expect(text).not.toContain(token);
+  const files = readdirSync(daemon.stateFolder).filter((name) => statSync(join(daemon.stateFolder, name)).isFile());
+  const holding = files.filter((name) => readFileSync(join(daemon.stateFolder, name), "utf8").includes(token));
+  expect(holding).toEqual(["credentials.json"]);
+  expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
+});
+
+test("a set that was replaced shows another certificate: it hears no token, and is paired anew without it", async () => {
+  const { set, id } = await plugIn("Replaced");
+  await succeed(daemon, "pairDevice", { id });
+  const [token = ""] = set.state.tokens;
+  const { secure, renderer } = set.ports;
+  await set.stop();
+  const { createCertificate } = await import("../../src/simulators/webos.ts");
+  const other = createSamsungSimulator({
+    ...{
+      name: "Replaced",
+      duid: set.duid,
+      host: set.host,
+      certificate: createCertificate(),
+      ssdp: false,
+      promptMs: 20,
+    },
+    ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0 },
+  });
+  await other.start();
+  cleanups.push(() => other.stop());
+  const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unproven");
+  expect(hint).toContain("zapd pair Replaced");
+  expect(other.received.tokens).toEqual([]);
+  await succeed(daemon, "pairDevice", { id });
+  await press(id, { key: "home" });
+  expect(taken(other)).toEqual(["KEY_HOME"]);
+  expect(other.received.tokens).not.toContain(token);
+});

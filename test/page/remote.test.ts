@@ -1,0 +1,218 @@
+/** The remote and the pairing dialog in a real browser, against the demo's sets: mouse, finger and keyboard. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Page } from "puppeteer-core";
+import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../support/browser.ts";
+import { type Demo, startDemo } from "../support/demo.ts";
+
+describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
+  let browser: Browser;
+  let demo: Demo;
+  const ids = new Map<string, string>();
+  beforeAll(async () => {
+    [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
+    const all = (await api("GET", "/devices")) as unknown as { readonly id: string; readonly name: string }[];
+    for (const { id, name } of all) ids.set(name, id);
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.stop();
+  });
+
+  async function api(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const init = { method, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const answer = await (await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, init)).json();
+    return (answer as { readonly data: Record<string, unknown> }).data;
+  }
+  const at = (name: string) => `/remote/${ids.get(name) ?? name}`;
+  /** How often the demo has said so of its sets. */
+  const count = (line: string) =>
+    demo
+      .printed()
+      .split("\n")
+      .filter((one) => one.replaceAll(/ {2,}/g, " ") === line).length;
+  const printed = async (line: string, times = 1) => {
+    for (let tries = 0; tries < 400 && count(line) < times; tries++) await Bun.sleep(25);
+    expect([line, count(line) >= times]).toEqual([line, true]);
+  };
+  /** Waits until no more of it comes: nothing new for as long as several repeats take. */
+  const quiet = async (line: string) => {
+    for (let tries = 0, before = -1; tries < 40 && count(line) !== before; tries++) {
+      before = count(line);
+      await Bun.sleep(700);
+    }
+    return count(line);
+  };
+  const centreOf = (page: Page, name: string) =>
+    page.evaluate((wanted) => {
+      const found = [...document.querySelectorAll("button")].find((one) => one.getAttribute("aria-label") === wanted);
+      const { x = 0, y = 0, width = 0, height = 0 } = found?.getBoundingClientRect() ?? {};
+      return { x: x + width / 2, y: y + height / 2 };
+    }, name);
+
+  test("a key by the mouse, by a finger and by the keyboard is one press each", async () => {
+    const { page, problems, close } = await look(browser, demo.port, {
+      at: at("Living Room"),
+      touch: true,
+      width: 390,
+    });
+    await pressNamed(page, "Home");
+    await printed("Living Room key home");
+    await pressNamed(page, "Up", "finger");
+    await printed("Living Room key up");
+    await page.keyboard.press("ArrowLeft");
+    await printed("Living Room key left");
+    expect([await quiet("Living Room key home"), count("Living Room key up"), count("Living Room key left")]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a key that is held goes on, and stops with its release, with the window, and with the tab", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await shows(page, "Netflix");
+    const { x, y } = await centreOf(page, "Down");
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await printed("Living Room key down", 4);
+    await page.mouse.up();
+    const released = await quiet("Living Room key down");
+    await page.keyboard.down("ArrowDown");
+    await printed("Living Room key down", released + 4);
+    await page.evaluate(() => dispatchEvent(new Event("blur")));
+    const left = await quiet("Living Room key down");
+    await page.keyboard.up("ArrowDown");
+    await page.mouse.down();
+    await printed("Living Room key down", left + 4);
+    expect(await problems()).toEqual([]);
+    await close();
+    const closed = await quiet("Living Room key down");
+    await Bun.sleep(1_000);
+    expect(count("Living Room key down")).toBe(closed);
+  }, 60_000);
+
+  test("typing goes to the field that has the focus, and never presses keys of the set", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+    await shows(page, "Send");
+    const homes = count("Cinema key home");
+    await page.click('.remote-text input:not([type="checkbox"])');
+    await page.keyboard.type("hm");
+    await shows(page, "2 characters");
+    // Off is off.
+    await page.click("h2");
+    await pressNamed(page, "Keyboard on");
+    await page.keyboard.press("h");
+    await pressNamed(page, "Keyboard off");
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    await page.keyboard.press("?");
+    await shows(page, "The keyboard as a remote");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    await page.keyboard.type("jelly");
+    await page.keyboard.press("Enter");
+    await until(
+      page,
+      "the app is shown",
+      () => document.querySelector('.app[aria-current="true"]')?.textContent === "Jellyfin",
+    );
+    expect(count("Cinema key home")).toBe(homes);
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("the volume follows the set, and the set the slider; what plays runs on, and is moved", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+    await api("POST", "/devices/Cinema/volume", { level: 37 });
+    const levelIs = (level: number) =>
+      until(
+        page,
+        `the level ${level}`,
+        (wanted) => document.querySelector(".remote-level")?.textContent === wanted,
+        String(level),
+      );
+    await levelIs(37);
+    await page.focus('.slider[aria-label="Volume"]');
+    await page.keyboard.press("Home");
+    for (let steps = 0; steps < 12; steps++) await page.keyboard.press("ArrowRight");
+    await levelIs(12);
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    await shows(page, "film.mp4");
+    const time = () => page.evaluate(() => document.querySelector(".playing-times span")?.textContent ?? "");
+    const first = await time();
+    await until(
+      page,
+      "the position runs",
+      (before) => document.querySelector(".playing-times span")?.textContent !== before,
+      first,
+    );
+    await pressNamed(page, "Pause");
+    await pressNamed(page, "Play on");
+    await page.focus('.slider[aria-label="Position"]');
+    await page.keyboard.press("End");
+    await page.keyboard.press("ArrowLeft");
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("what settings keep back is dimmed, and says why; a refusal stays in the daemon's words", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Bedroom") });
+    await shows(page, "Network access: Enabled");
+    expect(await page.evaluate(() => document.querySelector(".key-home")?.getAttribute("aria-disabled"))).toBe("true");
+    const before = demo.printed().length;
+    await pressNamed(page, "Home");
+    await page.keyboard.press("h");
+    expect(demo.printed().slice(before)).not.toContain("Bedroom      refused key");
+    expect(await problems()).toEqual([]);
+    await close();
+    const gone = await look(browser, demo.port, { at: "/remote/nobody" });
+    await shows(gone.page, "There is no such device");
+    expect(await gone.problems()).toEqual([]);
+    await gone.close();
+  }, 60_000);
+
+  test("power is asked for before it is pressed", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await shows(page, "Turn off");
+    await page.keyboard.press("p");
+    await shows(page, "Turn off Living Room?");
+    await page.keyboard.press("Enter");
+    await shows(page, "standby");
+    await pressNamed(page, "Turn on Living Room");
+    await shows(page, "Turn off");
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a device is switched to, and its keys go there", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await page.select('select[aria-label="Device"]', ids.get("Workbench") ?? "");
+    await until(page, "the other one", () => document.title.startsWith("Workbench"));
+    await page.keyboard.press("h");
+    await printed("Workbench key home");
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("pairing: what to look for, giving it up, and in", async () => {
+    const { page, problems, close } = await look(browser, demo.port, { at: at("Kitchen") });
+    await pressNamed(page, "Pair Kitchen");
+    await shows(page, "Look at the screen of Kitchen");
+    await shows(page, "left");
+    await shows(page, "Kitchen is paired");
+    await shows(page, "Live TV");
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test.each(["Living Room", "Cinema", "Bedroom"])(
+    "axe finds nothing at %s: light and dark, 320 to 1280 px",
+    async (name) => {
+      const { page, axeEverywhere, problems, close } = await look(browser, demo.port, { at: at(name) });
+      await shows(page, name === "Bedroom" ? "Network access" : "Netflix");
+      expect(await axeEverywhere()).toEqual([]);
+      expect(await problems()).toEqual([]);
+      await close();
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,172 @@
+/**
+ * Sets that say too much (SECURITY.md T8 to T10): events without end, a list that fills memory, documents that grow, another
+ * set's name. Each ends with a reason or goes on in bounded memory, and another set is driven meanwhile.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import { createServer as createHttp } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Connection } from "../../src/platforms/platform.ts";
+import { samsung } from "../../src/platforms/samsung/adapter.ts";
+import type { SamsungMemory, SamsungSecret } from "../../src/platforms/samsung/memory.ts";
+import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { has } from "../contract/bench.ts";
+import { failure, line, never, press, tidy } from "../platforms/samsung/harness.ts";
+import { keptSecret, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
+
+tidy();
+const cleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const certificate = createCertificateFor("rogue");
+
+interface Manner {
+  /** What it says over HTTP, but for who it is. */
+  rest?(path: string): string | null;
+  /** What it does once its channel is open. */
+  channel?(socket: WebSocket): void;
+  /** What its renderer answers. */
+  renderer?: string;
+}
+
+interface Rogue {
+  readonly connection: Connection;
+  readonly told: Told<SamsungMemory>;
+  readonly memory: () => SamsungMemory;
+  /** Says from now on that it is another. */
+  become(duid: string): void;
+}
+
+/** A set that is one, but for what it says then. */
+async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: Manner): Promise<Rogue> {
+  let duid = randomUUID();
+  const info = () => ({
+    device: { duid: `uuid:${duid}`, modelName: "QE55", name: "[TV] Rogue", PowerState: "on", TokenAuthSupport: "true" },
+  });
+  const server = createServer({ ...certificate }, (request, response) => {
+    const body = request.url === "/api/v2/" ? JSON.stringify(info()) : rest(request.url ?? "");
+    response.writeHead(body === null ? 404 : 200).end(body ?? "");
+  });
+  const upgrades = new WebSocketServer({ server });
+  upgrades.on("connection", (socket) => {
+    socket.on("error", () => {});
+    socket.send(JSON.stringify({ event: "ms.channel.connect", data: {} }));
+    channel(socket);
+  });
+  const sound = createHttp((request, response) => {
+    request.resume();
+    response.writeHead(200, { "Content-Type": "text/xml" }).end(renderer);
+  });
+  const listen = (one: typeof sound | typeof server) =>
+    new Promise<number>((resolve) => one.listen(0, "127.0.0.1", () => resolve((one.address() as AddressInfo).port)));
+  const [port, rendererPort] = [await listen(server), await listen(sound)];
+  cleanups.push(() => {
+    for (const one of upgrades.clients) one.terminate();
+    for (const one of [server, sound]) {
+      one.closeAllConnections();
+      one.close();
+    }
+  });
+  const at = { host: "127.0.0.1", port };
+  const platformHost = platformHostOf({ timeout: 2_000 });
+  const sighting = await samsung.identify(at, platformHost, never);
+  const secret = keptSecret<SamsungSecret>({ token: "12345678", certificate: sighting.certificate ?? "" });
+  const { target, told } = targetOf(sighting, at, { ports: { renderer: rendererPort }, secret });
+  const connection = samsung.connect(target, platformHost, told.emit);
+  cleanups.push(() => connection.close());
+  return {
+    ...{ connection, told },
+    memory: () => target.memory,
+    become(next) {
+      duid = next as typeof duid;
+    },
+  };
+}
+
+const mebibytes = () => process.memoryUsage.rss() / 2 ** 20;
+
+/** Says the same again and again, as fast as it is taken, for so long. */
+function pour(text: string, ms: number): (socket: WebSocket) => void {
+  return (socket) => {
+    const end = performance.now() + ms;
+    const more = () => {
+      if (performance.now() > end || socket.readyState !== socket.OPEN) return;
+      if (socket.bufferedAmount < 1024 * 1024) for (let round = 0; round < 200; round++) socket.send(text);
+      setTimeout(more, 1);
+    };
+    more();
+  };
+}
+
+test("T10 events without end, each of another kind, are read and kept nowhere; another set is driven meanwhile", async () => {
+  const real = await line();
+  const events = ["ms.remote.imeStart", "ms.remote.imeEnd", "ed.installedApp.get", "ed.apps.launch", "ms.error", "x"];
+  const flood = (socket: WebSocket) => {
+    for (const event of events) pour(JSON.stringify({ event, data: "y".repeat(1_000) }), 3_000)(socket);
+  };
+  const one = await rogue({ channel: flood });
+  await has(one.connection.keys).press("home", never);
+  const before = mebibytes();
+  const begun = performance.now();
+  while (performance.now() - begun < 3_000) await press(real, "up");
+  expect(real.set.received.keys.length).toBeGreaterThan(5);
+  // The set is of this process too: what it pours is among the figure.
+  expect(mebibytes() - before).toBeLessThan(96);
+  const { learned, remembered } = one.told;
+  expect(learned.length + remembered.length).toBeLessThan(10);
+}, 20_000);
+
+test("T10 a list of apps of two mebibytes ends the line, and one of ten thousand is cut", async () => {
+  const answering = (count: number, name: string) => (socket: WebSocket) =>
+    socket.on("message", (asked) => {
+      if (!String(asked).includes("installedApp")) return;
+      const data = Array.from({ length: count }, (_, at) => ({ appId: String(32_010_000_000 + at), name }));
+      socket.send(JSON.stringify({ event: "ed.installedApp.get", data: { data } }));
+    });
+  const huge = await rogue({ channel: answering(2, "x".repeat(1024 * 1024)) });
+  await has(huge.connection.keys).press("home", never);
+  const error = await failure(has(huge.connection.apps?.list)(never));
+  expect(["device_error", "device_unreachable"]).toContain(error.code);
+  const many = await rogue({ channel: answering(10_000, "App") });
+  await has(many.connection.state).read(never);
+  expect((await has(many.connection.apps?.list)(never)).length).toBe(200);
+  expect(many.memory().apps?.length).toBe(200);
+}, 20_000);
+
+test("T8 T9 what it says of apps and of its volume is bounded, and a part of its state at most", async () => {
+  const before = mebibytes();
+  const bombs = [
+    '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb">]><a>&b;</a>',
+    `<a>${"<b>".repeat(100_000)}`,
+    `<a b="${"x".repeat(300_000)}"/>`,
+    "not xml",
+  ];
+  for (const renderer of bombs) {
+    const one = await rogue({ renderer, rest: () => "x".repeat(8 * 1024 * 1024) });
+    const state = await has(one.connection.state).read(never);
+    expect([state.power, state.app, state.volume]).toEqual(["on", null, null]);
+    expect((await failure(has(one.connection.volume?.set)(20, never))).code).toBe("device_error");
+  }
+  expect(mebibytes() - before).toBeLessThan(192);
+}, 30_000);
+
+test("T27 one that says that it is another is told nothing from then on", async () => {
+  const heard: string[] = [];
+  const one = await rogue({ channel: (socket) => void socket.on("message", (text) => heard.push(String(text))) });
+  await has(one.connection.keys).press("home", never);
+  one.become(randomUUID());
+  // What it said a moment ago is not asked again at once.
+  await Bun.sleep(2_100);
+  for (const work of [
+    has(one.connection.keys).press("up", never),
+    has(one.connection.text).type("secret", never),
+    has(one.connection.apps?.launch)("3201907018807", {}, never),
+    has(one.connection.state).read(never),
+  ])
+    expect((await failure(work)).code).toBe("device_unreachable");
+  expect(heard).toHaveLength(1);
+}, 20_000);

@@ -1,0 +1,143 @@
+/**
+ * Renderers that others wrote, through the daemon's public API (protocols/players.md 8, 13.8): Kodi's own, gmediarender and
+ * rygel of Debian, all on one machine. The same for each, whatever it is built with.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { refuse, succeed } from "../blackbox/checked.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { EventStream, type Frame } from "../support/event-stream.ts";
+import { until } from "../support/http-device.ts";
+import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
+
+const programs = ["gmediarender", "rygel"] as const;
+const absent = programs.filter((program) => Bun.which(program) === null);
+const missing = whyNoKodi() ?? (absent.length > 0 ? `${absent.join(" and ")} is not installed` : null);
+if (missing !== null) process.stderr.write(`skipped: real renderers through the daemon: ${missing}\n`);
+
+const names = { kodi: "Zapd Cinema", gmediarender: "Zapd Kitchen", rygel: "Zapd Study" } as const;
+let real: RealKodi;
+let daemon: TestDaemon;
+let files: ReturnType<typeof Bun.serve> | undefined;
+/** Where the renderers fetch what they play; a gmediarender whose screen is none runs ahead in a film. */
+let server = "";
+
+const houseNow = async () =>
+  (await succeed(daemon, "listDevices")).map(({ name, platforms }) => `${name}: ${platforms.join(" ")}`).toSorted();
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  real = await startRealKodi({ name: names.kodi, renderer: true });
+  for (const program of programs) real.also(program, names[program]);
+  files = Bun.serve({
+    ...{ hostname: real.ourAddress, port: 0 },
+    fetch: (request) =>
+      /mp4$/.test(request.url)
+        ? new Response(Bun.file(real.clips.video), { headers: { "content-type": "video/mp4" } })
+        : new Response(Bun.file(real.clips.audio), { headers: { "content-type": "audio/mp4" } }),
+  });
+  server = `http://${real.ourAddress}:${files.port}`;
+  daemon = await startTestDaemon({
+    config: {
+      discovery: { interfaces: [real.interfaceName], timeout_ms: 3_000 },
+      devices: { request_timeout_ms: 4_000 },
+    },
+  });
+}, 90_000);
+
+afterAll(async () => {
+  await daemon?.dispose();
+  await files?.stop(true);
+  await real?.stop();
+}, 30_000);
+
+describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
+  test("are found: Kodi's own is one device with Kodi, by its name, the others of that machine are devices of their own", async () => {
+    const wanted = [`${names.kodi}: kodi dlna`, `${names.gmediarender}: dlna`, `${names.rygel}: dlna`];
+    await until(
+      "all are found",
+      async () => {
+        await succeed(daemon, "discoverDevices");
+        return (await houseNow()).length === 3 && (await houseNow()).join().includes("kodi dlna");
+      },
+      60_000,
+    );
+    expect(await houseNow()).toEqual(wanted.toSorted());
+    for (let round = 0; round < 3; round++) await succeed(daemon, "discoverDevices");
+    expect(await houseNow()).toEqual(wanted.toSorted());
+    // From here on the renderer is driven by itself.
+    await succeed(daemon, "splitDevice", { id: names.kodi, body: { platform: "dlna" } });
+    expect(await houseNow()).toHaveLength(4);
+  }, 90_000);
+
+  for (const program of ["kodi", "gmediarender", "rygel"] as const) {
+    describe(program, () => {
+      let id = "";
+      const clip = program === "gmediarender" ? "/clip.m4a" : "/clip.mp4";
+      const state = async () => (await succeed(daemon, "getState", { id })).state;
+      const tell = (what: "play" | "pause" | "stop") => succeed(daemon, "controlPlayback", { id, body: { do: what } });
+
+      test("plays what it is handed, goes to a place and on from there, pauses, twice, and plays on", async () => {
+        const devices = await succeed(daemon, "listDevices");
+        const one = devices.find(({ platform, name }) => platform === "dlna" && name.startsWith(names[program]));
+        id = one?.id ?? "";
+        expect(one).toMatchObject({ platform: "dlna", access: "full", power: "unknown" });
+        expect(one?.capabilities).toEqual(expect.arrayContaining(["volume", "mute", "seek", "media", "playback"]));
+        expect((await state()).playback).toBeNull();
+        const played = await succeed(daemon, "playMedia", {
+          id,
+          body: { url: `${server}${clip}`, title: "A & <clip>" },
+        });
+        expect(played.confirmed).toBe(true);
+        await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
+        await until("its length is known", async () => (await state()).playback?.duration_ms != null, 20_000);
+        expect(Math.abs(((await state()).playback?.duration_ms ?? 0) - 120_000)).toBeLessThan(2_000);
+        // While it is paused, Kodi goes to no place.
+        const sought = await succeed(daemon, "controlPlayback", { id, body: { do: "seek", position_ms: 60_000 } });
+        expect(sought.confirmed).toBe(true);
+        await until("it goes on", async () => ((await state()).playback?.position_ms ?? 0) > 61_000, 20_000);
+        for (let round = 0; round < 2; round++) {
+          expect((await tell("pause")).confirmed).toBe(true);
+          expect((await state()).playback?.status).toBe("paused");
+        }
+        expect((await tell("play")).confirmed).toBe(true);
+      }, 90_000);
+
+      test("is as loud as it is told, silent and not, and shows it", async () => {
+        for (const level of [23, 40]) {
+          const { confirmed, volume } = await succeed(daemon, "setVolume", { id, body: { level } });
+          expect([confirmed, volume?.level]).toEqual([true, level]);
+        }
+        for (const muted of [true, false]) {
+          const { confirmed, volume } = await succeed(daemon, "setVolume", { id, body: { muted } });
+          expect([confirmed, volume?.muted, volume?.level]).toEqual([true, muted, 40]);
+        }
+      }, 30_000);
+
+      test("tells by itself that what it plays has come to its end", async () => {
+        const stream = new EventStream({ to: daemon.port });
+        const changes = (is: (frame: Frame) => boolean) =>
+          stream.frames.filter((one) => one.type === "state.changed" && one["device_id"] === id && is(one));
+        try {
+          await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
+          // Whoever is looked at often is subscribed to.
+          await Bun.sleep(4_000);
+          const seek = { do: "seek", position_ms: 114_000 } as const;
+          expect((await succeed(daemon, "controlPlayback", { id, body: seek })).confirmed).toBe(true);
+          const query = "wait_for=playback:stopped&timeout_ms=30000";
+          expect((await succeed(daemon, "getState", { id, query })).matched).toBe(true);
+          await until("the end is told", () => changes((one) => one["state"].playback === null).length > 0, 5_000);
+          expect(changes((one) => one["state"].playback === null && one["cause"] === "push")).not.toEqual([]);
+        } finally {
+          stream.close();
+        }
+      }, 90_000);
+
+      test("says why it does nothing when nothing is there to be paused, or agrees to it and is not believed", async () => {
+        await tell("stop");
+        expect((await state()).playback).toBeNull();
+        if (program === "kodi") expect((await tell("pause")).confirmed).toBe(false);
+        else await refuse(daemon, "controlPlayback", { id, body: { do: "pause" } }, "device_refused");
+      }, 30_000);
+    });
+  }
+});

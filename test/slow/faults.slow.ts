@@ -1,0 +1,94 @@
+/** SECURITY.md R4, to the letter, which wants a machine that does nothing else: each fault ends within its deadline and half a second. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { Failure } from "../../src/api/operations.ts";
+import { add, at, type Name } from "../blackbox/checked.ts";
+import { FakeRoku } from "../blackbox/fake-roku.ts";
+import { faults, fullBacklog } from "../blackbox/fault-server.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { figure } from "../support/figure.ts";
+import { root } from "../support/sources.ts";
+import { part } from "./length.ts";
+
+const requestMs = 400;
+/** Who is there, and what was asked for. */
+const deadlineMs = 2 * requestMs;
+const calls: readonly [Name, unknown][] = [
+  ["getState", undefined],
+  ["listApps", undefined],
+  ["pressKey", { key: "home" }],
+  ["launchApp", { app: "12" }],
+];
+const runtimes = ["bun", "deno", "binary"].filter((one) => one !== "binary" || existsSync(join(root, "dist/zapd")));
+
+describe.each(runtimes)("under %s", (runtime) => {
+  const usual = process.env["ZAPD_TEST_RUNTIME"];
+  let daemon: TestDaemon;
+  const fakes: FakeRoku[] = [];
+  beforeAll(async () => {
+    process.env["ZAPD_TEST_RUNTIME"] = runtime;
+    daemon = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
+    // What is loaded and compiled at the first call is no fault of a set's.
+    const { set, id } = await plugIn();
+    for (const [name, body] of calls) expect((await call(name, id, body)).status).toBe(200);
+    await set.stop();
+  }, 60_000);
+  afterAll(async () => {
+    await daemon.dispose();
+    await Promise.all(fakes.map((fake) => fake.stop()));
+    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
+    else process.env["ZAPD_TEST_RUNTIME"] = usual;
+  });
+
+  async function plugIn(): Promise<{ set: FakeRoku; id: string }> {
+    const set = await FakeRoku.start();
+    fakes.push(set);
+    return { set, id: (await add(daemon, set)).id };
+  }
+
+  const call = (name: Name, id: string, body: unknown) =>
+    daemon.api(name.startsWith("get") || name.startsWith("list") ? "GET" : "POST", at(name, { id }), body);
+
+  async function drive(what: string, id: string): Promise<void> {
+    for (const [name, body] of calls) {
+      const since = performance.now();
+      const answered = await call(name, id, body);
+      const took = performance.now() - since;
+      expect([what, name, answered.status]).toEqual([what, name, 500]);
+      expect(Failure.parse(answered.body).error.code).toMatch(/^device_(unreachable|timeout|error|refused|busy)$/);
+      figure(`${runtime}: ${what}: ${name}: ${took.toFixed(0)} ms`);
+      expect([what, name, took <= deadlineMs + (part === 1 ? 500 : 3_000)]).toEqual([what, name, true]);
+    }
+  }
+
+  test.each(Object.keys(faults))(
+    "R4 %s",
+    async (what) => {
+      const { set, id } = await plugIn();
+      set.wire.fault = faults[what] ?? null;
+      await set.wire.close();
+      await set.wire.listen(set.host, set.port);
+      await drive(what, id);
+    },
+    30_000,
+  );
+
+  test("R4 refused", async () => {
+    const { set, id } = await plugIn();
+    await set.stop();
+    await drive("refused", id);
+  }, 30_000);
+
+  test("R4 hung before it was accepted", async () => {
+    const { set, id } = await plugIn();
+    await set.stop();
+    const deaf = await fullBacklog(set.host, set.port);
+    if (!deaf) throw new Error("this machine does not fill a backlog");
+    try {
+      await drive("full backlog", id);
+    } finally {
+      await deaf.release();
+    }
+  }, 60_000);
+});

@@ -1,0 +1,158 @@
+/** Being called back by a device: by that device alone, at a path that nobody knows, under a subscription of ours; and what floods cost. */
+import { afterEach, describe, expect, test } from "bun:test";
+import net from "node:net";
+import { subscribe } from "../../src/transport/gena.ts";
+import { DeviceHttp } from "../../src/transport/http.ts";
+import { until } from "../support/http-device.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+const never = new AbortController().signal;
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A device that takes subscriptions as it is told: by head lines of its answers. */
+async function device(answer: (asked: Asked) => string) {
+  const asked: Asked[] = [];
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", (bytes) => {
+      const [first = "", ...lines] = bytes.toString().split("\r\n");
+      const [method = "", path = ""] = first.split(" ");
+      const headers = Object.fromEntries(
+        lines.flatMap((line) => {
+          const colon = line.indexOf(":");
+          return colon > 0 ? [[line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]] : [];
+        }),
+      );
+      asked.push({ method, path, headers });
+      socket.end(`${answer({ method, path, headers })}\r\nContent-Length: 0\r\n\r\n`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanups.push(() => server.close());
+  const { port } = server.address() as net.AddressInfo;
+  const platformHost = { requestTimeoutMs: () => 2_000, isOwnListener: () => false };
+  const http = new DeviceHttp({ address: { host: "127.0.0.1", port }, platformHost });
+  cleanups.push(() => http.close());
+  return { asked, http };
+}
+
+const given = ({ path }: Asked) => `HTTP/1.1 200 OK\r\nSID: uuid:${path.slice(1)}\r\nTIMEOUT: Second-300`;
+
+async function subscribed(answer = given, paths: readonly string[] = ["/one", "/two"]) {
+  const { asked, http } = await device(answer);
+  const counts = { events: 0, ends: 0 };
+  const session = await subscribe(
+    { http, peer: "127.0.0.1", paths, onEvent: () => counts.events++, onEnd: () => counts.ends++ },
+    never,
+  );
+  cleanups.push(() => session.close());
+  const callback = new URL(/<(.*)>/.exec(asked[0]?.headers["callback"] ?? "")?.[1] ?? "");
+  return { asked, session, callback, counts };
+}
+
+/** A call as a device makes it; what is answered, or an empty text where nothing is. */
+function call(
+  to: URL,
+  headers: Record<string, string>,
+  { from = "127.0.0.1", body = "<x/>", method = "NOTIFY", path = to.pathname } = {},
+): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ host: to.hostname, port: Number(to.port), localAddress: from });
+    let said = "";
+    const lines = Object.entries({ NT: "upnp:event", NTS: "upnp:propchange", ...headers }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    socket.on("connect", () =>
+      socket.write(
+        `${method} ${path} HTTP/1.1\r\nHOST: x\r\n${lines.join("")}CONTENT-LENGTH: ${body.length}\r\n\r\n${body}`,
+      ),
+    );
+    socket.on("data", (bytes) => {
+      said += bytes.toString();
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(said.split("\r\n")[0] ?? ""));
+  });
+}
+
+describe("a subscription", () => {
+  test("is asked for at every service, with a callback on the address that faces the device; a call with its id is an event", async () => {
+    const { asked, callback, counts } = await subscribed();
+    expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["SUBSCRIBE /one", "SUBSCRIBE /two"]);
+    expect(asked[0]?.headers).toMatchObject({ nt: "upnp:event", timeout: "Second-300" });
+    expect([callback.hostname, callback.pathname.length >= 33]).toEqual(["127.0.0.1", true]);
+    expect(await call(callback, { SID: "uuid:one" })).toBe("HTTP/1.1 200 OK");
+    expect(await call(callback, { SID: "uuid:two" })).toBe("HTTP/1.1 200 OK");
+    expect(counts.events).toBe(2);
+  });
+
+  test("hears nobody else: other hosts, other paths, other ids, other words", async () => {
+    const { callback, counts } = await subscribed();
+    expect(await call(callback, { SID: "uuid:one" }, { from: "127.0.0.9" })).toBe("");
+    for (const path of ["/", "/0123456789abcdef0123456789abcdef/", callback.pathname.slice(0, -3)])
+      expect(await call(callback, { SID: "uuid:one" }, { path })).toContain(" 404 ");
+    for (const headers of [
+      { SID: "uuid:three" },
+      { SID: "" },
+      { SID: "uuid:one", NT: "x" },
+      { SID: "uuid:one", NTS: "upnp:other" },
+    ])
+      expect(await call(callback, headers)).toContain(" 412 ");
+    expect(await call(callback, { SID: "uuid:one" }, { method: "POST" })).toContain(" 405 ");
+    expect(await call(callback, { SID: "uuid:one", "X-Long": "x".repeat(20_000) })).toContain(" 431 ");
+    expect(await call(callback, { SID: "uuid:one" }, { body: "x".repeat(300_000) })).toContain(" 413 ");
+    expect(counts.events).toBe(0);
+  });
+
+  test("is given back when it is closed, and its listener with it", async () => {
+    const { asked, session, callback } = await subscribed();
+    session.close();
+    await until("it is given back", () => asked.length === 4);
+    expect(asked.slice(2).map(({ method, headers }) => `${method} ${headers["sid"]}`)).toEqual([
+      "UNSUBSCRIBE uuid:one",
+      "UNSUBSCRIBE uuid:two",
+    ]);
+    await until("nobody listens", async () => (await call(callback, { SID: "uuid:one" })) === "");
+    expect(session.alive).toBe(false);
+  });
+
+  test("that is refused for one service is none, and what was given is given back", async () => {
+    const answer = (one: Asked) => (one.path === "/two" ? "HTTP/1.1 503 No" : given(one));
+    const { asked, http } = await device(answer);
+    const options = { http, peer: "127.0.0.1", paths: ["/one", "/two"], onEvent: () => {}, onEnd: () => {} };
+    await expect(subscribe(options, never)).rejects.toMatchObject({ code: "device_error" });
+    await until("it is given back", () => asked.some(({ method }) => method === "UNSUBSCRIBE"));
+    for (const silly of ["HTTP/1.1 200 OK", `HTTP/1.1 200 OK\r\nSID: ${"x".repeat(300)}`]) {
+      const { http: other } = await device(() => silly);
+      await expect(subscribe({ ...options, http: other }, never)).rejects.toMatchObject({ code: "device_error" });
+    }
+  });
+
+  test("takes thousands of calls, of the device and of strangers, with its memory as it was", async () => {
+    const { callback, counts } = await subscribed();
+    const flood = (times: number, sid: string, from?: string) =>
+      Promise.all(
+        Array.from({ length: 20 }, async () => {
+          for (let round = 0; round < times / 20; round++)
+            await call(callback, { SID: sid }, { body: "<".repeat(4_000), ...(from && { from }) });
+        }),
+      );
+    await flood(400, "uuid:one");
+    Bun.gc(true);
+    const before = process.memoryUsage().rss;
+    await flood(1_500, "uuid:one");
+    await flood(1_500, "uuid:stranger");
+    await flood(1_500, "uuid:one", "127.0.0.8");
+    Bun.gc(true);
+    expect(process.memoryUsage().rss - before).toBeLessThan(32 * 1024 * 1024);
+    expect(counts.events).toBeGreaterThan(1_000);
+  }, 60_000);
+});
