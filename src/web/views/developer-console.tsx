@@ -30,6 +30,7 @@ export function Console({ entry }: { readonly entry: Entry }) {
         <h2 id="dev-console">Console</h2>
         <p class="muted" role="status">
           {held.value !== null ? `held still${more > 0 ? `; ${counted(more, "line")} more since` : ""}` : standing(log)}
+          {wanted.value.trim() !== "" && ` · ${shown.length} of ${counted(kept.length, "line")}`}
         </p>
       </header>
       <div class="dev-tools">
@@ -68,11 +69,12 @@ export function Console({ entry }: { readonly entry: Entry }) {
         </div>
       )}
       <Lines shown={shown} wanted={wanted.value.trim()} name={name} empty={emptyWords(log, kept, wanted)} />
-      <p class="dev-count muted">
-        {wanted.value.trim() !== "" && `${shown.length} of ${counted(kept.length, "line")}. `}
-        {log.dropped.value > 0 &&
-          `The last ${mostLines.toLocaleString()} lines are kept; ${log.dropped.value.toLocaleString()} before them are not.`}
-      </p>
+      {log.dropped.value > 0 && (
+        <p class="dev-count muted">
+          The last {mostLines.toLocaleString()} lines are kept; {log.dropped.value.toLocaleString()} before them are
+          not.
+        </p>
+      )}
     </section>
   );
 }

@@ -1,5 +1,6 @@
 /** What the set shows, beside what it writes: taken when it is asked for, and after whatever it was told to do. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
 import { connection, type Entry, events } from "../store.ts";
@@ -16,7 +17,14 @@ interface Shot {
   readonly at: Date;
 }
 
-export function Screen({ entry, isOn }: { readonly entry: Entry; readonly isOn: boolean }) {
+interface ScreenProps {
+  readonly entry: Entry;
+  readonly isOn: boolean;
+  /** What is done with what it shows. */
+  readonly children: ComponentChildren;
+}
+
+export function Screen({ entry, isOn, children }: ScreenProps) {
   const shot = useSignal<Shot | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isTaking = useSignal(false);
@@ -92,6 +100,7 @@ export function Screen({ entry, isOn }: { readonly entry: Entry; readonly isOn: 
           }}
         />
       )}
+      <div class="dev-actions">{children}</div>
     </section>
   );
 }

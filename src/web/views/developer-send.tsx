@@ -1,14 +1,12 @@
 /** Sending a package: what is dropped or chosen, to which sets, with what it is started, and what became of it at each. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { call, type Failure, failureOf } from "../calls.ts";
-import { attempt, type Entry, entries } from "../store.ts";
+import { type Failure, failureOf } from "../calls.ts";
+import { type Entry, entries } from "../store.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { say } from "../ui/status.tsx";
 import { type Delivery, deliver, deliverTo, deliveryTo, type Parcel } from "./developer-delivery.ts";
 import { type Chosen, chosenIn, droppedIn, PackageError } from "./developer-package.ts";
 import { counted, paramsIn, problemsIn, sizeOf } from "./developer-words.ts";
@@ -19,7 +17,13 @@ interface Sent {
   readonly deliveries: readonly Delivery[];
 }
 
-export function Send({ entry }: { readonly entry: Entry }) {
+interface SendProps {
+  readonly entry: Entry;
+  /** Parameters of a deep link, as they are typed. */
+  readonly params: Signal<string>;
+}
+
+export function Send({ entry, params }: SendProps) {
   const chosen = useSignal<Chosen | null>(null);
   const sent = useSignal<Sent | null>(null);
   /** What is done before anything is sent, in words. */
@@ -27,7 +31,6 @@ export function Send({ entry }: { readonly entry: Entry }) {
   const problem = useSignal<string | null>(null);
   const isBusy = useSignal(false);
   const others = useSignal<ReadonlySet<string>>(new Set());
-  const params = useSignal("");
   const given = paramsIn(params.value);
 
   const sendIt = async (what: Chosen) => {
@@ -91,18 +94,16 @@ export function Send({ entry }: { readonly entry: Entry }) {
           ))}
         </ul>
       )}
-      <div class="dev-actions">
-        {chosen.value && (
+      {chosen.value && (
+        <div class="dev-actions">
           <Button
             label={`Send ${chosen.value.name} again`}
             icon="send"
             busy={isBusy.value}
             onPress={() => take(chosen.value)}
           />
-        )}
-        <Reload entry={entry} params={given.params} problem={given.problem} />
-        <Remove entry={entry} />
-      </div>
+        </div>
+      )}
     </section>
   );
 }
@@ -113,33 +114,27 @@ function Drop({ take, isBusy }: { take(what: Chosen | null): void; readonly isBu
   const latest = useRef(take);
   latest.current = take;
   useEffect(() => {
-    // Of what moves from one element to the next, both are told: it has left when it has left all.
-    let within = 0;
-    const count = (by: number) => {
-      within = Math.max(0, within + by);
-      isOver.value = within > 0;
-    };
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
-    const enter = (event: DragEvent) => hasFiles(event) && count(1);
-    const leave = (event: DragEvent) => hasFiles(event) && count(-1);
     const over = (event: DragEvent) => {
       if (!hasFiles(event) || !event.dataTransfer) return;
       event.preventDefault();
       event.dataTransfer.dropEffect = "copy";
+      isOver.value = true;
+    };
+    const leave = (event: DragEvent) => {
+      // From one element to the next it is told, too; what leaves the window goes to none.
+      if (event.relatedTarget === null) isOver.value = false;
     };
     const drop = (event: DragEvent) => {
       if (!hasFiles(event) || !event.dataTransfer) return;
       event.preventDefault();
-      within = 0;
       isOver.value = false;
       latest.current(droppedIn(event.dataTransfer));
     };
-    addEventListener("dragenter", enter);
     addEventListener("dragleave", leave);
     addEventListener("dragover", over);
     addEventListener("drop", drop);
     return () => {
-      removeEventListener("dragenter", enter);
       removeEventListener("dragleave", leave);
       removeEventListener("dragover", over);
       removeEventListener("drop", drop);
@@ -418,65 +413,5 @@ function Password({ name, again }: { readonly name: string; again(password: stri
       />
       <Button label="Send with it" icon="key-round" kind="primary" submits />
     </form>
-  );
-}
-
-interface ReloadProps {
-  readonly entry: Entry;
-  readonly params: Readonly<Record<string, string>>;
-  readonly problem: string | null;
-}
-
-function Reload({ entry, params, problem }: ReloadProps) {
-  const isBusy = useSignal(false);
-  const reload = async () => {
-    isBusy.value = true;
-    const body = Object.keys(params).length > 0 ? { params: { ...params } } : {};
-    const done = await attempt(entry, "starting it anew", () => call("reloadPackage", { id: entry.id, body }));
-    isBusy.value = false;
-    if (done) say(`${done.app.name} was started anew`);
-  };
-  return (
-    <Button
-      label="Reload"
-      icon="rotate-cw"
-      busy={isBusy.value}
-      withheld={problem === null ? undefined : problem}
-      onPress={() => void reload()}
-    />
-  );
-}
-
-function Remove({ entry }: { readonly entry: Entry }) {
-  const isAsking = useSignal(false);
-  const { name } = entry.device.value;
-  const close = () => {
-    isAsking.value = false;
-  };
-  const remove = async () => {
-    close();
-    const done = await attempt(entry, "removing the package", () => call("removePackage", { id: entry.id }));
-    if (done) say(`The package is gone from ${name}`);
-  };
-  return (
-    <>
-      <Button
-        label="Remove the package"
-        icon="trash-2"
-        kind="danger"
-        onPress={() => {
-          isAsking.value = true;
-        }}
-      />
-      {isAsking.value && (
-        <Dialog title={`Remove the package from ${name}?`} onClose={close}>
-          <p class="muted">What it has kept on the set goes with it. It can be sent again at any time.</p>
-          <div class="actions">
-            <Button label="Cancel" onPress={close} />
-            <Button label="Remove" icon="trash-2" kind="danger" onPress={() => void remove()} />
-          </div>
-        </Dialog>
-      )}
-    </>
   );
 }

@@ -10,6 +10,7 @@ import { Notice } from "../ui/notice.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { appOf, modelOf, standingOf, standingWords, withheldHint } from "../words.ts";
 import { Console } from "./developer-console.tsx";
+import { Reload, Remove } from "./developer-package-actions.tsx";
 import { Screen } from "./developer-screen.tsx";
 import { Send } from "./developer-send.tsx";
 import "./developer.css";
@@ -47,6 +48,7 @@ function Others({ none }: { readonly none: string }) {
 }
 
 function Shown({ entry }: { readonly entry: Entry }) {
+  const params = useSignal("");
   const device = entry.device.value;
   const standing = standingOf(device, entry.state.value);
   const refusal = entry.refusal.value;
@@ -62,9 +64,9 @@ function Shown({ entry }: { readonly entry: Entry }) {
           <Icon name="chevron-left" />
         </a>
         <Switcher entry={entry} />
-        <a class="button quiet" href={linkTo("remote", entry.id)}>
+        <a class="button quiet" href={linkTo("remote", entry.id)} aria-label="Remote" title="Remote">
           <Icon name="tv" />
-          Remote
+          <span>Remote</span>
         </a>
       </header>
       <div class="dev-standing">
@@ -98,8 +100,11 @@ function Shown({ entry }: { readonly entry: Entry }) {
         <Offline entry={entry} />
       ) : (
         <div class="dev-body">
-          <Send entry={entry} />
-          <Screen entry={entry} isOn={standing === "on"} />
+          <Send entry={entry} params={params} />
+          <Screen entry={entry} isOn={standing === "on"}>
+            <Reload entry={entry} text={params.value} />
+            <Remove entry={entry} />
+          </Screen>
           <Console entry={entry} />
         </div>
       )}
