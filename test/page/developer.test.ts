@@ -111,7 +111,9 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
 
     test("a ZIP that is chosen runs; its console comes live, is held still, filtered and copied", async () => {
       const { page, axeEverywhere } = await visit(demo.port, id);
-      await page.browserContext().overridePermissions(`http://127.0.0.1:${demo.port}`, ["clipboard-read", "clipboard-sanitized-write"]);
+      await page
+        .browserContext()
+        .overridePermissions(`http://127.0.0.1:${demo.port}`, ["clipboard-read", "clipboard-sanitized-write"]);
       await choose(page, "Choose a ZIP", zipFile("hello.zip", filesOf(1)));
       await shows(page, "Hello 1.0.1 runs on Workbench");
       await shows(page, "Running dev 'Hello' main");

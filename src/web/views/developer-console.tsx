@@ -1,6 +1,7 @@
 /** The console of a set, live: followed to its end, or held still, filtered and copied. */
 import { type Signal, useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { Device } from "../../api/client-types.ts";
 import type { Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -19,7 +20,7 @@ export function Console({ entry }: { readonly entry: Entry }) {
   const held = useSignal<readonly LogLine[] | null>(null);
   /** What was put away: lines up to this one. */
   const clearedTo = useSignal(0);
-  const { name } = entry.device.value;
+  const { name, status } = entry.device.value;
   const kept = (held.value ?? log.lines.value).filter(({ at }) => at > clearedTo.value);
   const shown = filtered(kept, wanted.value);
   const last = (lines: readonly LogLine[]) => lines.at(-1)?.at ?? 0;
@@ -29,7 +30,9 @@ export function Console({ entry }: { readonly entry: Entry }) {
       <header>
         <h2 id="dev-console">Console</h2>
         <p class="muted" role="status">
-          {held.value !== null ? `held still${more > 0 ? `; ${counted(more, "line")} more since` : ""}` : standing(log)}
+          {held.value !== null
+            ? `held still${more > 0 ? `; ${counted(more, "line")} more since` : ""}`
+            : standing(log, status)}
           {wanted.value.trim() !== "" && ` · ${shown.length} of ${counted(kept.length, "line")}`}
         </p>
       </header>
@@ -79,8 +82,9 @@ export function Console({ entry }: { readonly entry: Entry }) {
   );
 }
 
-function standing({ isLive, failure }: Log): string {
+function standing({ isLive, failure }: Log, status: Device["status"]): string {
   if (isLive.value) return "live";
+  if (status === "offline") return "goes on once the set is back";
   return failure.value ? "not to be read now" : "being opened …";
 }
 
@@ -104,12 +108,19 @@ interface LinesProps {
 function Lines({ shown, wanted, name, empty }: LinesProps) {
   const box = useRef<HTMLElement>(null);
   const isAtEnd = useSignal(true);
+  const lastTop = useRef(0);
   const goToEnd = () => {
     box.current?.scrollTo(0, box.current.scrollHeight);
   };
   useLayoutEffect(() => {
     if (isAtEnd.peek()) goToEnd();
   }, [shown]);
+  useEffect(() => {
+    // Where there is less room, lines take more of it.
+    const sized = new ResizeObserver(() => isAtEnd.peek() && goToEnd());
+    if (box.current) sized.observe(box.current);
+    return () => sized.disconnect();
+  }, []);
   return (
     <div class="dev-log">
       <section
@@ -119,7 +130,10 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by who has no mouse (axe: scrollable-region-focusable)
         tabIndex={0}
         onScroll={({ currentTarget: at }) => {
-          isAtEnd.value = at.scrollHeight - at.scrollTop - at.clientHeight < nearPx;
+          // It is left by going up, not by what is written below.
+          if (at.scrollHeight - at.scrollTop - at.clientHeight < nearPx) isAtEnd.value = true;
+          else if (at.scrollTop < lastTop.current) isAtEnd.value = false;
+          lastTop.current = at.scrollTop;
         }}
       >
         {shown.length === 0 && <p class="muted">{empty}</p>}

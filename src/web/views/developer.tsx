@@ -58,7 +58,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const on = (["power-on", "power"] as const).find((key) => device.keys.includes(key));
   const sleeps = takesPackages(device) && (standing === "off" || standing === "standby");
   return (
-    <div class={`dev is-${standing}`}>
+    <div class={`dev is-${isThere ? standing : "offline"}`}>
       <header class="dev-head">
         <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
           <Icon name="chevron-left" />
@@ -72,8 +72,8 @@ function Shown({ entry }: { readonly entry: Entry }) {
       <div class="dev-standing">
         <span class="set-mark" aria-hidden="true" />
         <p role="status">
-          {doing === null ? standingWords[standing] : `${doing} …`}
-          {app && ` · ${app}`}
+          {doing === null ? standingWords[isThere ? standing : "offline"] : `${doing} …`}
+          {isThere && app && ` · ${app}`}
           <span class="muted"> · {modelOf(device)}</span>
         </p>
         {sleeps && on && (
@@ -96,12 +96,11 @@ function Shown({ entry }: { readonly entry: Entry }) {
       )}
       {!takesPackages(device) ? (
         <Without device={device} />
-      ) : !isThere ? (
-        <Offline entry={entry} />
       ) : (
         <div class="dev-body">
+          {!isThere && <Offline entry={entry} />}
           <Send entry={entry} params={params} />
-          <Screen entry={entry} isOn={standing === "on"}>
+          <Screen entry={entry} isOn={isThere && standing === "on"}>
             <Reload entry={entry} text={params.value} />
             <Remove entry={entry} />
           </Screen>
@@ -145,6 +144,7 @@ function Without({ device }: { readonly device: Device }) {
   );
 }
 
+/** It does not answer: what it wrote until then stays to be read. */
 function Offline({ entry }: { readonly entry: Entry }) {
   const isAsking = useSignal(false);
   const { name, last_seen } = entry.device.value;
@@ -154,12 +154,14 @@ function Offline({ entry }: { readonly entry: Entry }) {
     isAsking.value = false;
   };
   return (
-    <Notice icon="wifi-off" title={`${name} does not answer`}>
-      <p>
-        {last_seen === null ? "It was never seen." : `It was last seen ${new Date(last_seen).toLocaleString()}.`} What
-        can be sent and read stands here as soon as it is back.
+    <div class="dev-offline">
+      <Icon name="wifi-off" />
+      <p role="status">
+        <strong>{name} does not answer.</strong>{" "}
+        {last_seen !== null && `It was last seen ${new Date(last_seen).toLocaleString()}.`} What it wrote until then
+        stays here, and it goes on once it is back.
       </p>
       <Button label="Ask it now" icon="refresh-cw" busy={isAsking.value} onPress={() => void ask()} />
-    </Notice>
+    </div>
   );
 }
