@@ -2,7 +2,6 @@
 import { notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
 import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
-import { documentText } from "../../transport/xml.ts";
 import type { Emit, PlatformHost, PlatformState, Playback, StatePart } from "../platform.ts";
 import { Events } from "./events.ts";
 import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
@@ -181,7 +180,9 @@ export class Renderer {
   /** What a service has no answer to is no answer. */
   async #unlessRefused(asked: Promise<SoapValues>): Promise<SoapValues> {
     return asked.catch((error: unknown) => {
-      if (error instanceof SoapFault) return new Map();
+      const isRefusal =
+        error instanceof SoapFault && (error.errorCode !== null || error.code === "unsupported_operation");
+      if (isRefusal) return new Map();
       throw error;
     });
   }
@@ -196,7 +197,7 @@ export class Renderer {
     // Where its description was is another's, or it has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
     if (answer.status !== 200) throw notUnderstood("did not say who it is");
-    const { udn, facts, memory } = readDescription(documentText(answer), this.#target, path);
+    const { udn, facts, memory } = readDescription(answer, this.#target, path);
     if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
     this.#provenAt = performance.now();
     this.#emit({ type: "facts", facts, memory });
