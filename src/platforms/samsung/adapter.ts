@@ -146,8 +146,15 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       down: (key, signal) =>
         driven(signal, async (one) => {
           const code = codeOf(key === "play-pause" ? "play" : key);
-          await one.press(code, "Press", signal);
-          return () => one.press(code, "Release", never);
+          const letGo = () => one.press(code, "Release", never);
+          try {
+            await one.press(code, "Press", signal);
+          } catch (error) {
+            // It may be down all the same.
+            await letGo().catch(() => {});
+            throw error;
+          }
+          return letGo;
         }),
     },
     text: {

@@ -232,6 +232,20 @@ describe("being let in", () => {
     expect([one.set.received.tokens, one.set.received.requests.length]).toEqual([[], 1]);
   });
 
+  test("the token goes over TLS alone, whatever has been said of the set since", async () => {
+    const one = await line();
+    one.told.emit({ type: "facts", memory: { token: false } });
+    one.renew();
+    await press(one, "home");
+    expect([one.set.received.tokens, taken(one.set)]).toEqual([[token], ["KEY_HOME"]]);
+    const plain = await line({ traits: { tokensInPlain: true } });
+    plain.told.emit({ type: "facts", memory: { token: false } });
+    Object.assign(plain.target, { port: plain.set.ports.plain });
+    plain.renew();
+    expect((await failure(press(plain, "home"))).code).toBe("device_error");
+    expect(plain.set.received.tokens).toEqual([]);
+  });
+
   test("many who ask at once share one socket", async () => {
     const one = await line();
     await Promise.all([press(one, "up"), press(one, "down"), press(one, "left"), state(one)]);
@@ -283,6 +297,18 @@ describe("keys", () => {
     caller.abort(new Error("gone"));
     await letGo?.();
     expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
+  });
+
+  test("are let go of when who presses them hangs up at once", async () => {
+    const one = await line();
+    const caller = new AbortController();
+    const pressing = Promise.resolve(one.connection.keys?.down?.("right", caller.signal));
+    await until("it is down", () => taken(one.set).length === 1);
+    caller.abort(new Error("gone"));
+    expect(await pressing.catch((error) => error.message)).toBe("gone");
+    await until("it is up", () => taken(one.set).includes("KEY_RIGHT Release"));
+    one.connection.close();
+    await until("the socket is closed", () => one.set.state.channels.open === 0);
   });
 
   test("for inputs are those of sets that take them: up to 2018", async () => {
