@@ -1,6 +1,7 @@
 /** The pairing dialog in a real browser: a prompt on the screen, a login, a code; right, wrong, given up, and in two tabs at once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
+import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
 import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../support/browser.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
 
@@ -61,4 +62,70 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
     await second.close();
     await first.close();
   }, 60_000);
+
+  describe("every way that a set can ask, and every end", () => {
+    let house: AskingHouse;
+    let made = 0;
+    beforeAll(async () => {
+      house = await openAskingHouse();
+    });
+    afterAll(() => house?.dispose());
+
+    /** A set that asks so, and the dialog that is open for it. */
+    async function asked(set: AskingSet) {
+      const name = `Set ${++made}`;
+      const id = await house.add(name, set);
+      const looked = await look(browser, Number(new URL(house.url).port), { at: `/remote/${id}` });
+      await pressNamed(looked.page, `Pair ${name}`);
+      return { ...looked, name };
+    }
+
+    test("a code: of its shape, the wrong one typed anew, the right one in", async () => {
+      const set = new AskingSet("code", "271828");
+      const { page, name, axeEverywhere, problems, close } = await asked(set);
+      await shows(page, `The code that ${name} shows`);
+      await shows(page, "6 digits");
+      expect(await axeEverywhere()).toEqual([]);
+      await write(page, `The code that ${name} shows`, "31 41 59 99");
+      await page.keyboard.press("Enter");
+      await shows(page, "It was not that one");
+      await write(page, `The code that ${name} shows`, "271828");
+      await page.keyboard.press("Enter");
+      await shows(page, `${name} is paired`);
+      await isClosed(page);
+      expect(set.typed).toEqual(["314159", "271828"]);
+      expect(await problems()).toEqual([]);
+      await close();
+    }, 60_000);
+
+    test("denied at the set, and begun again; too late, and said so", async () => {
+      const set = new AskingSet("confirm", "");
+      const { page, name, problems, close } = await asked(set);
+      await shows(page, `Look at the screen of ${name}`);
+      set.answer(false);
+      await shows(page, "It was refused at the set");
+      set.expiresMs = 1_500;
+      await pressNamed(page, "Begin again");
+      await shows(page, "0:01 left");
+      await shows(page, "Nobody answered at the set in time");
+      set.expiresMs = 60_000;
+      await pressNamed(page, "Begin again");
+      await shows(page, "0:5");
+      set.answer(true);
+      await shows(page, `${name} is paired`);
+      expect(set.times).toBe(3);
+      expect(await problems()).toEqual([]);
+      await close();
+    }, 60_000);
+
+    test("the tab is closed in the midst: nothing is left on the screen", async () => {
+      const set = new AskingSet("code", "271828");
+      const { page, name, close } = await asked(set);
+      await shows(page, `The code that ${name} shows`);
+      expect(set.showing).toBe(true);
+      await close();
+      for (let tries = 0; tries < 200 && set.showing; tries++) await Bun.sleep(25);
+      expect(set.showing).toBe(false);
+    }, 60_000);
+  });
 });

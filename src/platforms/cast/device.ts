@@ -185,7 +185,7 @@ export class CastDevice {
       throw new ZapdError(
         "unsupported_media",
         "must be told what kind of file it is handed, and the address does not say",
-        { hint: "Give its type, such as video/mp4" },
+        { hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API" },
       );
     const { session, receiver } = await this.#ready(signal);
     const isThere = receiver.running?.ids.includes(defaultReceiver) === true;
