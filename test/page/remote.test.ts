@@ -92,6 +92,24 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     expect(count("Living Room key down")).toBe(closed);
   }, 60_000);
 
+  test("what changes of the set while a key is held does not hold it for ever", async () => {
+    const { page, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await shows(page, "Netflix");
+    const before = count("Living Room key up");
+    const { x, y } = await centreOf(page, "Up");
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await printed("Living Room key up", before + 3);
+    await api("PATCH", `/devices/${ids.get("Living Room")}`, { name: "Lounge" });
+    await shows(page, "Lounge");
+    await page.mouse.up();
+    const released = await quiet("Living Room key up");
+    await Bun.sleep(1_000);
+    expect(count("Living Room key up")).toBe(released);
+    await api("PATCH", `/devices/${ids.get("Living Room")}`, { name: "Living Room" });
+    await close();
+  }, 60_000);
+
   test("typing goes to the field that has the focus, and never presses keys of the set", async () => {
     const { page, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
     await shows(page, "Send");
@@ -186,6 +204,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
 
   test("a device is switched to, and its keys go there", async () => {
     const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await page.waitForSelector(`select[aria-label="Device"] option[value="${ids.get("Workbench")}"]`);
     await page.select('select[aria-label="Device"]', ids.get("Workbench") ?? "");
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
     await page.keyboard.press("h");
