@@ -1,6 +1,6 @@
 /** The tables of the README and of the other pages say what the code says, and the pages lead where something is. */
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { codes } from "../../src/api/errors.ts";
 import { operations } from "../../src/api/operations.ts";
@@ -117,4 +117,10 @@ test("the page on embedding names what the package exports, and options that the
   const options = /export interface ZapdOptions \{(.*?)^\}/ms.exec(pageText("src/zapd.ts"))?.[1] ?? "";
   for (const name of rows.filter((one) => !one.startsWith("zapd")))
     expect([name, new RegExp(`^ {2}readonly ${name}\\??:`, "m").test(options)]).toEqual([name, true]);
+});
+
+test("the pictures of the page are there, and small", () => {
+  const shown = [...pageText("README.md").matchAll(/\.github\/pictures\/[\w-]+\.png/g)].map(([path]) => path);
+  expect(new Set(shown).size).toBe(6);
+  for (const path of shown) expect([path, statSync(join(root, path)).size < 200_000]).toEqual([path, true]);
 });
