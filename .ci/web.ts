@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { icons } from "../src/web/icons.ts";
 
 const root = join(import.meta.dir, "..");
 const web = join(root, "src/web");
@@ -41,7 +40,6 @@ async function page(): Promise<Asset[]> {
     text("index.html", "text/html; charset=utf-8", read("src/web/index.html")),
     text("app.js", "text/javascript; charset=utf-8", of(".js")),
     text("app.css", "text/css; charset=utf-8", of(".css")),
-    text("icons.svg", "image/svg+xml", spriteOf()),
     text("favicon.svg", "image/svg+xml", read("src/web/favicon.svg")),
     text("manifest.webmanifest", "application/manifest+json", read("src/web/manifest.webmanifest")),
   ];
@@ -58,11 +56,6 @@ async function docs(): Promise<Asset[]> {
     text("swagger-ui.css", "text/css; charset=utf-8", read(`${kept}/swagger-ui.css`).replace(/\/\*# sourceMappingURL.*/, "")),
     text("swagger-ui-bundle.js", "text/javascript; charset=utf-8", read(`${kept}/swagger-ui-bundle.js`).replace(/\/\/# sourceMappingURL.*/, "")),
   ];
-}
-
-function spriteOf(): string {
-  const symbols = Object.entries(icons).map(([name, inside]) => `<symbol id="${name}" viewBox="0 0 24 24">${inside}</symbol>`);
-  return `<!-- lucide-static 1.62.0, ISC License, Copyright (c) 2026 Lucide Icons and Contributors --><svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>`;
 }
 
 function moduleOf(about: string, assets: readonly Asset[]): string {

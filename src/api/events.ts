@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
+import { clientHeader } from "./routes.ts";
 import { App, Device, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
@@ -12,8 +13,6 @@ export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as co
 export const causes = ["push", "poll", "command"] as const;
 export const callers = ["http", "cli", "page", "mcp", "mqtt"] as const;
 export type Caller = (typeof callers)[number];
-/** From whom a command comes; `http` where the header is missing, or names nobody that is known. */
-export const callerHeader = "zapd-client";
 
 const at = z.iso.datetime().describe("When it happened");
 const device_id = z.uuid().describe("The device that it is about");
@@ -65,7 +64,7 @@ export const events = {
     device_id,
     action: z.string().describe("As in its answer: `key`, `sequence`, `launch`"),
     action_id: z.string().describe("The same in the changes of state that it brought about"),
-    by: z.enum(callers).describe(`Who asked for it: what the header \`${callerHeader}\` says`),
+    by: z.enum(callers).describe(`Who asked for it: what the header \`${clientHeader}\` says`),
     ok: z.boolean().describe("Whether the device took it"),
     confirmed: z.boolean().nullable().optional().describe("As in its answer, where that says so"),
     key: z.string().optional().describe("Of a key: its name; of a text it is left out"),

@@ -93,6 +93,9 @@ const own = {
   examine: { method: "get", path: "/doctor", reaches: "device" },
 } as const satisfies Record<string, Endpoint>;
 
+/** The header by which a client says what it is: what `by` of an event comes from. */
+export const clientHeader = "zapd-client";
+
 /** What a group of devices takes as one device does. */
 export const groupable = [
   "pressKey",

@@ -9,7 +9,7 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import { systemCode, ZapdError } from "../api/errors.ts";
-import { type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, type Failure, notRunning, UsageError } from "./failure.ts";
@@ -119,7 +119,8 @@ export async function sendRequest(context: Context, request: Request, upload = f
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
-  const call = { method, path, headers: Object.fromEntries(headers), signal, ...(body && { body }) };
+  const said = { ...Object.fromEntries(headers), [clientHeader]: "cli" };
+  const call = { method, path, headers: said, signal, ...(body && { body }) };
   try {
     return await currentRuntime().call(context.socket(), call);
   } catch (error) {

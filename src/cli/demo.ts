@@ -139,6 +139,9 @@ Ctrl-C ends the demo. What is done to its sets is told here:
 /** The developer password of the set that has one. */
 export const password = "rokudev";
 
+/** What the web server of its Kodi asks for, beside the usual name. */
+const kodiPassword = "popcorn";
+
 /** A set, as the table tells of it, and how it is made. */
 interface DemoSet {
   readonly name: string;
@@ -174,7 +177,15 @@ const kodi: DemoSet["make"] = async (basics, portAt) => {
   const [port, tcpPort] = [await portAt(8080), await portAt(9090)];
   const channels = ["News", "Films", "Nature"].map((called, at) => ({ id: at + 1, number: at + 1, name: called }));
   const screenshots = { folder: "/home/kodi/screenshots/" };
-  const simulator = createKodiSimulator({ ...basics, port, tcpPort, mdns: true, channels, screenshots });
+  const simulator = createKodiSimulator({
+    ...basics,
+    port,
+    tcpPort,
+    mdns: true,
+    channels,
+    screenshots,
+    password: kodiPassword,
+  });
   const ports = () => ({ websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake });
   return { simulator, identity: simulator.uuid, ports };
 };
@@ -198,8 +209,9 @@ const googleTv: DemoSet["make"] = async (basics, portAt) => {
   return { simulator, identity: simulator.id, ports: () => ({}) };
 };
 
+const speaker = { stack: "tv", manufacturer: "Lumora", model: "Speaker S2" } as const;
 const renderer: DemoSet["make"] = async (basics, portAt) => {
-  const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), model: "Simulated Speaker" });
+  const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), ...speaker });
   return { simulator, identity: simulator.uuid, ports: () => ({}) };
 };
 
@@ -214,7 +226,7 @@ const sets: readonly DemoSet[] = [
     access: `password "${password}"`,
     make: roku({ kind: "tv", developer: { password } }),
   },
-  { name: "Cinema", model: "Kodi", access: full, make: kodi },
+  { name: "Cinema", model: "Kodi", access: `login "kodi", password "${kodiPassword}"`, make: kodi },
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
   { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
   { name: "Attic", model: "Google TV", access: full, make: googleTv },

@@ -108,8 +108,8 @@ class PlayedFile {
   readonly #device: Device;
   readonly #progress: Progress;
   readonly #signal: AbortSignal;
-  /** When it was handed over. */
-  #since = 0;
+  /** When it was handed over; `null` until then. */
+  #since: number | null = null;
   #state: State | null = null;
   /** When the set was first seen to have asked for it; `null` until then. */
   #askedAt: number | null = null;
@@ -139,13 +139,17 @@ class PlayedFile {
     try {
       const called = await call(this.#context, "playMedia", { id, body, signal: this.#signal });
       this.#isDoubted = called.data.confirmed === false;
+      this.#shows = called.data.confirmed === true;
       this.#context.tell(called);
     } catch (error) {
-      if (this.#signal.aborted) return this.#interrupted(false);
+      if (this.#signal.aborted) return this.#interrupted();
       throw error;
     }
     this.#since = performance.now();
     const over = new AbortController();
+    const leave = () => over.abort();
+    this.#signal.addEventListener("abort", leave);
+    if (this.#signal.aborted) leave();
     let ended: string | undefined;
     let failed: Error | undefined;
     const timer = setInterval(() => {
@@ -154,14 +158,15 @@ class PlayedFile {
       } catch (error) {
         failed = error instanceof Error ? error : new Error(String(error));
       }
-      if (ended || failed) over.abort();
+      if (ended || failed) leave();
     }, tickMs);
     try {
-      await this.#follow(AbortSignal.any([this.#signal, over.signal]));
+      await this.#follow(over.signal);
     } finally {
+      this.#signal.removeEventListener("abort", leave);
       clearInterval(timer);
     }
-    if (this.#signal.aborted) return this.#interrupted(true);
+    if (this.#signal.aborted) return this.#interrupted();
     if (failed) throw failed;
     this.#say(ended ?? `${this.#device.name} is no longer known: ${this.#file.name} is served no more`);
     return exits.ok;
@@ -188,13 +193,14 @@ class PlayedFile {
     const { name } = this.#device;
     const { movedAt, failure } = this.#file;
     const now = performance.now();
-    if (movedAt === null && now - this.#since > fetchesWithinMs) throw this.#unasked();
+    const since = this.#since ?? now;
+    if (movedAt === null && now - since > fetchesWithinMs) throw this.#unasked();
     if (failure !== null && failure !== this.#toldFailure) this.#say(`zapd: ${this.#file.name} ${failure}`);
     this.#toldFailure = failure;
-    this.#show(now);
+    this.#show(now - since);
     if (movedAt === null || this.#state === null) return undefined;
     const isQuiet = now - movedAt > overAfterMs.elsewhere;
-    if (this.#isDoubted && !this.#shows && isQuiet && now - this.#since > fetchesWithinMs) throw this.#unplayed();
+    if (this.#isDoubted && !this.#shows && isQuiet && now - since > fetchesWithinMs) throw this.#unplayed();
     this.#askedAt ??= movedAt;
     this.#begin(this.#state, now - this.#askedAt);
     const why = this.#whyOver(this.#state);
@@ -241,12 +247,12 @@ class PlayedFile {
     return isOther ? "elsewhere" : null;
   }
 
-  #show(now: number): void {
+  #show(sinceMs: number): void {
     const { name } = this.#device;
     const playback = this.#state?.playback ?? null;
-    const sent = `${size(this.#file.taken)} of ${size(this.#file.size)} fetched`;
+    const sent = `${size(this.#file.taken)} sent`;
     const asks = this.#file.movedAt !== null;
-    const waiting = `has not asked for it yet, ${Math.round((now - this.#since) / 1_000)} s`;
+    const waiting = `has not asked for it yet, ${Math.round(sinceMs / 1_000)} s`;
     const parts = [`${this.#file.name} on ${name}`, asks ? playbackText(playback) : waiting, asks ? sent : ""];
     this.#progress.show(printable(parts.filter(Boolean).join("  ")));
   }
@@ -269,15 +275,14 @@ class PlayedFile {
     });
   }
 
-  async #interrupted(isHandedOver: boolean): Promise<number> {
+  async #interrupted(): Promise<number> {
     const { name } = this.#device;
-    const isPlaying = isHandedOver && (this.#state === null || this.#whyOver(this.#state) === null);
+    // Who is interrupted while it is being handed over knows only by its questions that the set has it already.
+    const hasIt = this.#since !== null || this.#file.movedAt !== null;
+    const isPlaying = hasIt && (this.#state === null || this.#whyOver(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
-    this.#say(
-      isPlaying && !hasStopped
-        ? `${this.#file.name} is served no more; ${name} could not be told to stop`
-        : `stopped ${this.#file.name} on ${name}`,
-    );
+    const left = isPlaying && !hasStopped ? `; ${name} could not be told to stop` : "";
+    this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is served no more${left}`);
     return interrupted;
   }
 

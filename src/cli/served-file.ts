@@ -20,9 +20,7 @@ export class ServedFile {
   readonly name: string;
   /** `null` where its ending tells nothing, and nobody said it. */
   readonly type: string | null;
-  /** Its size when it was last asked for, in bytes. */
-  size: number;
-  /** How many bytes of it have been taken. */
+  /** How many bytes have been taken; some of the file may have been taken twice. */
   taken = 0;
   /** When it was last asked for, or a piece of it taken; `null` until then. */
   movedAt: number | null = null;
@@ -30,10 +28,9 @@ export class ServedFile {
   failure: string | null = null;
   readonly #handle: FileHandle;
 
-  private constructor(handle: FileHandle, name: string, size: number, type: string | null) {
+  private constructor(handle: FileHandle, name: string, type: string | null) {
     this.#handle = handle;
     this.name = name;
-    this.size = size;
     this.type = type;
   }
 
@@ -52,7 +49,7 @@ export class ServedFile {
       throw unreadable(error);
     });
     const { size } = await handle.stat();
-    if (size > 0) return new ServedFile(handle, basename(resolve(path)), size, type ?? mediaTypeOf(path));
+    if (size > 0) return new ServedFile(handle, basename(resolve(path)), type ?? mediaTypeOf(path));
     await handle.close();
     throw refuse("is empty");
   }
@@ -64,7 +61,6 @@ export class ServedFile {
   /** The file, or the one range of it that is asked for. Of several ranges none is heeded, as anybody may. */
   async answer({ method, headers }: Pick<PeerRequest, "method" | "headers">): Promise<PeerAnswer> {
     const { size, mtime } = await this.#handle.stat();
-    this.size = size;
     this.movedAt = performance.now();
     const modified = mtime.toUTCString();
     const tag = `"${size.toString(16)}-${Math.trunc(mtime.getTime()).toString(16)}"`;

@@ -285,6 +285,7 @@ export async function selectInput(
         const inputs = requireCapability(connection.inputs, "inputs");
         const input = chosen(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
         await inputs.select(input.id, signal);
+        if (inputs.isShown === false) return { input, confirmed: null };
         const isShown = (one: Partial<PlatformState>) => one.input === input.id;
         const state = await stateAfter(device, reach, connection, shownParts, isShown, signal);
         return { input, confirmed: state === null ? null : state.input === input.id };

@@ -368,6 +368,8 @@ export interface Connection {
   inputs?: {
     list(signal: AbortSignal): Promise<PlatformInput[]>;
     select(id: string, signal: AbortSignal): Promise<void>;
+    /** `false`: it does not show which one is selected, so that no effect can be read back. */
+    readonly isShown?: boolean;
   };
   channels?: {
     /** At most 5,000. */

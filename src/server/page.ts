@@ -58,7 +58,7 @@ const docsPolicy = [
   "trusted-types dompurify default",
 ].join("; ");
 
-const files = ["app.js", "app.css", "icons.svg", "favicon.svg", "manifest.webmanifest"];
+const files = ["app.js", "app.css", "favicon.svg", "manifest.webmanifest"];
 
 const docsFiles = ["docs.js", "docs.css", "swagger-ui.css", "swagger-ui-bundle.js"];
 

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
-import { type Caller, callerHeader, callers } from "../api/events.ts";
+import { type Caller, callers } from "../api/events.ts";
 import { type Operation, operations } from "../api/operations.ts";
-import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
@@ -116,7 +116,7 @@ export function route<Name extends ValueName>(
     };
     const since = performance.now();
     const tell = (outcome: Ended["outcome"]) => {
-      const by = callers.find((one) => one === c.req.header(callerHeader)) ?? "http";
+      const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
       const durationMs = Math.round(performance.now() - since);
       if (action !== null) c.get("finished")?.({ action, actionId, id, by, body, outcome, durationMs });
     };

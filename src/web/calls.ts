@@ -2,7 +2,7 @@
 import type { Arguments, Result, ValueName } from "../api/client.ts";
 import type { Client } from "../api/client-types.ts";
 import type { ErrorCode, PairingReason } from "../api/errors.ts";
-import { type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
 
 /** Why a call failed. */
 export interface Failure {
@@ -90,9 +90,6 @@ export async function readAnswer(response: Response): Promise<unknown> {
 export function failureIn({ code, message, hint, reason }: EnvelopeError): Failure {
   return { code, message, hint: hint ?? null, reason: reason ?? null };
 }
-
-/** From whom a command comes, as those who follow are told. */
-export const clientHeader = "zapd-client";
 
 interface Places {
   readonly id?: string;

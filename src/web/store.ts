@@ -1,5 +1,5 @@
 /** What the page knows, as signals: a view reads them, and is drawn anew when they change. Only the stream writes most of it. */
-import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
 import { call, type Failure, failureOf } from "./calls.ts";
 
@@ -86,7 +86,7 @@ export function take(event: Followed): void {
     case "snapshot":
       if (event.part === 1) arriving = [];
       arriving.push(...event.devices);
-      if (event.last) replaceDevices(arriving);
+      if (event.last) batch(() => replaceDevices(arriving));
       return;
     case "device.added":
     case "device.changed":

@@ -13,6 +13,21 @@ const longestPauseMs = 2_000;
 /** The daemon says something every 15 s: after this the connection is taken to be dead. */
 const deadAfterMs = 40_000;
 
+/** What is told is taken in for so long at a time. */
+const sliceMs = 8;
+
+/** Lets the browser draw, and answer to a hand, before it goes on. No timer: in a tab that nobody sees they are slow. */
+function nextTask(): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  return new Promise((resolve) => {
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}
+
 /** What tabs tell each other. */
 type Word =
   | { readonly say: "hello" }
@@ -79,8 +94,14 @@ async function follow(): Promise<never> {
   for (;;) {
     try {
       const resumes = lastId !== null;
+      let since = performance.now();
       for await (const told of linesOf(await open())) {
         pause = firstPauseMs;
+        // A house that tells everything at once must not hold up what is scrolled.
+        if (performance.now() - since > sliceMs) {
+          await nextTask();
+          since = performance.now();
+        }
         if (told.type === "heartbeat") {
           lastId = told.id;
           tell({ say: "at", lastId });
@@ -125,8 +146,8 @@ async function openStream(query: Record<string, string>, signal: AbortSignal): P
   throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
 }
 
-/** The lines of a stream, until it ends or falls silent. */
-async function* linesOf({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Line> {
+/** The lines of a stream, until it ends or falls silent; `stop` is of this stream alone. */
+export async function* linesOf<Told = Line>({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Told> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = "";
@@ -139,7 +160,7 @@ async function* linesOf({ body, stop }: Awaited<ReturnType<typeof open>>): Async
       if (done) return;
       const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = parts.pop() ?? "";
-      for (const part of parts) if (part !== "") yield JSON.parse(part) as Line;
+      for (const part of parts) if (part !== "") yield JSON.parse(part) as Told;
     }
   } finally {
     clearTimeout(timer);

@@ -9,6 +9,8 @@ export function standingOf(device: Device, state: State | null): Standing {
   if (device.access === "unpaired" && !device.capabilities.includes("state")) return "unpaired";
   const power = state === null || state.power === "unknown" ? device.power : state.power;
   if (power !== "unknown") return power;
+  // What plays is on, whether or not it says so.
+  if (state?.playback && state.playback.status !== "stopped") return "on";
   if (device.status === "offline") return "offline";
   return device.status === "online" ? "silent" : "unknown";
 }
@@ -73,7 +75,7 @@ export function playingOf(state: State | null): string | null {
 
 /** What is on the screen: the app, or the input. `null`: the home screen, or it is not known. */
 export function appOf(state: State | null): string | null {
-  if (state === null || state.power !== "on") return null;
+  if (state === null || state.power === "off" || state.power === "standby") return null;
   if (state.screensaver === true) return "screensaver";
   return state.app?.name ?? (state.input === null ? null : inputWords(state.input));
 }

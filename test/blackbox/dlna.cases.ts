@@ -105,7 +105,7 @@ test("plays a file, is told of its end by the renderer itself, and asks for noth
   await scan();
   const stream = new EventStream({ to: daemon.port });
   cleanups.push(() => stream.close());
-  await until("it is subscribed to", () => set.subscribers.length === 2);
+  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
   const { confirmed } = await succeed(daemon, "playMedia", { id: "Kitchen", body: { url: film, title: "Film" } });
   expect(confirmed).toBe(true);
   await until("it is asked no more", async () => {
@@ -168,7 +168,19 @@ test("one is added by its address alone, told what it cannot, and forgotten with
   expect(hint).toContain("zapd play URL -d Alone");
   const stream = new EventStream({ to: daemon.port });
   cleanups.push(() => stream.close());
-  await until("it is subscribed to", () => set.subscribers.length === 2);
+  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
   await succeed(daemon, "removeDevice", { id });
   await until("it is let go of", () => set.subscribers.length === 0);
 });
+
+test("told to stop, it gives back what it is subscribed to", async () => {
+  const set = await plugIn({ name: "Last", ssdp: false, stack: "tv" });
+  const own = await startTestDaemon();
+  cleanups.push(() => own.dispose());
+  await succeed(own, "addDevice", { body: { host: set.host, port: set.port } });
+  const stream = new EventStream({ to: own.port });
+  cleanups.push(() => stream.close());
+  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+  expect(await own.stop()).toBe(0);
+  await until("it is let go of", () => set.subscribers.length === 0);
+}, 40_000);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
 import { createWebosSimulator, type WebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
@@ -134,27 +135,37 @@ test("secrets of two platforms are in their own file, for the user alone, and no
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }, 20_000);
 
-test("fifty sets of four platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
+test("fifty sets of five platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
   const requestMs = 3_000;
   const house = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
   cleanups.push(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
   const one = async (number: number) => {
     const name = `Set ${number}`;
-    if (number % 4 === 0) {
+    if (number % 5 === 4) {
+      const set = createSamsungSimulator({
+        ...{ name, host: freeHost(), securePort: 0, plainPort: null, rendererPort: null, ssdp: false, promptMs: 5 },
+        ...{ standby: "off", traits: { keyMs: 0 } },
+      });
+      await set.start();
+      const id = await add({ host: set.host, port: set.ports.secure, name, platform: "samsung" });
+      await succeed(house, "pairDevice", { id });
+      return { id, key: "down", sleep: () => set.powerOff(), stop: () => set.stop() };
+    }
+    if (number % 5 === 0) {
       const set = createRokuSimulator({ name, serial: `X5${number}`, kind: "tv", ssdp: false });
       await set.start();
       const id = await add({ host: set.host, port: set.port, name, platform: "roku" });
       return { id, key: "down", sleep: () => set.sleep("deep"), stop: () => set.stop() };
     }
-    if (number % 4 === 1) {
+    if (number % 5 === 1) {
       const set = createKodiSimulator({ name, host: freeHost(), port: 0, tcpPort: 0, mdns: false });
       await set.start();
       const ports = { websocket: set.ports.tcp ?? 0 };
       const id = await add({ host: set.host, port: set.port, name, platform: "kodi", ports });
       return { id, key: "down", sleep: async () => set.sleep(), stop: () => set.stop() };
     }
-    if (number % 4 === 2) {
+    if (number % 5 === 2) {
       const set = createCastSimulator({ name, host: freeHost(), port: 0, mdns: false });
       await set.start();
       const id = await add({ host: set.host, port: set.port, name, platform: "cast" });

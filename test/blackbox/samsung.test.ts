@@ -158,3 +158,20 @@ test("a set that was replaced shows another certificate: it hears no token, and 
   expect(taken(other)).toEqual(["KEY_HOME"]);
   expect(other.received.tokens).not.toContain(token);
 });
+
+test("a key that is down when the daemon stops is let go of", async () => {
+  const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
+  cleanups.push(() => own.dispose());
+  const set = createSamsungSimulator({
+    ...{ name: "Held", host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, promptMs: 5 },
+  });
+  await set.start();
+  cleanups.push(() => set.stop());
+  const body = { host: set.host, port: set.ports.secure, platform: "samsung" };
+  const { id } = await succeed(own, "addDevice", { body });
+  await succeed(own, "pairDevice", { id });
+  await succeed(own, "pressKey", { id, body: { key: "right", phase: "down" } });
+  expect(taken(set)).toEqual(["KEY_RIGHT Press"]);
+  expect(await own.stop()).toBe(0);
+  await until("it is up", () => taken(set).includes("KEY_RIGHT Release"));
+});

@@ -67,9 +67,19 @@ interface Playing {
   url(): Promise<URL>;
 }
 
+const main = join(root, "src/main.ts");
+const programs = {
+  bun: [process.execPath, "--preload", join(root, "test/support/fast-clock.ts"), main],
+  deno: [join(root, "node_modules/deno/deno"), "run", "--no-prompt", "-A", main],
+} as const;
+
 function play(...words: string[]): Playing {
-  const given = ["--preload", join(root, "test/support/fast-clock.ts"), join(root, "src/main.ts"), "play", ...words];
-  const child = spawn(process.execPath, given, {
+  return playUnder("bun", words);
+}
+
+function playUnder(runtime: keyof typeof programs, words: readonly string[]): Playing {
+  const [command, ...given] = programs[runtime];
+  const child = spawn(command, [...given, "play", ...words], {
     cwd: folder,
     env: { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock"), ZAPD_TEST_SPEED: String(speed) },
     stdio: ["ignore", "pipe", "pipe"],
@@ -270,6 +280,23 @@ describe("it ends", () => {
     played.child.kill("SIGINT");
     expect([await played.ended, played.said()]).toEqual([130, "stopped film.mp4 on Den\n"]);
     await until("it has left the app", () => den.state.activeApp === null, patienceMs);
+  }, 60_000);
+});
+
+describe("under Deno", () => {
+  test("a file is served, and ends, as under Bun", async () => {
+    const played = playUnder("deno", [file("a film.mp4"), "--json"]);
+    const url = await played.url();
+    expect((await bodyOf(await get(url, { range: "bytes=100-299999" }))).equals(bytes.subarray(100, 300_000))).toBe(
+      true,
+    );
+    expect(await answers(url, "127.0.0.2")).toBe(false);
+    cinema.endPlayback();
+    expect([await played.ended, played.said()]).toEqual([0, "a film.mp4 is over on Cinema\n"]);
+    const stopped = playUnder("deno", [file("a film.mp4"), "--json"]);
+    await get(await stopped.url());
+    stopped.child.kill("SIGINT");
+    expect([await stopped.ended, stopped.said()]).toEqual([130, "stopped a film.mp4 on Cinema\n"]);
   }, 60_000);
 });
 

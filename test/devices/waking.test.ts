@@ -69,6 +69,25 @@ describe("a device that connecting wakes", () => {
   });
 });
 
+test("a device is called by the hardware address that the network has shown for it, beside those that it tells", async () => {
+  const called: (readonly string[])[] = [];
+  const other = await openHouse(
+    (set) => ({ ...set.connection(), power: neverOff }),
+    [],
+    async ({ macs }) => void called.push(macs),
+  );
+  const wired = await other.add("1", { name: "TV", macs: ["02:00:00:00:00:01"] });
+  const macs = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
+  await other.registry.stand(wired.id, ({ host, port }) => ({
+    host,
+    port,
+    standing: { rivals: [], dismissed: [], macs },
+  }));
+  await other.actions.key(other.registry.get(wired.id) ?? wired, "power-on", { signal: never });
+  expect(called).toEqual([macs]);
+  other.remove();
+});
+
 describe("the state of a silent device", () => {
   test("is off when its last word was that it is off or in standby; it stays in the registry, offline", async () => {
     await fallAsleep();

@@ -20,6 +20,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   const open: Looked[] = [];
   beforeAll(async () => {
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
+    await demo.logIn();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

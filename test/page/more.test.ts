@@ -11,6 +11,7 @@ describe.skipIf(noBrowser !== null)(
     let demo: Demo;
     beforeAll(async () => {
       [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
+      await demo.logIn();
     }, 60_000);
     afterAll(async () => {
       await browser?.close();

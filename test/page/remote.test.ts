@@ -12,6 +12,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
     const all = (await api("GET", "/devices")) as unknown as { readonly id: string; readonly name: string }[];
     for (const { id, name } of all) ids.set(name, id);
+    await demo.logIn();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
@@ -89,6 +90,24 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     const closed = await quiet("Living Room key down");
     await Bun.sleep(1_000);
     expect(count("Living Room key down")).toBe(closed);
+  }, 60_000);
+
+  test("what changes of the set while a key is held does not hold it for ever", async () => {
+    const { page, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await shows(page, "Netflix");
+    const before = count("Living Room key up");
+    const { x, y } = await centreOf(page, "Up");
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await printed("Living Room key up", before + 3);
+    await api("PATCH", `/devices/${ids.get("Living Room")}`, { name: "Lounge" });
+    await shows(page, "Lounge");
+    await page.mouse.up();
+    const released = await quiet("Living Room key up");
+    await Bun.sleep(1_000);
+    expect(count("Living Room key up")).toBe(released);
+    await api("PATCH", `/devices/${ids.get("Living Room")}`, { name: "Living Room" });
+    await close();
   }, 60_000);
 
   test("typing goes to the field that has the focus, and never presses keys of the set", async () => {
@@ -185,6 +204,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
 
   test("a device is switched to, and its keys go there", async () => {
     const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await page.waitForSelector(`select[aria-label="Device"] option[value="${ids.get("Workbench")}"]`);
     await page.select('select[aria-label="Device"]', ids.get("Workbench") ?? "");
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
     await page.keyboard.press("h");

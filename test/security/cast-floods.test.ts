@@ -126,14 +126,6 @@ const ends: readonly (readonly [what: string, flood: (socket: net.Socket) => voi
   ],
   ["a message that is none", (socket) => void socket.write(Buffer.concat([head(2_000), Buffer.alloc(2_000, 0x0f)]))],
   ["its own goodbye", (socket) => void socket.write(said("tp.connection", { type: "CLOSE" }))],
-  // It is answered, and its answers are not read.
-  [
-    "pings without an end, whose answers it does not read",
-    (socket) => {
-      socket.pause();
-      pour(times(500, said("tp.heartbeat", { type: "PING" })), 20_000)(socket);
-    },
-  ],
 ];
 
 const bombs: readonly (readonly [what: string, bytes: Buffer])[] = [
@@ -152,7 +144,7 @@ const bombs: readonly (readonly [what: string, bytes: Buffer])[] = [
     said("media", '{"type":"MEDIA_STATUS","__proto__":{"status":1},"constructor":1,"status":[{"__proto__":{}}]}', "t"),
   ],
   ["a title of 60 000 characters", said("media", mediaStatus("x".repeat(60_000)), "t")],
-  ["empty messages", times(10_000, Buffer.concat([head(0)]))],
+  ["empty messages", times(1_000, head(0))],
 ];
 
 function mediaStatus(title: string): object {
@@ -163,15 +155,35 @@ function mediaStatus(title: string): object {
   };
 }
 
+const pouredFor = 30_000;
+const songs = Array.from({ length: 200 }, (_, at) => said("media", mediaStatus(`song ${at}`), "t"));
+const endless: readonly (readonly [what: string, flood: (socket: net.Socket) => void])[] = [
+  ["states without an end", pour(Buffer.concat(songs), pouredFor)],
+  ["frames of 64 KiB without an end", pour(said("media", mediaStatus("x".repeat(60_000)), "t"), pouredFor)],
+  [
+    "pings without an end, whose answers it does not read",
+    (socket) => {
+      socket.pause();
+      pour(times(500, said("tp.heartbeat", { type: "PING" })), pouredFor)(socket);
+    },
+  ],
+];
+
+/** Another set, and a connection to it. */
+async function bystanding() {
+  const set = await startCast({ name: "Other" });
+  cleanups.push(() => set.stop());
+  const sighting = await cast.identify(set, platformHostOf(), never);
+  const connection = cast.connect(targetOf(sighting, set).target, platformHostOf(), () => {});
+  cleanups.push(() => connection.close());
+  return { set, connection };
+}
+
 describe("T10 a set that floods what it tells by itself", () => {
   test.each(ends)(
     "T10 %s: it is hung up on, and another set is driven meanwhile",
     async (_what, flood) => {
-      const other = await startCast({ name: "Other" });
-      cleanups.push(() => other.stop());
-      const sighting = await cast.identify(other, platformHostOf(), never);
-      const bystander = cast.connect(targetOf(sighting, other).target, platformHostOf(), () => {});
-      cleanups.push(() => bystander.close());
+      const { set: other, connection: bystander } = await bystanding();
       const { told, connection } = await rogue(flood);
       const begun = performance.now();
       const pressed = has(bystander.keys).press("volume-up", never);
@@ -202,27 +214,40 @@ describe("T10 a set that floods what it tells by itself", () => {
     20_000,
   );
 
-  test("T34 thousands of states a second are told without being kept", async () => {
-    const block = Buffer.concat(Array.from({ length: 200 }, (_, at) => said("media", mediaStatus(`song ${at}`), "t")));
-    const flooding = await rogue(pour(block, 2_000));
-    const kept = () => {
-      Bun.gc(true);
-      return process.memoryUsage().heapUsed;
-    };
-    const before = kept();
-    const seen = flooding.told.states;
-    let told = 0;
-    // The test's own list is no part of what is measured.
-    const measuring = setInterval(() => {
-      told += seen.splice(0).length;
-    }, 50);
-    await Bun.sleep(2_500);
-    clearInterval(measuring);
-    expect((await has(flooding.connection.state).read(never)).app?.id).toBe("youtube");
-    expect(told).toBeGreaterThan(1_000);
-    expect((kept() - before) / 2 ** 20).toBeLessThan(16);
-    flooding.connection.close();
-  }, 20_000);
+  test.each(endless)(
+    "T34 %s: read at its own pace and not kept, and another set is driven meanwhile",
+    async (_what, flood) => {
+      const { set, connection } = await bystanding();
+      const flooding = await rogue(flood);
+      const kept = () => {
+        Bun.gc(true);
+        return process.memoryUsage().heapUsed;
+      };
+      const before = kept();
+      const { states, ended } = flooding.told;
+      let told = 0;
+      // The test's own list is no part of what is measured.
+      const measuring = setInterval(() => {
+        told += states.splice(0).length;
+      }, 50);
+      const begun = performance.now();
+      for (let press = 1; press <= 50; press++) {
+        await has(connection.keys).press("volume-up", never);
+        expect(set.commands.length).toBe(press);
+        await Bun.sleep(20);
+      }
+      // Were they in the way, each press would wait for as many of them as fit between two.
+      const ms = performance.now() - begun;
+      expect(ms).toBeLessThan(pouredFor / 2);
+      clearInterval(measuring);
+      expect(told).toBeLessThan(1_000 + 2 * ms);
+      expect((kept() - before) / 2 ** 20).toBeLessThan(16);
+      expect(ended).toEqual([]);
+      flooding.connection.close();
+      await until("it has hung up", () => flooding.open === 0);
+    },
+    40_000,
+  );
 });
 
 test("T9 a set that takes the line and says nothing, or drips, is over at the deadline", async () => {

@@ -39,6 +39,7 @@ export const threats = {
   T33: "foreign pages at the streams: none is opened and no place is held, at most 64 over TCP; pictures from sets are told by their bytes",
   T34: "small things in great number: counted before they are parsed, kept in bounded bytes",
   T35: "the user's own files in the place of zapd's: neither followed nor removed",
+  T36: "somebody else calls the listener that a device was asked to call: bound to the address that faces the device, its calls alone, on a path that nobody can guess, under a subscription of ours; what it says is not read",
 } as const satisfies Record<`T${number}`, string>;
 
 /** What zapd bears, and what is left then. */

@@ -29,8 +29,8 @@ interface Manner {
   rest?(path: string): string | null;
   /** What it does once its channel is open. */
   channel?(socket: WebSocket): void;
-  /** What its renderer answers. */
-  renderer?: string;
+  /** What its renderer answers; `null`: nothing, ever. */
+  renderer?: string | null;
 }
 
 interface Rogue {
@@ -59,7 +59,7 @@ async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: M
   });
   const sound = createHttp((request, response) => {
     request.resume();
-    response.writeHead(200, { "Content-Type": "text/xml" }).end(renderer);
+    if (renderer !== null) response.writeHead(200, { "Content-Type": "text/xml" }).end(renderer);
   });
   const listen = (one: typeof sound | typeof server) =>
     new Promise<number>((resolve) => one.listen(0, "127.0.0.1", () => resolve((one.address() as AddressInfo).port)));
@@ -153,6 +153,14 @@ test("T8 T9 what it says of apps and of its volume is bounded, and a part of its
   }
   expect(mebibytes() - before).toBeLessThan(192);
 }, 30_000);
+
+test("T9 a renderer that never answers keeps the rest of the state from nobody", async () => {
+  const one = await rogue({ renderer: null, rest: (path) => JSON.stringify({ id: path, name: "App", visible: true }) });
+  const begun = performance.now();
+  const state = await has(one.connection.state).read(never);
+  expect([state.power, state.app?.name, state.volume]).toEqual(["on", "App", null]);
+  expect(performance.now() - begun).toBeLessThan(1_900);
+});
 
 test("T27 one that says that it is another is told nothing from then on", async () => {
   const heard: string[] = [];

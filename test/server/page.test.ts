@@ -9,7 +9,7 @@ import { root } from "../support/sources.ts";
 const folder = mkdtempSync(join(tmpdir(), "zapd-page-"));
 const isMade = existsSync(join(root, "src/web/assets.ts"));
 const made = test.skipIf(!isMade);
-const files = ["", "app.js", "app.css", "icons.svg", "favicon.svg", "manifest.webmanifest"];
+const files = ["", "app.js", "app.css", "favicon.svg", "manifest.webmanifest"];
 let own: Zapd;
 let below: Zapd;
 let off: Zapd;

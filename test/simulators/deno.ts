@@ -6,6 +6,7 @@ import { writeMessage } from "../../src/simulators/cast/messages.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 import { openClient, paired } from "./webos-client.ts";
@@ -99,6 +100,34 @@ async function kodi(): Promise<void> {
   await set.stop();
 }
 
+async function samsung(): Promise<void> {
+  const ports = { securePort: 0, plainPort: 0, rendererPort: 0 };
+  const set = createSamsungSimulator({ name: "Other runtime", ...ports, promptMs: 5, standby: "off", bootMs: 20 });
+  await set.start();
+  const found = await search("urn:samsung.com:device:RemoteControlReceiver:1");
+  expect(
+    "the set is found",
+    found.some(({ text }) => text.includes(set.duid)),
+  );
+  const info = await (await fetch(`http://${set.host}:${set.ports.plain}/api/v2/`)).json();
+  expect("it says who it is", info.device.duid === `uuid:${set.duid}`);
+  const path = `/api/v2/channels/samsung.remote.control?name=${btoa("deno")}`;
+  const socket = new WebSocket(`wss://${set.host}:${set.ports.secure}${path}`, { rejectUnauthorized: false });
+  const said: string[] = [];
+  socket.on("message", (data) => said.push(String(data)));
+  await until("it lets in", () => said.some((one) => one.includes("ms.channel.connect") && one.includes("token")));
+  const params = { Cmd: "Click", DataOfCmd: "KEY_POWER", Option: "false", TypeOfRemote: "SendRemoteKey" };
+  let isClosed = false;
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  socket.send(JSON.stringify({ method: "ms.remote.control", params }));
+  await until("it goes off, and hangs up", () => isClosed && !set.state.discoverable);
+  await sendDatagram(magicPacket(set.mac), set.ports.wake, set.host);
+  await until("a magic packet wakes it", () => set.state.power === "on" && set.state.discoverable);
+  await set.stop();
+}
+
 async function webos(): Promise<void> {
   const quick = { promptMs: 5, socketsCloseMs: 100, portsCloseMs: 20, bootMs: 20 };
   const set = createWebosSimulator({ name: "Other runtime", securePort: 0, plainPort: 0, ...quick });
@@ -162,5 +191,5 @@ async function cast(): Promise<void> {
   await set.stop();
 }
 
-await Promise.all([roku(), kodi(), webos(), cast()]);
+await Promise.all([roku(), kodi(), webos(), samsung(), cast()]);
 process.stdout.write("all of it\n");

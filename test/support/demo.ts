@@ -7,6 +7,8 @@ import { root } from "./sources.ts";
 
 export interface Demo {
   readonly port: number;
+  /** Gives its Kodi the login that its introduction tells. */
+  logIn(): Promise<void>;
   /** What it has written to stdout so far. */
   printed(): string;
   stop(): Promise<void>;
@@ -31,6 +33,12 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   for (let tries = 0; tries < 400 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
   return {
     port,
+    async logIn() {
+      const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(printed) ?? [];
+      const init = { method: "POST", body: JSON.stringify({ user, password }) };
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/devices/Cinema/pair`, init);
+      if (!answer.ok) throw new Error(`the demo's Kodi did not take its login: ${await answer.text()}`);
+    },
     printed: () => printed,
     async stop() {
       demo.kill("SIGINT");

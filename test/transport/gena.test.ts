@@ -94,7 +94,7 @@ describe("a subscription", () => {
     expect(counts.events).toBe(2);
   });
 
-  test("hears nobody else: other hosts, other paths, other ids, other words", async () => {
+  test("T36 hears nobody else: other hosts, other paths, other ids, other words", async () => {
     const { callback, counts } = await subscribed();
     expect(await call(callback, { SID: "uuid:one" }, { from: "127.0.0.9" })).toBe("");
     for (const path of ["/", "/0123456789abcdef0123456789abcdef/", callback.pathname.slice(0, -3)])
@@ -136,7 +136,7 @@ describe("a subscription", () => {
     }
   });
 
-  test("takes thousands of calls, of the device and of strangers, with its memory as it was", async () => {
+  test("T34 T36 takes thousands of calls, of the device and of strangers, with its memory as it was", async () => {
     const { callback, counts } = await subscribed();
     const flood = (times: number, sid: string, from?: string) =>
       Promise.all(

@@ -3,7 +3,7 @@
  * otherwise as well, and add what that lacks. Facts: protocols/players.md 8.
  */
 import { notUnderstood, ZapdError } from "../../api/errors.ts";
-import { DeviceHttp } from "../../transport/http.ts";
+import { type Answer, DeviceHttp } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type {
   Capability,
@@ -49,19 +49,19 @@ export const dlna: Platform<DlnaMemory> = {
 async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSignal): Promise<Sighting<DlnaMemory>> {
   const http = new DeviceHttp({ address: lead, platformHost });
   const headers = { Connection: "close" };
-  const text = async (path: string) => {
+  const read = async (path: string) => {
     const answer = await http.read(path, signal, { maxBytes: documentBytes, headers });
     if (answer.status !== 200) throw notUnderstood("has no such document");
-    return documentText(answer);
+    return answer;
   };
   try {
-    const { udn, facts, memory, documents } = await find(lead, text);
+    const { udn, facts, memory, documents } = await find(lead, read);
     // What a service cannot say of itself now is not known: it is taken to be as usual.
-    const says = async <T extends object>(path: string | null, read: (document: string) => T) =>
+    const says = async <T extends object>(path: string | null, of: (document: string) => T) =>
       path === null
         ? {}
-        : await text(path)
-            .then(read)
+        : await read(path)
+            .then((answer) => of(documentText(answer)))
             .catch(() => ({}));
     const [transport, rendering] = [
       memory.transport ? await says(documents.transport, readTransport) : {},
@@ -80,13 +80,13 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
 }
 
 /** The description: where the search says that it is, where it was, or where it usually is. */
-async function find(lead: Lead, text: (path: string) => Promise<string>): Promise<Described> {
+async function find(lead: Lead, read: (path: string) => Promise<Answer>): Promise<Described> {
   const known = lead.path ?? dlnaMemory.safeParse(lead.memory).data?.path;
   const paths = known === undefined ? usualPaths : [known];
   let failure: unknown;
   for (const path of paths) {
     try {
-      return readDescription(await text(path), lead, path);
+      return readDescription(await read(path), lead, path);
     } catch (error) {
       // What does not answer at one path answers at none.
       if (!(error instanceof ZapdError) || error.code !== "device_error") throw error;

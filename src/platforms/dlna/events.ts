@@ -12,8 +12,8 @@ export interface EventsOptions {
   readonly http: Pick<DeviceHttp, "alone">;
   readonly target: DlnaTarget;
   debug(message: string): void;
-  /** Something has changed: reads it. */
-  changed(signal: AbortSignal): Promise<void>;
+  /** Something has changed: reads it, and says after how many milliseconds it is to be read again, if at all. */
+  changed(signal: AbortSignal): Promise<number | null>;
   /** It tells nothing any more. */
   ended(): void;
 }
@@ -33,7 +33,7 @@ export class Events {
   #refusedAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isReading = false;
-  #isDue = false;
+  #dueAt = Number.POSITIVE_INFINITY;
   #readAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: EventsOptions) {
@@ -66,12 +66,13 @@ export class Events {
   }
 
   /** It may do something else than before; where it tells of that, it is read soon. */
-  look(): void {
+  look(inMs = settlesMs): void {
     if (!this.isHeard) return;
-    this.#isDue = true;
-    if (this.#isReading || this.#timer !== undefined) return;
-    const wait = Math.max(settlesMs, this.#readAt + readEveryMs - performance.now());
-    this.#timer = setTimeout(() => void this.#read(), wait);
+    this.#dueAt = Math.min(this.#dueAt, performance.now() + inMs);
+    if (this.#isReading) return;
+    clearTimeout(this.#timer);
+    const at = Math.max(this.#dueAt, this.#readAt + readEveryMs);
+    this.#timer = setTimeout(() => void this.#read(), Math.max(0, at - performance.now()));
   }
 
   close(): void {
@@ -94,11 +95,11 @@ export class Events {
   }
 
   async #read(): Promise<void> {
-    this.#timer = undefined;
     this.#isReading = true;
-    this.#isDue = false;
+    this.#dueAt = Number.POSITIVE_INFINITY;
     try {
-      await this.#options.changed(this.#over.signal);
+      const again = await this.#options.changed(this.#over.signal);
+      if (again !== null) this.#dueAt = Math.min(this.#dueAt, performance.now() + again);
     } catch (error) {
       this.#options.debug(`events: it could not be read: ${textOf(error)}`);
       // It does not answer: what it told says nothing any more.
@@ -109,7 +110,7 @@ export class Events {
     } finally {
       this.#isReading = false;
       this.#readAt = performance.now();
-      if (this.#isDue) this.look();
+      if (this.#dueAt < Number.POSITIVE_INFINITY) this.look(this.#dueAt - performance.now());
     }
   }
 }

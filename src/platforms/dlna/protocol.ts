@@ -1,7 +1,8 @@
 /** What renderers say and are told, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1, RenderingControl:1). Pure. */
+import type { Answer } from "../../transport/http.ts";
 import { escaped, type SoapValues } from "../../transport/soap.ts";
 import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
-import { readXml } from "../../transport/xml.ts";
+import { documentText, readXml } from "../../transport/xml.ts";
 import type { Address, Facts, Kind, Lead, MediaItem, Playback, SsdpAnswer } from "../platform.ts";
 import type { DlnaMemory, Service } from "./memory.ts";
 import { stackOf } from "./stacks.ts";
@@ -30,9 +31,9 @@ export interface Described {
   readonly documents: { readonly transport: string | null; readonly rendering: string | null };
 }
 
-/** The description at a path of an address. Fails with `device_error` where it is none, or no renderer's. */
-export function readDescription(text: string, at: Address, path: string): Described {
-  const { udn, says, service } = readUpnp(text, at, path, rendererType);
+/** The description at a path of an address, as it was answered. Fails with `device_error` where it is none, or no renderer's. */
+export function readDescription(answer: Pick<Answer, "headers" | "body">, at: Address, path: string): Described {
+  const { udn, says, service } = readUpnp(documentText(answer), at, path, rendererType);
   const called = (name: string): Service | undefined => {
     const { type = "", control = null, events = null } = service(name) ?? {};
     return control === null ? undefined : { type, control, events };
@@ -56,7 +57,7 @@ export function readDescription(text: string, at: Address, path: string): Descri
       access: "full",
     },
     memory: {
-      ...{ path, stack: stackOf(`${says("manufacturer")} ${model}`) },
+      ...{ path, stack: stackOf(`${answer.headers.get("server")} ${says("manufacturer")} ${model}`) },
       ...(transport && { transport }),
       ...(rendering ? { rendering } : { volume: null, mutes: false }),
       ...(connections && { connections }),

@@ -2,7 +2,6 @@
 import { notUnderstood, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type Sent } from "../../transport/http.ts";
 import { askSoap, SoapFault, type SoapValues, tellSoap } from "../../transport/soap.ts";
-import { documentText } from "../../transport/xml.ts";
 import type { Emit, PlatformHost, PlatformState, Playback, StatePart } from "../platform.ts";
 import { Events } from "./events.ts";
 import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
@@ -18,6 +17,11 @@ const descriptionBytes = 256 * 1024;
 const answerBytes = 512 * 1024;
 /** Its word on who it is holds so long for looks at what it does; whoever asks for the whole state has it proven at once. */
 const knownForMs = 40_000;
+/**
+ * After a command it is asked for so long, whatever it tells: some show the place before a jump for a moment, and tell nothing
+ * of it (Kodi, as run).
+ */
+const settlesWithinMs = 4_000;
 /** A set that hides its volume while it is silent shows it again within this. */
 const unmutesWithinMs = 3_000;
 
@@ -38,6 +42,7 @@ export class Renderer {
   #unmutedAt = Number.NEGATIVE_INFINITY;
   /** Grows with each command: what was asked before says nothing any more. */
   #commands = 0;
+  #commandedAt = Number.NEGATIVE_INFINITY;
   /** What it does, as it was last read while it tells of changes. */
   #seen: { readonly playback: Playback | null; readonly volume: Volume | null; readonly at: number } | undefined;
 
@@ -94,6 +99,7 @@ export class Renderer {
       await tellSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
     } finally {
       this.#commands++;
+      this.#commandedAt = performance.now();
       this.#seen = undefined;
       this.#events.look();
     }
@@ -109,15 +115,20 @@ export class Renderer {
   /** Somebody looks often: it is asked to tell of its changes, and asked itself for as long as it does not. */
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const seen = this.#seen;
-    if (this.#events.want() && seen && parts.length > 0)
+    if (this.#settlesIn === 0 && this.#events.want() && seen && parts.length > 0)
       return { ...nothing, playback: running(seen.playback, seen.at), volume: seen.volume };
     if (parts.length === 0) return this.read(signal);
-    const playback = await this.playback(signal);
-    return { ...nothing, playback, ...(parts.includes("volume") && { volume: await this.volume(signal) }) };
+    const isLoudnessAlone = parts.every((part) => part === "volume");
+    return {
+      ...nothing,
+      ...(!isLoudnessAlone && { playback: await this.playback(signal) }),
+      ...(parts.includes("volume") && { volume: await this.volume(signal) }),
+    };
   }
 
   /** What it plays; `null` where that is nothing, or it does not say (players.md 8: 501 from an Onkyo). */
   async playback(signal: AbortSignal): Promise<Playback | null> {
+    if (!this.memory.transport) return null;
     const status = readStatus(await this.#unlessRefused(this.ask("transport", "GetTransportInfo", signal)));
     if (status === null) return null;
     return readPosition(status, await this.#unlessRefused(this.ask("transport", "GetPositionInfo", signal)));
@@ -174,7 +185,9 @@ export class Renderer {
   /** What a service has no answer to is no answer. */
   async #unlessRefused(asked: Promise<SoapValues>): Promise<SoapValues> {
     return asked.catch((error: unknown) => {
-      if (error instanceof SoapFault) return new Map();
+      const isRefusal =
+        error instanceof SoapFault && (error.errorCode !== null || error.code === "unsupported_operation");
+      if (isRefusal) return new Map();
       throw error;
     });
   }
@@ -189,19 +202,26 @@ export class Renderer {
     // Where its description was is another's, or it has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
     if (answer.status !== 200) throw notUnderstood("did not say who it is");
-    const { udn, facts, memory } = readDescription(documentText(answer), this.#target, path);
+    const { udn, facts, memory } = readDescription(answer, this.#target, path);
     if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
     this.#provenAt = performance.now();
     this.#emit({ type: "facts", facts, memory });
   }
 
   /** Something of it is other than before: it is read, and told. */
-  async #tell(signal: AbortSignal): Promise<void> {
+  async #tell(signal: AbortSignal): Promise<number | null> {
     const [at, commands] = [performance.now(), this.#commands];
     const [playback, volume] = [await this.playback(signal), await this.volume(signal)];
-    if (signal.aborted || commands !== this.#commands) return;
-    this.#seen = { playback, volume, at };
+    if (signal.aborted || commands !== this.#commands) return null;
+    const settles = this.#settlesIn;
+    if (settles === 0) this.#seen = { playback, volume, at };
     this.#emit({ type: "state", patch: { playback, volume } });
+    return settles === 0 ? null : settles;
+  }
+
+  /** Milliseconds until what a command does can be seen to have been done. */
+  get #settlesIn(): number {
+    return Math.max(0, this.#commandedAt + settlesWithinMs - performance.now());
   }
 }
 

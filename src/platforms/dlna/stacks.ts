@@ -7,7 +7,7 @@
 const notNow: ReadonlySet<number> = new Set([701, 711]);
 
 export interface Stack {
-  /** How it is known: by the maker and the model that its description says. */
+  /** How it is known: by what it says of its server, its maker and its model. */
   readonly says: RegExp;
   /** It resets the second request on a connection, or closes it behind its answer: each call has one of its own. */
   readonly oneCallEach?: true;
@@ -25,10 +25,10 @@ export const stackNames = ["platinum", "libupnp", "gupnp", "other"] as const;
 export type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
-  platinum: { says: /\bxbmc\b/i, notNow, agreesToAll: true },
+  platinum: { says: /\b(platinum|xbmc)\b/i, notNow, agreesToAll: true },
   // It says 501 to what it cannot do now, as to what it lacks.
-  libupnp: { says: /\bgmediarender\b/i, oneCallEach: true, notNow: new Set([...notNow, 501]) },
-  gupnp: { says: /\brygel\b/i, notNow, volumeSlack: 1, hidesVolume: true },
+  libupnp: { says: /portable sdk for upnp|\bgmediarender\b/i, oneCallEach: true, notNow: new Set([...notNow, 501]) },
+  gupnp: { says: /\b(gupnp|rygel)\b/i, notNow, volumeSlack: 1, hidesVolume: true },
   other: { says: /^/, notNow },
 };
 

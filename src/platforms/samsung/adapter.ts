@@ -1,6 +1,7 @@
 /** Samsung Tizen, 2016 and newer: found by SSDP and mDNS, asked over HTTP, driven over one WebSocket, paired by a prompt. Facts: protocols/smart-tvs.md 3. */
 import { failedBy, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
+import { deadline } from "../../transport/http.ts";
 import type {
   Capability,
   Connection,
@@ -16,7 +17,7 @@ import type {
 import { Apps } from "./apps.ts";
 import { pairHint } from "./failures.ts";
 import { identifySamsung, queries } from "./identity.ts";
-import { inputKeys, keysOf, samsungKeys } from "./keys.ts";
+import { hasInputs, inputCodeOf, inputKeys, inputsOfSets, keysOf, samsungKeys } from "./keys.ts";
 import { type SamsungMemory, type SamsungSecret, type SamsungTarget, samsungMemory, samsungSecret } from "./memory.ts";
 import { pairSamsung } from "./pairing.ts";
 import { powerOf } from "./power.ts";
@@ -51,12 +52,13 @@ const pairedOnly = ["keys", "text", "playback"] as const;
 function describeSamsung({ macs, access }: Facts, { year, renderer, saysPower }: SamsungMemory): Description {
   const canWake = macs.length > 0 || saysPower === true;
   const levels = renderer !== false;
-  const has = new Set<Capability>([...open, ...pairedOnly, "volume", "pair"]);
+  const has = new Set<Capability>([...open, "volume", "pair"]);
   if (levels) has.add("mute");
   if (canWake) has.add("power_on");
-  const withheld = new Set<Capability>(
-    access === "full" ? [] : [...pairedOnly, ...(levels ? [] : ["volume" as const])],
-  );
+  const locked: Capability[] = [...pairedOnly, ...(levels ? [] : ["volume" as const])];
+  if (hasInputs(year)) locked.push("inputs");
+  for (const capability of locked) has.add(capability);
+  const withheld = new Set(access === "full" ? [] : locked);
   return { has, withheld, keys: keysOf(year, canWake), hint: pairHint };
 }
 
@@ -106,9 +108,11 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       reconnecting.drop();
       return { power, ...asleep };
     }
+    // A part that is slow is not known, and keeps the others from nobody.
+    const within = deadline(platformHost.requestTimeoutMs() / 2, signal);
     const [app, level] = await Promise.all([
-      parts.has("app") ? apps.current(signal).catch(unlessOver(signal)) : undefined,
-      parts.has("volume") ? volume.read(signal) : undefined,
+      parts.has("app") ? apps.current(within).catch(unlessOver(signal)) : undefined,
+      parts.has("volume") ? volume.read(within).catch(unlessOver(signal)) : undefined,
     ]);
     // One that does not say whether it is on answers while it is.
     return { power: "on", ...(app !== undefined && { app }), ...(level !== undefined && { volume: level }) };
@@ -128,9 +132,12 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     },
     apps: {
       list: (signal) =>
-        command(signal, async () =>
-          apps.list(target.facts.access === "full" ? await reconnecting.use(signal) : null, signal),
-        ),
+        command(signal, async () => {
+          // Those that it does not let in, or not just now, can ask for each that is known.
+          const isIn = target.facts.access === "full";
+          const socket = isIn ? await reconnecting.use(signal).catch(unlessOver(signal)) : null;
+          return apps.list(socket, signal);
+        }),
       launch: (id, link, signal) => command(signal, () => apps.launch(id, link, () => session(signal), signal)),
       stop: (signal) => command(signal, () => apps.stop(signal)),
     },
@@ -139,8 +146,15 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       down: (key, signal) =>
         driven(signal, async (one) => {
           const code = codeOf(key === "play-pause" ? "play" : key);
-          await one.press(code, "Press", signal);
-          return () => one.press(code, "Release", never);
+          const letGo = () => one.press(code, "Release", never);
+          try {
+            await one.press(code, "Press", signal);
+          } catch (error) {
+            // It may be down all the same.
+            await letGo().catch(() => {});
+            throw error;
+          }
+          return letGo;
         }),
     },
     text: {
@@ -160,6 +174,13 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
         mute: (muted, signal) => command(signal, () => volume.mute(muted, signal)),
       }),
     },
+    ...(hasInputs(target.memory.year) && {
+      inputs: {
+        list: async () => [...inputsOfSets],
+        select: (id, signal) => driven(signal, (one) => one.press(inputCodeOf(id), "Click", signal)),
+        isShown: false,
+      },
+    }),
     close() {
       reconnecting.close();
       rest.close();

@@ -60,8 +60,11 @@ export class Apps {
     open: () => Promise<RemoteSession>,
     signal: AbortSignal,
   ): Promise<Confirmed> {
-    const native = this.#target.memory.apps?.find((app) => app.id === id)?.native ?? false;
-    if (!native && !(await this.#rest.app(id, signal))) throw noSuchApp(id);
+    const listed = this.#target.memory.apps?.find((app) => app.id === id);
+    const isTold = !listed?.native && (await this.#rest.app(id, signal)) !== null;
+    // The set's own, whose ids have dots, keep their state to themselves, and may be there all the same.
+    const native = listed?.native ?? (!isTold && id.includes("."));
+    if (!isTold && !native) throw noSuchApp(id);
     const metaTag = metaTagOf(link);
     if (native || metaTag !== "") {
       const status = await (await open()).launch(id, native, metaTag, signal);

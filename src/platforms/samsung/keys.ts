@@ -1,5 +1,5 @@
 /** The keys of a Samsung set (smart-tvs.md 8). */
-import type { Key } from "../platform.ts";
+import type { Key, PlatformInput } from "../platform.ts";
 
 /** Keys that are one message each. */
 export const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
@@ -38,11 +38,27 @@ export const inputKeys: Readonly<Partial<Record<Key, string>>> = {
 };
 const lastWithInputs = 2018;
 
+/** Whether a set of a year takes the keys of its inputs; one that does not tell its year is taken for a new one. */
+export function hasInputs(year: number | undefined): boolean {
+  return year !== undefined && year <= lastWithInputs;
+}
+
+/** Its inputs, by the words of their keys; it lists none itself. */
+export const inputsOfSets: readonly PlatformInput[] = [
+  ...[1, 2, 3, 4].map((number) => ({ id: `hdmi${number}`, name: `HDMI ${number}` })),
+  { id: "av", name: "AV" },
+  { id: "tuner", name: "TV" },
+];
+
+export function inputCodeOf(id: string): string {
+  return { ...inputKeys, ...samsungKeys }[`input-${id}` as Key] ?? "";
+}
+
 export const powerKey = "KEY_POWER";
 
-/** The keys of a set of a year; one that does not tell its year is taken for a new one. */
+/** The keys of a set of a year. */
 export function keysOf(year: number | undefined, canWake: boolean): ReadonlySet<Key> {
-  const inputs = year !== undefined && year <= lastWithInputs ? inputKeys : {};
+  const inputs = hasInputs(year) ? inputKeys : {};
   const own = Object.keys({ ...samsungKeys, ...inputs }) as Key[];
   return new Set<Key>([...own, "play-pause", "power", "power-off", ...(canWake ? ["power-on" as const] : [])]);
 }

@@ -47,17 +47,10 @@ export function powerOf(
     async off(signal) {
       if ((await isOn(signal)) === false) return;
       const session = await command(signal);
-      if (target.memory.frame) {
-        await session.press(powerKey, "Press", signal);
-        // Whatever becomes of the caller, the key is let go.
-        await sleep(frameHoldMs);
-        await session.press(powerKey, "Release", never);
-      } else {
-        await session.press(powerKey, "Click", signal).catch((error: unknown) => {
-          // It hangs up as it goes.
-          if (!failedBy(error, "closed")) throw error;
-        });
-      }
+      // It hangs up as it goes.
+      await (target.memory.frame ? hold(session, signal) : session.press(powerKey, "Click", signal)).catch(
+        unlessHungUp,
+      );
       const isOff = async () => (await isOn(signal).catch(silentIsOff(signal))) === false;
       const says = target.memory.saysPower !== false;
       const wentOff = await until(isOff, { timeoutMs: leavesWithin, everyMs: 300, signal });
@@ -70,11 +63,25 @@ export function powerOf(
   };
 }
 
+/** Holds the key as long as a Frame wants it; whatever becomes of the caller, it is let go of. */
+async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> {
+  try {
+    await session.press(powerKey, "Press", signal);
+    await sleep(frameHoldMs);
+  } finally {
+    await session.press(powerKey, "Release", never).catch(unlessHungUp);
+  }
+}
+
+function unlessHungUp(error: unknown): void {
+  if (!failedBy(error, "closed")) throw error;
+}
+
 /** Who does not answer any more is off. */
 function silentIsOff(signal: AbortSignal): (error: unknown) => false {
   return (error) => {
     signal.throwIfAborted();
-    if (error instanceof ZapdError && !failedBy(error, "wrong_device")) return false;
+    if (failedBy(error, "refused", "no_route", "timeout", "closed")) return false;
     throw error;
   };
 }

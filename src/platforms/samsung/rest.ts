@@ -21,9 +21,9 @@ export function pinOf({ secret }: SamsungTarget): string | null {
   return secret.readAnyway()?.certificate ?? null;
 }
 
-/** Whether a set is reached over TLS: all but those that have been seen not to. */
-export function isSecure({ memory, port }: Pick<SamsungTarget, "memory" | "port">): boolean {
-  return memory.token ?? port !== plainPort;
+/** Whether a set is reached over TLS: all but those that have been seen not to; one that gave a token whatever is said of it. */
+export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
+  return secret.readAnyway()?.token !== undefined || (memory.token ?? port !== plainPort);
 }
 
 /** What stands for the identity of a set that does not say who it is: where it was found. */

@@ -66,6 +66,8 @@ export class Pace {
 export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
   readonly #pace: Pace;
+  /** Keys that are down. */
+  #held = 0;
   #isTried = false;
   #answersPings = true;
   #isRefused = false;
@@ -99,6 +101,11 @@ export class RemoteSession extends WebSocketRpc<Json> {
     this.#over = told;
   }
 
+  /** One that holds a key is not hung up on before that is up. */
+  override get pending(): number {
+    return super.pending + this.#held;
+  }
+
   /** What it says first; fails with the reason of the signal, or when it hangs up. */
   admission(signal: AbortSignal): Promise<Admission> {
     return orAborted(this.#first.promise, signal);
@@ -106,8 +113,12 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Presses a key. Fails with `pairing_required` where the set refuses all of them. */
   async press(code: string, how: "Click" | "Press" | "Release", signal: AbortSignal): Promise<void> {
-    await this.#pace.turn(signal);
-    await this.#say([messages.key(code, how)], signal);
+    // What is held is let go of at once, even if all is about to end.
+    if (how !== "Release") await this.#pace.turn(signal);
+    this.#held += how === "Press" ? 1 : 0;
+    await this.#say([messages.key(code, how)], signal).finally(() => {
+      if (how === "Release") this.#held = 0;
+    });
   }
 
   /** Types into the field that is open. Fails with `device_refused` where none is. */

@@ -137,7 +137,7 @@ async function play(
       "unsupported_media",
       "must be told what kind of file it is handed, and the address does not say",
       {
-        hint: "Give its type, such as video/mp4",
+        hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
       },
     );
   const app = item.mime.startsWith("video/") ? mediaAppOf(softwareVersion) : null;

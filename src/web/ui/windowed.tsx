@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** So many rows come and go together. */
-const chunkSize = 10;
+const chunkSize = 6;
 /** Up to so many, all of them stay. */
 const smallHouse = 30;
 

@@ -48,7 +48,7 @@ export function Row({ entry, ask }: RowProps) {
           </span>
         </a>
         <Now entry={entry} standing={standing} state={state} />
-        <Volume entry={entry} state={state} device={device} isOn={standing === "on"} />
+        <Volume entry={entry} state={state} device={device} isOn={standing === "on" || standing === "silent"} />
         <Power entry={entry} device={device} standing={standing} />
         <Menu label={`More for ${device.name}`} items={itemsOf(entry, device, ask)} />
       </div>

@@ -1,4 +1,5 @@
 /** The keys of a remote, where a remote has them: only those that the device has, and dimmed what its settings keep back. */
+import { useRef } from "preact/hooks";
 import type { Device } from "../../api/client-types.ts";
 import { holdKey } from "../holding.ts";
 import type { IconName } from "../icons.ts";
@@ -52,9 +53,11 @@ export function Keys({ entry }: { readonly entry: Entry }) {
     shown(all).map((one) => <KeyButton key={one.key} entry={entry} drawn={one} why={why} />);
   const tuner = shown(channels);
   if (shown(pad).length === 0) return null;
+  // Around arrows they lie as on a remote; a few alone lie in a row.
+  const hasCross = shown(pad).some(({ key }) => key === "up");
   return (
     <section class="remote-keys" aria-label="Keys">
-      <div class="remote-pad">{give(pad)}</div>
+      <div class={hasCross ? "remote-pad" : "remote-row"}>{give(pad)}</div>
       <div class="remote-row">{give(transport)}</div>
       {tuner.length > 0 && (
         <div class="remote-row remote-channel">
@@ -81,16 +84,17 @@ interface KeyButtonProps {
 }
 
 export function KeyButton({ entry, drawn: { key, label, icon, place }, why }: KeyButtonProps) {
-  let up = () => {};
+  // Drawn anew while it is held, it is still the same hold that ends.
+  const up = useRef(() => {});
   return (
     <HoldButton
       label={label}
       className={`remote-key key-${key}${place ? ` at-${place}` : ""}`}
       withheld={why}
       onDown={() => {
-        up = holdKey(entry, key);
+        up.current = holdKey(entry, key);
       }}
-      onUp={() => up()}
+      onUp={() => up.current()}
     >
       {icon ? <Icon name={icon} size={24} /> : <span>{label}</span>}
     </HoldButton>

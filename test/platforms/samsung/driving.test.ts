@@ -232,6 +232,20 @@ describe("being let in", () => {
     expect([one.set.received.tokens, one.set.received.requests.length]).toEqual([[], 1]);
   });
 
+  test("the token goes over TLS alone, whatever has been said of the set since", async () => {
+    const one = await line();
+    one.told.emit({ type: "facts", memory: { token: false } });
+    one.renew();
+    await press(one, "home");
+    expect([one.set.received.tokens, taken(one.set)]).toEqual([[token], ["KEY_HOME"]]);
+    const plain = await line({ traits: { tokensInPlain: true } });
+    plain.told.emit({ type: "facts", memory: { token: false } });
+    Object.assign(plain.target, { port: plain.set.ports.plain });
+    plain.renew();
+    expect((await failure(press(plain, "home"))).code).toBe("device_error");
+    expect(plain.set.received.tokens).toEqual([]);
+  });
+
   test("many who ask at once share one socket", async () => {
     const one = await line();
     await Promise.all([press(one, "up"), press(one, "down"), press(one, "left"), state(one)]);
@@ -285,6 +299,18 @@ describe("keys", () => {
     expect(taken(one.set)).toEqual(["KEY_RIGHT Press", "KEY_RIGHT Release"]);
   });
 
+  test("are let go of when who presses them hangs up at once", async () => {
+    const one = await line();
+    const caller = new AbortController();
+    const pressing = Promise.resolve(one.connection.keys?.down?.("right", caller.signal));
+    await until("it is down", () => taken(one.set).length === 1);
+    caller.abort(new Error("gone"));
+    expect(await pressing.catch((error) => error.message)).toBe("gone");
+    await until("it is up", () => taken(one.set).includes("KEY_RIGHT Release"));
+    one.connection.close();
+    await until("the socket is closed", () => one.set.state.channels.open === 0);
+  });
+
   test("for inputs are those of sets that take them: up to 2018", async () => {
     const keysOf = async (year: number) =>
       [...describeOf(await line({ year })).keys].filter((key) => key.startsWith("input"));
@@ -297,6 +323,16 @@ describe("keys", () => {
       "input-av",
     ] as Key[]);
     expect(await keysOf(2022)).toEqual(["input-tuner"]);
+    const one = await line({ year: 2018 });
+    expect([...describeOf(one).has]).toContain("inputs");
+    expect((await one.connection.inputs?.list(never))?.map(({ id }) => id)).toEqual([
+      ...["hdmi1", "hdmi2", "hdmi3", "hdmi4", "av", "tuner"],
+    ]);
+    await one.connection.inputs?.select("hdmi2", never);
+    await one.connection.inputs?.select("tuner", never);
+    expect(taken(one.set)).toEqual(["KEY_HDMI2", "KEY_TV"]);
+    const newer = await line({ year: 2022 });
+    expect([newer.connection.inputs, describeOf(newer).has.has("inputs")]).toEqual([undefined, false]);
   });
 
   test("of play and pause alternate, since the set does not say what it plays", async () => {
@@ -342,6 +378,21 @@ describe("apps", () => {
     // One that is still there is asked for alone.
     expect(silent.set.received.requests.length - before).toBeLessThan(40);
   }, 15_000);
+
+  test("of the set itself are started though it lists nothing; others that it lacks are not there", async () => {
+    const one = await line({ year: 2022 });
+    const launch = (id: string) => one.connection.apps?.launch?.(id, {}, never) ?? Promise.reject(new Error("no apps"));
+    expect(await launch("org.tizen.browser")).toBeNull();
+    expect(one.set.state.front).toBe("org.tizen.browser");
+    for (const id of ["org.example.nothing", "3201000000000"])
+      expect((await failure(launch(id))).code).toBe("app_not_found");
+  });
+
+  test("of a set that asks its user anew are those that are known", async () => {
+    const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 400);
+    expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");
+    await until("the request is gone", () => !one.set.state.prompting);
+  });
 
   test("are started with what they are to show, over the channel; those of the set itself natively", async () => {
     const one = await line({ year: 2019 });

@@ -1,0 +1,131 @@
+/** The pairing dialog in a real browser: a prompt on the screen, a login, a code; right, wrong, given up, and in two tabs at once. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Page } from "puppeteer-core";
+import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../support/browser.ts";
+import { type Demo, startDemo } from "../support/demo.ts";
+
+describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
+  let browser: Browser;
+  let demo: Demo;
+  const ids = new Map<string, string>();
+  beforeAll(async () => {
+    [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
+    const answer = await (await fetch(`http://127.0.0.1:${demo.port}/v1/devices`)).json();
+    for (const { id, name } of (answer as { data: { id: string; name: string }[] }).data) ids.set(name, id);
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.stop();
+  });
+
+  const at = (name: string) => `/remote/${ids.get(name) ?? name}`;
+  const isClosed = (page: Page) => until(page, "the dialog is closed", () => document.querySelector("dialog") === null);
+
+  test("a login: the wrong one is said, and the right one typed behind it", async () => {
+    const { page, axeEverywhere, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+    await pressNamed(page, "Pair Cinema");
+    await shows(page, "The login that is set on Cinema");
+    expect(await axeEverywhere()).toEqual([]);
+    await write(page, "User name", "kodi");
+    await write(page, "Password", "popcron");
+    await page.keyboard.press("Enter");
+    await shows(page, "It was not that one");
+    await write(page, "Password", "popcorn");
+    await page.keyboard.press("Enter");
+    await shows(page, "Cinema is paired");
+    await isClosed(page);
+    await shows(page, "Jellyfin");
+    expect(await page.content()).not.toContain("popcorn");
+    expect(await problems()).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a prompt: given up it is taken from the screen; in two tabs at once it is one; accepted, both are in", async () => {
+    const first = await look(browser, demo.port, { at: at("Kitchen") });
+    await pressNamed(first.page, "Pair Kitchen");
+    await shows(first.page, "Look at the screen of Kitchen");
+    await shows(first.page, "left");
+    await pressNamed(first.page, "Give up");
+    await isClosed(first.page);
+    await shows(first.page, "Kitchen wants to be asked first");
+    const second = await look(browser, demo.port, { at: at("Kitchen"), beside: first.page });
+    for (const { page } of [first, second]) {
+      await page.bringToFront();
+      await pressNamed(page, "Pair Kitchen");
+    }
+    for (const { page, problems } of [first, second]) {
+      await isClosed(page);
+      await shows(page, "Live TV");
+      expect(await problems()).toEqual([]);
+    }
+    await second.close();
+    await first.close();
+  }, 60_000);
+
+  describe("every way that a set can ask, and every end", () => {
+    let house: AskingHouse;
+    let made = 0;
+    beforeAll(async () => {
+      house = await openAskingHouse();
+    });
+    afterAll(() => house?.dispose());
+
+    /** A set that asks so, and the dialog that is open for it. */
+    async function asked(set: AskingSet) {
+      const name = `Set ${++made}`;
+      const id = await house.add(name, set);
+      const looked = await look(browser, Number(new URL(house.url).port), { at: `/remote/${id}` });
+      await pressNamed(looked.page, `Pair ${name}`);
+      return { ...looked, name };
+    }
+
+    test("a code: of its shape, the wrong one typed anew, the right one in", async () => {
+      const set = new AskingSet("code", "271828");
+      const { page, name, axeEverywhere, problems, close } = await asked(set);
+      await shows(page, `The code that ${name} shows`);
+      await shows(page, "6 digits");
+      expect(await axeEverywhere()).toEqual([]);
+      await write(page, `The code that ${name} shows`, "31 41 59 99");
+      await page.keyboard.press("Enter");
+      await shows(page, "It was not that one");
+      await write(page, `The code that ${name} shows`, "271828");
+      await page.keyboard.press("Enter");
+      await shows(page, `${name} is paired`);
+      await isClosed(page);
+      expect(set.typed).toEqual(["314159", "271828"]);
+      expect(await problems()).toEqual([]);
+      await close();
+    }, 60_000);
+
+    test("denied at the set, and begun again; too late, and said so", async () => {
+      const set = new AskingSet("confirm", "");
+      const { page, name, problems, close } = await asked(set);
+      await shows(page, `Look at the screen of ${name}`);
+      set.answer(false);
+      await shows(page, "It was refused at the set");
+      set.expiresMs = 1_500;
+      await pressNamed(page, "Begin again");
+      await shows(page, "0:01 left");
+      await shows(page, "Nobody answered at the set in time");
+      set.expiresMs = 60_000;
+      await pressNamed(page, "Begin again");
+      await shows(page, "0:5");
+      set.answer(true);
+      await shows(page, `${name} is paired`);
+      expect(set.times).toBe(3);
+      expect(await problems()).toEqual([]);
+      await close();
+    }, 60_000);
+
+    test("the tab is closed in the midst: nothing is left on the screen", async () => {
+      const set = new AskingSet("code", "271828");
+      const { page, name, close } = await asked(set);
+      await shows(page, `The code that ${name} shows`);
+      expect(set.showing).toBe(true);
+      await close();
+      for (let tries = 0; tries < 200 && set.showing; tries++) await Bun.sleep(25);
+      expect(set.showing).toBe(false);
+    }, 60_000);
+  });
+});

@@ -1,0 +1,206 @@
+/** Searches for renderers, and what their descriptions may name: nothing that lives elsewhere is ever asked (SECURITY.md T6). */
+import { describe, expect, test } from "bun:test";
+import { readAnswer } from "../../../src/discovery/ssdp.ts";
+import { dlna } from "../../../src/platforms/dlna/adapter.ts";
+import { dlnaMemory } from "../../../src/platforms/dlna/memory.ts";
+import {
+  describeItem,
+  levelOf,
+  ownVolume,
+  readActions,
+  readDescription,
+  readRendering,
+  readSearchAnswer,
+  readTime,
+  readTransport,
+  timeOf,
+  typeFor,
+} from "../../../src/platforms/dlna/protocol.ts";
+import { readXml } from "../../../src/transport/xml.ts";
+
+const source = "192.168.1.40";
+const type = "urn:schemas-upnp-org:device:MediaRenderer:";
+
+function judge(lines: readonly string[], from = source) {
+  const answer = readAnswer(Buffer.from(["HTTP/1.1 200 OK", ...lines, "", ""].join("\r\n")), from);
+  return answer && readSearchAnswer(answer);
+}
+const at = (location: string) => judge([`ST: ${type}1`, `LOCATION: ${location}`]);
+
+describe("an answer to the search", () => {
+  test("as gmediarender and rygel of Debian gave it, with the path of the description", () => {
+    const gmediarender = [
+      ...["CACHE-CONTROL: max-age=100", "EXT:", `LOCATION: http://${source}:49494/description.xml`],
+      ...['OPT: "http://schemas.upnp.org/upnp/1/0/"; ns=01', "01-NLS: f88df588-e63f-11f1-9da1-d8f40165a81c"],
+      ...["SERVER: Linux/6.18.44, UPnP/1.0, Portable SDK for UPnP devices/1.8.4", "X-User-Agent: redsonic"],
+      ...[`ST: ${type}1`, `USN: uuid:11111111-2222-3333-4444-555555555555::${type}1`],
+    ];
+    expect(judge(gmediarender)).toEqual({ host: source, port: 49_494, path: "/description.xml" });
+    const rygel = [
+      `Location: http://${source}:45981/9342144b-b61d-4285-a155-1ee6a3530438.xml`,
+      ...["Ext:", `USN: uuid:9342144b-b61d-4285-a155-1ee6a3530438::${type}2`, `ST: ${type}2`, "Content-Length: 0"],
+    ];
+    expect(judge(rygel)?.path).toBe("/9342144b-b61d-4285-a155-1ee6a3530438.xml");
+    expect(at(`http://${source}/a?b=1`)).toEqual({ host: source, port: 80, path: "/a?b=1" });
+  });
+
+  test("to everything: of the many lines of a device, those of its renderer", () => {
+    const location = `LOCATION: http://${source}:1400/xml`;
+    const usn = (what: string) => [`ST: ${what}`, `USN: uuid:RINCON_1::${what}`, location];
+    expect(judge(usn(`${type}3`))).not.toBeNull();
+    for (const other of ["upnp:rootdevice", "urn:schemas-upnp-org:device:MediaServer:1", `${type}x`])
+      expect(judge(usn(other))).toBeNull();
+    expect(judge(usn("urn:schemas-upnp-org:service:AVTransport:1"))).toBeNull();
+    expect(judge(["ST: uuid:RINCON_1", "USN: uuid:RINCON_1", location])).toBeNull();
+    expect(judge([`ST: ${type}1`])).toBeNull();
+  });
+
+  test("T6 that names another place than its sender is not followed", () => {
+    for (const location of [
+      ...["http://127.0.0.1:49152/x", "http://localhost/x", "http://169.254.169.254/x", "http://192.168.1.41/x"],
+      ...["http://3232235816/x", "http://0xc0a80128/x", "http://192.168.001.040/x", "http://[::ffff:192.168.1.40]/x"],
+      ...["http://[fe80::1]/x", `http://u:p@${source}/x`, `http://${source}@evil.test/x`, `https://${source}/x`],
+      ...[`http://${source}.evil.test/x`, `file://${source}/x`, `http://${source}:0/x`, `http://${source}:99999/x`],
+      ...[`//${source}/x`, "x", "", `http://${source}/${"x".repeat(3_000)}`],
+    ])
+      expect([location, at(location)]).toEqual([location, null]);
+  });
+});
+
+const place = { host: source, port: 49_152 };
+const services = (control: string, events = "/e", document = "/d.xml") =>
+  ["AVTransport", "RenderingControl"]
+    .map(
+      (name) =>
+        `<service><serviceType>urn:schemas-upnp-org:service:${name}:2</serviceType><controlURL>${control}</controlURL><eventSubURL>${events}</eventSubURL><SCPDURL>${document}</SCPDURL></service>`,
+    )
+    .join("");
+const described = (inner: string, base = "") =>
+  `<root xmlns="urn:schemas-upnp-org:device-1-0"><device><deviceType>${type}2</deviceType><friendlyName>Den</friendlyName><UDN>uuid:AB-1</UDN><serviceList>${inner}</serviceList></device>${base}</root>`;
+const read = (text: string) =>
+  readDescription({ headers: new Map(), body: Buffer.from(text) }, place, "/dir/description.xml");
+
+describe("a description", () => {
+  test("names services by paths of its own, from its place or its URLBase, with their versions", () => {
+    const { udn, memory, documents } = read(described(services("control/1", "/e?x=1")));
+    expect(udn).toBe("ab-1");
+    expect(memory.transport).toEqual({
+      type: "urn:schemas-upnp-org:service:AVTransport:2",
+      control: "/dir/control/1",
+      events: "/e?x=1",
+    });
+    expect(documents).toEqual({ transport: "/d.xml", rendering: "/d.xml" });
+    const based = read(described(services("c"), `<URLBase>http://${source}:49152/base/</URLBase>`));
+    expect(based.memory.transport?.control).toBe("/base/c");
+    const other = read(described(services("c"), "<URLBase>http://192.168.1.99/</URLBase>"));
+    expect([other.memory.transport, other.documents.transport]).toEqual([undefined, null]);
+  });
+
+  test("T6 that names services, events or documents elsewhere has none there", () => {
+    for (const elsewhere of [
+      ...["http://192.168.1.99:49152/c", "http://evil.test/c", `https://${source}:49152/c`, `http://${source}:22/c`],
+      ...["file:///etc/passwd", "//127.0.0.1:7272/v1/devices", "http://127.0.0.1:7272/v1/devices"],
+      `http://${source}:49152/${"x".repeat(3_000)}`,
+    ]) {
+      const { memory, documents } = read(described(services(elsewhere, elsewhere, elsewhere)));
+      expect([elsewhere, memory.transport, memory.volume, documents.transport]).toEqual([
+        ...[elsewhere, undefined],
+        ...[null, null],
+      ]);
+      expect(read(described(services("/c", elsewhere))).memory.transport?.events).toBeNull();
+      expect(dlna.describe(read(described("")).facts, memory, true).has.has("media")).toBe(false);
+    }
+  });
+
+  test("of something else is none; of a renderer within another device, that one's", () => {
+    for (const text of [
+      "<html/>",
+      "<root><device/></root>",
+      described("").replace(type, "urn:schemas-upnp-org:device:MediaServer:"),
+      described("").replace("uuid:AB-1", ""),
+      described("").replace("AB-1", "x".repeat(200)),
+    ])
+      expect(() => read(text)).toThrow();
+    const inner = /<device>.*<\/device>/.exec(described(services("/c")))?.[0];
+    const zone = `<root><device><deviceType>urn:x:device:Zone:1</deviceType><friendlyName>Zone</friendlyName><UDN>uuid:z</UDN><deviceList>${inner}</deviceList></device></root>`;
+    expect(read(zone).facts.name).toBe("Den");
+  });
+
+  test("its memory reads back as it is, and nothing of another shape", () => {
+    const { memory } = read(described(services("/c")));
+    expect(dlnaMemory.parse(memory)).toEqual(memory);
+    for (const bad of [
+      { path: "http://x/" },
+      { path: "/a b" },
+      { transport: { type: "x", control: "x", events: null } },
+    ])
+      expect(dlnaMemory.safeParse(bad).success).toBe(false);
+  });
+});
+
+const scpd = (actions: readonly string[], variables = "") =>
+  `<scpd><actionList>${actions.map((name) => `<action><name>${name}</name></action>`).join("")}</actionList><serviceStateTable>${variables}</serviceStateTable></scpd>`;
+const volume = (range: string) => `<stateVariable><name>Volume</name>${range}</stateVariable>`;
+
+test("what services can, and ranges that are none", () => {
+  const all = ["SetVolume", "SetMute"];
+  const ranged = (min: number | string, max: number | string, step: number | string) =>
+    volume(
+      `<allowedValueRange><minimum>${min}</minimum><maximum>${max}</maximum><step>${step}</step></allowedValueRange>`,
+    );
+  expect(readRendering(scpd(all, ranged(0, 30, 2)))).toEqual({ volume: { min: 0, max: 30, step: 2 }, mutes: true });
+  for (const odd of ["", volume(""), ranged(0, 0, 1), ranged(5, 1, 1), ranged("x", "y", 1), ranged(0, "1e999", 1)])
+    expect(readRendering(scpd(all, odd)).volume).toEqual({ min: 0, max: 100, step: 1 });
+  expect(readRendering(scpd(["SetMute"]))).toEqual({ volume: null, mutes: true });
+  const modes = (...values: string[]) =>
+    `<stateVariable><name>A_ARG_TYPE_SeekMode</name><allowedValueList>${values.map((one) => `<allowedValue>${one}</allowedValue>`).join("")}</allowedValueList></stateVariable>`;
+  expect(readTransport(scpd(["Play", "Seek", "X_Own"], modes("TRACK_NR")))).toEqual({
+    actions: ["Play"],
+    seeks: false,
+  });
+  expect(readTransport(scpd(["Seek"])).seeks).toBe(true);
+});
+
+test("times in the forms of three stacks, and those that are none", () => {
+  const times = { "0:02:00": 120_000, "00:02:00": 120_000, "0:02:00.032": 120_032, "100:00:01": 360_001_000 };
+  for (const [text, ms] of Object.entries(times)) expect([text, readTime(text)]).toEqual([text, ms]);
+  for (const text of ["", "NOT_IMPLEMENTED", "2147483647", "-1:00:00", "1:2", "x", undefined])
+    expect(readTime(text)).toBeNull();
+  expect([timeOf(0), timeOf(3_723_999)]).toEqual(["00:00:00", "01:02:03"]);
+});
+
+test("a volume in any range is 0 to 100, and the other way, and never out of it", () => {
+  const range = { min: 10, max: 40, step: 5 };
+  expect([0, 17, 50, 100].map((level) => ownVolume(level, range))).toEqual([10, 15, 25, 40]);
+  expect([0, 10, 25, 40, 99].map((own) => levelOf(own, range))).toEqual([0, 0, 50, 100, 100]);
+  expect(ownVolume(100, { min: 0, max: 30, step: 7 })).toBeLessThanOrEqual(30);
+});
+
+test("actions with escaped commas in them, and types by the names that a device lists", () => {
+  const said = new Map([["Actions", "Pause,Stop,X_DLNA_PS=-1\\,1/2\\,2, SEEK "]]);
+  expect([...readActions(said)]).toEqual(["pause", "stop", "x_dlna_ps=-1\\,1/2\\,2", "seek"]);
+  const sink = "http-get:*:audio/x-flac:DLNA.ORG_PN=X,http-get:*:audio/l16;rate=44100:*,rtsp:*:video/x-mkv:*";
+  expect(typeFor("audio/flac", sink)).toBe("audio/x-flac");
+  expect(typeFor("video/x-matroska", sink)).toBe("video/x-matroska");
+  expect(typeFor("audio/flac", "")).toBe("audio/flac");
+});
+
+test("what is said of a file is XML, whatever it is called, and names its type, title, picture and address", () => {
+  const item = {
+    url: "http://192.0.2.7/a%20b.mp3?x=1&y=2",
+    mime: "audio/mpeg",
+    title: `</dc:title><x> "'&\0`,
+    image: "http://192.0.2.7/c.jpg?a&b",
+  };
+  const [first] = readXml(describeItem(item), "didl-lite").children;
+  expect(first?.children.map(({ name, text }) => [name, text])).toEqual([
+    ["dc:title", `</dc:title><x> "'&`],
+    ["upnp:class", "object.item.audioItem.musicTrack"],
+    ["upnp:albumArtURI", item.image],
+    ["res", item.url],
+  ]);
+  expect(first?.children.at(-1)?.attributes["protocolInfo"]).toStartWith("http-get:*:audio/mpeg:DLNA.ORG_OP=01;");
+  const untitled = describeItem({ ...item, title: null, image: null, mime: null });
+  expect(untitled).toContain("<dc:title>a b.mp3</dc:title><upnp:class>object.item.videoItem</upnp:class><res");
+  expect(untitled).toContain("http-get:*:*:");
+});

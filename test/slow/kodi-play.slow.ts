@@ -1,0 +1,71 @@
+/** `zapd play FILE` at a real Kodi, which fetches the file by ranges as it likes, over a wire of its own. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { join } from "node:path";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
+import { root } from "../support/sources.ts";
+
+const missing = whyNoKodi();
+if (missing !== null) process.stderr.write(`skipped: a file that a real Kodi plays: ${missing}\n`);
+
+let real: RealKodi;
+let daemon: TestDaemon;
+
+beforeAll(async () => {
+  if (missing !== null) return;
+  real = await startRealKodi({ name: "Twin Kodi" });
+  daemon = await startTestDaemon({ config: { discovery: { interfaces: ["nowhere"], timeout_ms: 100 } } });
+  await daemon.api("POST", "/devices", { host: real.host, name: "Cinema" });
+}, 90_000);
+afterAll(async () => {
+  await daemon?.dispose();
+  await real?.stop();
+}, 30_000);
+
+function zapd(...words: string[]): { child: ChildProcess; said(): string; ended: Promise<number | null> } {
+  const env = { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") };
+  const child = spawn(process.execPath, [join(root, "src/main.ts"), ...words, "-d", "Cinema"], { env });
+  let said = "";
+  child.stderr?.on("data", (bytes: Buffer) => {
+    said += bytes.toString();
+  });
+  return { child, said: () => said, ended: new Promise((resolve) => child.on("exit", (code) => resolve(code))) };
+}
+
+const playing = async () => (await real.call("Player.GetActivePlayers")) as { playerid: number }[];
+
+describe.skipIf(missing !== null)(`a file of this machine${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
+  test("is played to its end, and sought in; then the command ends", async () => {
+    const file = join(real.folder, "ein film ü & (1).mp4");
+    execFileSync("cp", [real.clips.video, file]);
+    const played = zapd("play", file);
+    await until("it plays", async () => (await playing()).length > 0, 20_000);
+    const [player] = await playing();
+    const item = await real.call("Player.GetItem", { playerid: player?.playerid, properties: ["file"] });
+    expect(JSON.stringify(item)).toMatch(
+      /http:\/\/10\.77\.\d+\.1:\d+\/[0-9a-f]{32}\/ein%20film%20%C3%BC%20%26%20\(1\)\.mp4/,
+    );
+    expect(await zapd("seek", "1:52").ended).toBe(0);
+    expect([await played.ended, played.said()]).toEqual([0, "ein film ü & (1).mp4 is over on Cinema\n"]);
+  }, 60_000);
+
+  test("is stopped there by Ctrl-C", async () => {
+    const played = zapd("play", real.clips.video);
+    await until("it plays", async () => (await playing()).length > 0, 20_000);
+    played.child.kill("SIGINT");
+    expect(await played.ended).toBe(130);
+    await until("it plays nothing", async () => (await playing()).length === 0, 10_000);
+  }, 60_000);
+
+  test("that nobody can play is said to be none", async () => {
+    const file = join(real.folder, "no film.mp4");
+    await Bun.write(file, "no film");
+    const played = zapd("play", file);
+    expect(await played.ended).toBeOneOf([0, 5]);
+    expect(played.said()).toMatch(
+      /^(zapd: Cinema has asked for no film\.mp4, but does not play it\.|no film\.mp4 is over)/,
+    );
+  }, 60_000);
+});
