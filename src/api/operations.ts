@@ -669,7 +669,7 @@ const own = {
     tag: "dev",
     summary: "Sideload a package",
     description:
-      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`. The form may hold two texts: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which goes before the setting and is kept once the device has accepted it.",
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before the device sees it. One installation at a time per device, and two in all. Needs `dev.vendor_password`, or the password in the form. The form may hold two texts, before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, that of this device alone, which goes before the setting and is kept once the device has accepted it.",
     codes: [
       ...asking,
       "dev_password_missing",

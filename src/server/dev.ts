@@ -28,7 +28,6 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     const device = devices.find(id);
     // What can be refused before a byte of the package is read is refused then.
     checkDeveloper(device);
-    device.developerPassword("installing the package", installingOn);
     if (installing.has(device.id) || installing.size >= uploadsAtOnce) {
       const what = installing.has(device.id)
         ? `${device.record.name} is being sent a package already`
@@ -50,8 +49,12 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
         device.tellInstall("done", archive.bytes, archive.bytes);
         return done;
       };
-      const received = (bytes: number) => device.tellInstall("receiving", bytes, total);
-      const installed = await withArchive(request, deps.uploads, install, received);
+      const installed = await withArchive(request, deps.uploads, install, {
+        progress: (bytes) => device.tellInstall("receiving", bytes, total),
+        begins({ password }) {
+          if (password === undefined) device.developerPassword("installing the package", installingOn);
+        },
+      });
       return device.acted("install", { package: installed.package, messages: [...installed.messages] });
     } finally {
       installing.delete(device.id);

@@ -34,12 +34,20 @@ function readFields(texts: ReadonlyMap<string, string>): FormFields {
   return { params: read, password };
 }
 
+/** What is told while a package is received. */
+interface Receiving {
+  /** How many bytes of the form have come. */
+  progress?(bytes: number): void;
+  /** The archive begins: what stands before it. What it throws ends the upload before a byte of the archive is kept. */
+  begins?(fields: FormFields): void;
+}
+
 /** Receives the file field `archive`, hands it to `use`, and removes it however that ends. */
 export async function withArchive<T>(
   request: Request,
   folder: string,
   use: (archive: Archive, fields: FormFields) => Promise<T>,
-  progress: (bytes: number) => void = () => {},
+  { progress = () => {}, begins = () => {} }: Receiving = {},
 ): Promise<T> {
   checkLength(request, archiveBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
@@ -51,7 +59,7 @@ export async function withArchive<T>(
   const path = newUpload(folder);
   const texts = new Map<string, string>();
   try {
-    const bytes = await receive(request, type, path, { texts, progress });
+    const bytes = await receive(request, type, path, { texts, progress, begins: () => begins(readFields(texts)) });
     return await use({ path, bytes }, readFields(texts));
   } finally {
     await rm(path, { force: true });
@@ -62,7 +70,7 @@ async function receive(
   request: Request,
   type: string,
   path: string,
-  { texts, progress }: { texts: Map<string, string>; progress(bytes: number): void },
+  { texts, progress, begins }: { texts: Map<string, string>; progress(bytes: number): void; begins(): void },
 ): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
@@ -77,6 +85,12 @@ async function receive(
     stream.on("error", () => {});
     // A stream whose file is not wanted must flow, or the form never ends.
     if (name !== field || saving) return stream.resume();
+    try {
+      begins();
+    } catch (error) {
+      stream.resume();
+      return fail(error instanceof ZapdError ? error : badForm(textOf(error)));
+    }
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${archiveBytes / (1024 * 1024)} MiB`)),
     );

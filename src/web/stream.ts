@@ -146,8 +146,8 @@ async function openStream(query: Record<string, string>, signal: AbortSignal): P
   throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
 }
 
-/** The lines of a stream, until it ends or falls silent. */
-async function* linesOf({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Line> {
+/** The lines of a stream, until it ends or falls silent; `stop` is of this stream alone. */
+export async function* linesOf<Told = Line>({ body, stop }: Awaited<ReturnType<typeof open>>): AsyncGenerator<Told> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = "";
@@ -160,7 +160,7 @@ async function* linesOf({ body, stop }: Awaited<ReturnType<typeof open>>): Async
       if (done) return;
       const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = parts.pop() ?? "";
-      for (const part of parts) if (part !== "") yield JSON.parse(part) as Line;
+      for (const part of parts) if (part !== "") yield JSON.parse(part) as Told;
     }
   } finally {
     clearTimeout(timer);

@@ -172,3 +172,15 @@ test("one is added by its address alone, told what it cannot, and forgotten with
   await succeed(daemon, "removeDevice", { id });
   await until("it is let go of", () => set.subscribers.length === 0);
 });
+
+test("told to stop, it gives back what it is subscribed to", async () => {
+  const set = await plugIn({ name: "Last", ssdp: false, stack: "tv" });
+  const own = await startTestDaemon();
+  cleanups.push(() => own.dispose());
+  await succeed(own, "addDevice", { body: { host: set.host, port: set.port } });
+  const stream = new EventStream({ to: own.port });
+  cleanups.push(() => stream.close());
+  await until("it is subscribed to", () => set.subscribers.length === 2, 15_000);
+  expect(await own.stop()).toBe(0);
+  await until("it is let go of", () => set.subscribers.length === 0);
+}, 40_000);

@@ -1,6 +1,6 @@
 /** The tables of the README and of the other pages say what the code says, and the pages lead where something is. */
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { codes } from "../../src/api/errors.ts";
 import { operations } from "../../src/api/operations.ts";
@@ -16,8 +16,13 @@ function section(name: string): string {
 }
 
 test("each operation has its row, and each row its operation", () => {
-  const rows = [...section("endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|/gm)].map(
-    ([, method, path]) => `${method} ${path}`,
+  const rows = [...section("endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm)].flatMap(
+    ([, method, path = "", rest = ""]) => {
+      if (!path.endsWith("…")) return [`${method} ${path}`];
+      // One row for all that a group takes as a device does: they stand behind its last colon.
+      const listed = [...rest.slice(rest.lastIndexOf(":")).matchAll(/`([^`]+)`/g)];
+      return listed.map(([, end]) => `${method} ${path.slice(0, -1)}${end}`);
+    },
   );
   const real = Object.values(operations).map(
     ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
@@ -112,4 +117,10 @@ test("the page on embedding names what the package exports, and options that the
   const options = /export interface ZapdOptions \{(.*?)^\}/ms.exec(pageText("src/zapd.ts"))?.[1] ?? "";
   for (const name of rows.filter((one) => !one.startsWith("zapd")))
     expect([name, new RegExp(`^ {2}readonly ${name}\\??:`, "m").test(options)]).toEqual([name, true]);
+});
+
+test("the pictures of the page are there, and small", () => {
+  const shown = [...pageText("README.md").matchAll(/\.github\/pictures\/[\w-]+\.png/g)].map(([path]) => path);
+  expect(new Set(shown).size).toBe(6);
+  for (const path of shown) expect([path, statSync(join(root, path)).size < 200_000]).toEqual([path, true]);
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { withArchive } from "../../src/server/upload.ts";
 import { type RawAnswer, refusal, requestOf, type Sending, send } from "../support/raw-http.ts";
-import { furnish, type Room, soundPackage } from "../support/room.ts";
+import { furnish, password, type Room, soundPackage } from "../support/room.ts";
 
 let room: Room;
 let filesOpen = 0;
@@ -178,7 +178,7 @@ test.skipIf(!linux)("a disk that takes nothing ends the upload at once", async (
   await expect(withArchive(request, "/proc", use)).rejects.toMatchObject({ code: "storage_error" });
 });
 
-test("without a password, or to a device that is none, nothing is read", async () => {
+test("to a device that is none nothing is read; without a password, nothing of the archive", async () => {
   const nobody = requestOf("POST", "/v1/devices/nobody/dev/install", [
     `Host: 127.0.0.1:${room.daemon.port}`,
     multipart,
@@ -187,7 +187,22 @@ test("without a password, or to a device that is none, nothing is read", async (
   expect(refusal(await send(nobody, { to: room.daemon.port }))).toBe("404 device_not_found");
   await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
   await untouched(async () => {
-    const answer = await send(head([multipart, "Content-Length: 50000000"]), { to: room.daemon.port });
+    const begun = part({ ...archive, body: "PK" });
+    const answer = await send([head([multipart, "Content-Length: 50000000"]), begun], { to: room.daemon.port });
     expect(refusal(answer)).toBe("400 dev_password_missing");
+    expect(left()).toEqual([]);
+    // What stands behind the archive comes too late.
+    const late = await upload(form(archive, { name: "password", body: password }));
+    expect(refusal(late)).toBe("400 dev_password_missing");
   });
+});
+
+test("where no password is set, that in the form is used, and kept once it is accepted", async () => {
+  await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
+  const wrong = await upload(form({ name: "password", body: "sesame, close" }, archive));
+  expect(refusal(wrong)).toContain("dev_auth_failed");
+  expect(refusal(await upload(form(archive)))).toBe("400 dev_password_missing");
+  const right = await upload(form({ name: "password", body: password }, archive));
+  expect(right.status).toBe(200);
+  expect((await upload(form(archive))).status).toBe(200);
 });

@@ -25,19 +25,33 @@ beforeAll(() => {
   if (!existsSync(join(root, "dist/zapd"))) execFileSync(process.execPath, [".ci/build.ts"], { cwd: root });
 }, 300_000);
 
-describe.each(["bun", "deno", "binary"])("under %s", (runtime) => {
+const runtimes = ["bun", "deno", "binary"] as const;
+
+/** What no kernel keeps for a reader: events of 4 KB by commands that fail before they reach a set. */
+async function flood({ daemon, sets }: PushingHouse, count: number): Promise<void> {
+  const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
+  for (let left = count; left > 0; left--) await daemon.api("POST", `/devices/${sets[0]?.id}/remote/sequence`, body);
+}
+
+/** A house on one of the runtimes, in real time. */
+async function startOn(runtime: (typeof runtimes)[number], count: number): Promise<PushingHouse> {
   const usual = process.env["ZAPD_TEST_RUNTIME"];
+  process.env["ZAPD_TEST_RUNTIME"] = runtime;
+  try {
+    return await startPushingHouse(count, { speed: 1 });
+  } finally {
+    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
+    else process.env["ZAPD_TEST_RUNTIME"] = usual;
+  }
+}
+
+describe.each(runtimes)("under %s", (runtime) => {
   let house: PushingHouse;
   let opened: EventStream[] = [];
   beforeAll(async () => {
-    process.env["ZAPD_TEST_RUNTIME"] = runtime;
-    house = await startPushingHouse(setsChanging, { speed: 1 });
+    house = await startOn(runtime, setsChanging);
   }, 120_000);
-  afterAll(async () => {
-    await house.dispose();
-    if (usual === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
-    else process.env["ZAPD_TEST_RUNTIME"] = usual;
-  });
+  afterAll(() => house.dispose());
   beforeEach(() => settled());
   afterEach(() => {
     for (const stream of opened) stream.close();
@@ -72,19 +86,13 @@ describe.each(["bun", "deno", "binary"])("under %s", (runtime) => {
     const changes: { id: string; level: number; at: number }[] = [];
     const end = performance.now() + ms;
     const every = changeEveryMs / setsChanging;
-    for (let due = performance.now(); due < end; due += every) {
+    // What this process was late with is not made up for: more than ten a second of one set would be told as fewer.
+    for (let due = performance.now(); due < end; due = Math.max(due + every, performance.now())) {
       await Bun.sleep(Math.max(0, due - performance.now()));
       const at = performance.now();
       changes.push({ ...house.change(), at });
     }
     return changes;
-  }
-
-  /** What no kernel keeps for a reader: events of 4 KB by commands that fail before they reach a set. */
-  async function flood(count: number): Promise<void> {
-    const body = { keys: [...Array(255).fill("volume-down"), "nothing"] };
-    for (let left = count; left > 0; left--)
-      await house.daemon.api("POST", `/devices/${house.sets[0]?.id}/remote/sequence`, body);
   }
 
   test("one that stops reading for 50 s costs 1 MiB at most, and gets one snapshot in the place of what it missed", async () => {
@@ -94,7 +102,7 @@ describe.each(["bun", "deno", "binary"])("under %s", (runtime) => {
     // As long with everybody reading, for what the events themselves cost.
     const spell = async () => {
       const changes = changing(some(50_000, 5_000));
-      await flood(3_000);
+      await flood(house, 3_000);
       await changes;
     };
     await spell();
@@ -118,64 +126,86 @@ describe.each(["bun", "deno", "binary"])("under %s", (runtime) => {
       await reader.until(({ device_id, state }) => device_id === id && state?.volume?.level === level);
   }, 240_000);
 
-  test("one that takes no byte for 120 s is hung up, and its place is free", async () => {
-    const reader = await follow();
-    reader.pause();
-    await flood(4_000);
-    const stoppedAt = performance.now();
-    for (let at = 1; at < 64; at++) await follow();
-    const isFree = async () => {
-      const one = new EventStream({ to: house.daemon.port });
-      await until("an answer", () => one.status !== 0);
-      one.close();
-      return one.status === 200;
-    };
-    expect(await isFree()).toBe(false);
-    while (performance.now() - stoppedAt < 110_000) await Bun.sleep(1_000);
-    expect(await isFree()).toBe(false);
-    await until("it is hung up", isFree, 30_000);
-    reader.resume();
-    expect(await reader.ended(10_000)).toBe(true);
-  }, 200_000);
-
   test("64 readers have the last of what 20 sets do within 50 ms in 99 of 100 cases, in one order, and nothing is left of them", async () => {
-    const before = await rss();
-    const readers: EventStream[] = [];
-    for (let at = 0; at < 64; at++) readers.push(await follow());
-    await changing(3_000);
+    const followAll = async () => {
+      const readers: EventStream[] = [];
+      for (let at = 0; at < 64; at++) readers.push(await follow());
+      await changing(5_000);
+      await Bun.sleep(1_000);
+      return readers;
+    };
+    // As many have read before: what a runtime takes for so many at once it gives back late.
+    for (const stream of await followAll()) stream.close();
     await Bun.sleep(1_000);
-    const from = readers.map(({ frames }) => frames.length);
-    const changes = await changing(some(60_000, 5_000));
-    await Bun.sleep(1_000);
-    const took = changes.map(() => 0);
-    const orders = readers.map((reader, at) => {
-      const told = reader.frames.map((frame, index) => ({ frame, time: reader.times[index] ?? 0 })).slice(from[at]);
-      const states = told.filter(({ frame }) => frame.type === "state.changed");
-      const taken = new Set<number>();
-      for (const [number, { id, level, at: since }] of changes.entries()) {
-        const found = states.findIndex(
-          ({ frame, time }, index) =>
-            !taken.has(index) && time >= since && frame["device_id"] === id && frame["state"].volume.level === level,
-        );
-        const { time } = states[found] ?? {};
-        expect([number, time === undefined]).toEqual([number, false]);
-        taken.add(found);
-        took[number] = Math.max(took[number] ?? 0, (time ?? 0) - since);
-      }
-      return states.map(({ frame }) => seqOf(frame));
-    });
-    for (const order of orders) expect(order).toEqual(orders[0] ?? []);
+    const before = await held();
+    const readers = await followAll();
+    const took: number[] = [];
+    for (let round = 0; round < some(6, 1); round++) {
+      // What was told before is forgotten, or this process would be busy with its own memory.
+      for (const { frames, times } of readers) frames.length = times.length = 0;
+      const changes = await changing(some(10_000, 5_000));
+      await Bun.sleep(1_000);
+      const lasts = changes.map(() => 0);
+      const orders = readers.map(({ frames, times }) => {
+        const told = frames.map((frame, at) => ({ frame, time: times[at] ?? 0 }));
+        const states = told.filter(({ frame }) => frame.type === "state.changed");
+        const ofSet = Map.groupBy(states, ({ frame }) => String(frame["device_id"]));
+        for (const [number, { id, level, at: since }] of changes.entries()) {
+          // In the order in which they were made.
+          const next = ofSet.get(id)?.shift();
+          expect([number, next?.frame["state"].volume.level]).toEqual([number, level]);
+          lasts[number] = Math.max(lasts[number] ?? 0, (next?.time ?? 0) - since);
+        }
+        return states.map(({ frame }) => seqOf(frame));
+      });
+      for (const order of orders) expect(order).toEqual(orders[0] ?? []);
+      took.push(...lasts);
+    }
     const [p50, p99] = [percentile(took, 0.5), percentile(took, 0.99)];
     figure(`${runtime}: the last of 64 readers has it after ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
     // On a quiet machine.
     if (part === 1) expect(p99).toBeLessThanOrEqual(50);
     for (const stream of opened) stream.close();
-    await Bun.sleep(5_000);
-    const left = (await rss()) - before;
+    const left = (await held()) - before;
     figure(`${runtime}: what 64 readers leave: ${left.toFixed(1)} MiB`);
     expect(left).toBeLessThan(runtime === "deno" ? 64 : 32);
   }, 240_000);
 });
+
+test("on each runtime one that takes no byte for 120 s is hung up, and its place is free", async () => {
+  const houses: PushingHouse[] = [];
+  const streams: EventStream[] = [];
+  /** Whether one more may follow. */
+  const isFree = async ({ daemon }: PushingHouse) => {
+    const one = new EventStream({ to: daemon.port });
+    await until("an answer", () => one.status !== 0);
+    one.close();
+    return one.status === 200;
+  };
+  const hangUp = async (house: PushingHouse) => {
+    const own = Array.from({ length: 64 }, () => new EventStream({ to: house.daemon.port }));
+    streams.push(...own);
+    for (const stream of own) await stream.until(({ type }) => type === "snapshot");
+    const [reader] = own;
+    const pausedAt = performance.now();
+    reader?.pause();
+    // It takes until the kernel is full.
+    await flood(house, 3_000);
+    expect(await isFree(house)).toBe(false);
+    while (performance.now() - pausedAt < 115_000) await Bun.sleep(1_000);
+    expect(await isFree(house)).toBe(false);
+    await until("it is hung up", () => isFree(house), 90_000);
+    reader?.resume();
+    expect(await reader?.ended(10_000)).toBe(true);
+  };
+  try {
+    for (const runtime of runtimes) houses.push(await startOn(runtime, 1));
+    await Promise.all(houses.map(hangUp));
+  } finally {
+    for (const stream of streams) stream.close();
+    for (const house of houses) await house.dispose();
+  }
+}, 300_000);
 
 test("nobody interested: no set of any platform is called in ten minutes", async () => {
   const house = await startPushingHouse(1, { speed: 1 });

@@ -1,5 +1,5 @@
 /** One Cast device: a session that stays open, proven to be with the one that is meant, and what is done over it. */
-import { ZapdError } from "../../api/errors.ts";
+import { DeviceError, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -66,10 +66,19 @@ export class CastDevice {
     return eager ? unlessSlept(opening) : opening;
   }
 
-  /** The session for a command, and what the device says right before it. */
+  /**
+   * The session for a command, and what the device says right before it. Lines die without a word (3.4): one that does not
+   * answer to that is hung up on, and nothing of the command has gone out.
+   */
   async #ready(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
     const session = await this.session(signal, true);
-    return { session, receiver: await session.refresh(signal) };
+    try {
+      return { session, receiver: await session.refresh(signal) };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ZapdError) || error.code !== "device_timeout") throw error;
+      session.destroy();
+      throw new DeviceError("device_unreachable", error.message, { phase: "connect", reason: "timeout", cause: error });
+    }
   }
 
   close(): void {
@@ -82,7 +91,7 @@ export class CastDevice {
       throw new ZapdError("unsupported_operation", "cannot open anything in an app: Cast has no deep links", {
         hint: "Launch the app alone, or hand over a file: zapd play ADDRESS -d {device}",
       });
-    const session = await this.session(signal, true);
+    const { session } = await this.#ready(signal);
     return this.#launch(session, id.toUpperCase(), signal);
   }
 

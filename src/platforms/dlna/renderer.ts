@@ -118,12 +118,17 @@ export class Renderer {
     if (this.#settlesIn === 0 && this.#events.want() && seen && parts.length > 0)
       return { ...nothing, playback: running(seen.playback, seen.at), volume: seen.volume };
     if (parts.length === 0) return this.read(signal);
-    const playback = await this.playback(signal);
-    return { ...nothing, playback, ...(parts.includes("volume") && { volume: await this.volume(signal) }) };
+    const isLoudnessAlone = parts.every((part) => part === "volume");
+    return {
+      ...nothing,
+      ...(!isLoudnessAlone && { playback: await this.playback(signal) }),
+      ...(parts.includes("volume") && { volume: await this.volume(signal) }),
+    };
   }
 
   /** What it plays; `null` where that is nothing, or it does not say (players.md 8: 501 from an Onkyo). */
   async playback(signal: AbortSignal): Promise<Playback | null> {
+    if (!this.memory.transport) return null;
     const status = readStatus(await this.#unlessRefused(this.ask("transport", "GetTransportInfo", signal)));
     if (status === null) return null;
     return readPosition(status, await this.#unlessRefused(this.ask("transport", "GetPositionInfo", signal)));

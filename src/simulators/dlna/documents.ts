@@ -17,7 +17,8 @@ export function typeOf({ stack }: Model, service: ServiceName): string {
 
 export function description(model: Model): string {
   const { stack, options, uuid, name } = model;
-  const services = SERVICES.map((service) => {
+  const own = SERVICES.filter((service) => service !== "AVTransport" || !options.soundOnly);
+  const services = own.map((service) => {
     const { description: SCPDURL, control, events } = pathsOf(service);
     return element(
       "service",

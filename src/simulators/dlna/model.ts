@@ -26,6 +26,8 @@ export interface DlnaSimulatorOptions {
   volumeMax?: number | null;
   /** Milliseconds of whatever it is handed. Default two minutes. */
   durationMs?: number;
+  /** It has no transport: it is loud or not, and plays nothing that it is handed. */
+  soundOnly?: boolean;
   /** A renderer within another device, as in some speakers. */
   embedded?: boolean;
   /** Takes no subscription. */

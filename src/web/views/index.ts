@@ -2,6 +2,7 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "../ui/icon.tsx";
 import { Activity } from "./activity.tsx";
+import { Developer } from "./developer.tsx";
 import { House } from "./house.tsx";
 import { Remote } from "./remote.tsx";
 import { Settings } from "./settings.tsx";
@@ -20,6 +21,7 @@ export interface View {
 export const views: readonly View[] = [
   { path: "", title: "House", bar: { label: "House", icon: "house" }, show: House },
   { path: "remote", title: "Remote", show: Remote },
+  { path: "dev", title: "Developer", show: Developer },
   { path: "activity", title: "Activity", bar: { label: "Activity", icon: "activity" }, show: Activity },
   { path: "settings", title: "Settings", bar: { label: "Settings", icon: "settings", iconOnly: true }, show: Settings },
 ];

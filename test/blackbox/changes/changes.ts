@@ -9,6 +9,7 @@ import { reasons, Scene, startHouse, type Tried } from "../../security/rogue/hou
 import {
   type AnyPlatform,
   freeAddress,
+  openPlatforms,
   plugIn,
   type RealOptions,
   type RealSet,
@@ -47,10 +48,12 @@ export function changesOn(platform: AnyPlatform): void {
       for (const scene of scenes) await scene.end();
     }
   };
+  /** Whether its sets are told nothing that is secret, and take no text. */
+  const takesNoSecret = openPlatforms.some((one) => one === platform);
   /** What its sets take nothing of is not tried. */
-  const can = (what: Tried["what"]) => what !== "text" || platform !== "cast";
+  const can = (what: Tried["what"]) => what !== "text" || !takesNoSecret;
   /** Whether it lets in whoever comes. */
-  const isOpen = platform === "roku" || platform === "cast";
+  const isOpen = platform === "roku" || takesNoSecret;
   const drives = async (scene: Scene, ...whats: Tried["what"][]) => {
     for (const what of whats.filter(can)) {
       const tried = await scene.driven(what);
@@ -415,6 +418,10 @@ async function reachAt(real: RealSet, host: string): Promise<{ host: string; sto
   else if (real.platform === "cast") {
     const txt = { id: real.identity, fn: real.name, md: "Chromecast", ca: "5" };
     shouts.push(await shoutMdns({ host, name: host, txt, services: [{ type: "_googlecast._tcp", port }] }));
+  } else if (real.platform === "dlna") {
+    const target = "urn:schemas-upnp-org:device:MediaRenderer:1";
+    const usn = `uuid:${real.identity}::${target}`;
+    shouts.push(await shoutSsdp({ host, target, usn, location: `http://${host}:${port}/dmr` }));
   } else if (real.platform === "roku") {
     const usn = `uuid:roku:ecp:${real.identity}`;
     shouts.push(await shoutSsdp({ host, target: "roku:ecp", usn, location: `http://${host}:${port}/` }));

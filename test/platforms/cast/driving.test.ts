@@ -264,6 +264,21 @@ describe.concurrent("a line to a Cast device", () => {
     expect((await read(connection)).power).toBe("on");
   }, 30_000);
 
+  test("that has died without a word costs no command: it is not sent, and the next goes over another line", async () => {
+    const { set, connection, told } = await room({ timeout: 300 });
+    await read(connection);
+    set.fallSilent();
+    expect((await failure(has(connection.keys).press("volume-up", never))).code).toBe("device_unreachable");
+    expect((await failure(has(connection.apps?.launch)("233637DE", {}, never))).code).toMatch(
+      /device_(unreachable|timeout)/,
+    );
+    set.fallSilent(false);
+    await has(connection.keys).press("volume-down", never);
+    expect(told.ended).toEqual(["hung_up"]);
+    expect(doneTo(set)).toEqual(["SET_VOLUME"]);
+    expect(set.state.level).toBeCloseTo(0.45);
+  }, 20_000);
+
   test("of one in standby is not made again unasked", async () => {
     const { set, connection, told } = await room();
     await read(connection);

@@ -142,6 +142,15 @@ test("one without a volume says so, and is silenced all the same", async () => {
   expect((await state()).volume).toEqual({ level: null, muted: true });
 });
 
+test("one that plays nothing, and is but loud or not, has just that", async () => {
+  const { connection, can, state, keys } = await plugIn({ soundOnly: true });
+  expect([...can].toSorted()).toEqual(["keys", "mute", "state", "volume"]);
+  expect([...keys].toSorted()).toEqual(["mute", "volume-down", "volume-up"]);
+  expect([connection.media, connection.playback]).toEqual([undefined, undefined]);
+  await has(connection.volume?.set)(30, never);
+  expect(await state()).toMatchObject({ playback: null, volume: { level: 30, muted: false } });
+});
+
 test("a television takes no file of a kind that it does not know, nor one that is not there, and says which", async () => {
   const { connection } = await plugIn({ stack: "tv" });
   const { play } = has(connection.media);

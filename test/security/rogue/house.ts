@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { strToU8, zipSync } from "fflate";
 import { type Answered, type DaemonSetup, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { leaksIn } from "./ear.ts";
-import { type AnyPlatform, type Driven, lockedPlatforms, type Place, type RealSet } from "./sets.ts";
+import { type AnyPlatform, type Driven, lockedPlatforms, openPlatforms, type Place, type RealSet } from "./sets.ts";
 import type { Stranger } from "./strangers.ts";
 
 /** Who took it: the set that was meant, a stranger, nobody though it was said to have worked; or the code of the refusal. */
@@ -79,8 +79,8 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   constructor(daemon: TestDaemon, real: RealSet<Platform>) {
     this.daemon = daemon;
     this.real = real;
-    // It has no arrows.
-    if (real.platform === "cast") this.key = "volume-up";
+    // They have no arrows.
+    if (openPlatforms.some((one) => one === real.platform)) this.key = "volume-up";
   }
 
   api(method: string, path: string, body?: unknown): Promise<Answered> {
@@ -103,7 +103,7 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
   /** `named`: the real one's address is given with it, as is wanted where another answers for it. */
   async confide({ named = false }: { named?: boolean } = {}): Promise<void> {
     const { real, id } = this;
-    if (real.platform === "cast") return;
+    if (openPlatforms.some((one) => one === real.platform)) return;
     if (real.platform === "roku") {
       // One that a scan found has the usual ports.
       await this.api("PATCH", `/devices/${id}`, { ports: real.place.ports });

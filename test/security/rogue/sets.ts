@@ -1,6 +1,7 @@
 /** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
+import { createDlnaSimulator, type DlnaSimulator } from "../../../src/simulators/dlna.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
@@ -15,7 +16,8 @@ import {
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number];
 /** Those that are told none, too. */
-export type AnyPlatform = PlatformName | "cast";
+export type AnyPlatform = PlatformName | (typeof openPlatforms)[number];
+export const openPlatforms = ["cast", "dlna"] as const;
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
 export const usual = {
@@ -26,6 +28,7 @@ export const usual = {
   // Here, too; and its other port is never another than this one's neighbour.
   samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
   cast: { port: 8_009, ports: {} },
+  dlna: { port: 19_197, ports: {} },
 } as const;
 
 /** Platforms whose sets take no key from those whom their user has not let in. */
@@ -101,7 +104,7 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator | CastSimulator;
+type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator | CastSimulator | DlnaSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -130,6 +133,7 @@ export async function plugIn<Platform extends AnyPlatform>(
     webos: uuid,
     samsung: uuid,
     cast: uuid.replaceAll("-", ""),
+    dlna: uuid,
   };
   const identity = options.identity ?? own[platform];
   const mac = options.mac ?? randomMac();
@@ -201,6 +205,10 @@ export async function plugIn<Platform extends AnyPlatform>(
     if (platform === "cast") {
       const port = usual.cast.port + by;
       return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
+    }
+    if (platform === "dlna") {
+      const port = usual.dlna.port + by;
+      return dlnaLife(createDlnaSimulator({ ...common, uuid: identity, port, stack: "tv", ssdp: announces }), host);
     }
     const { port, ports } = usual.webos;
     const set = createWebosSimulator({
@@ -342,6 +350,17 @@ function castLife(set: CastSimulator, host: string): Life {
     typed: () => "",
     field: () => {},
     sleep: () => set.cutPower(),
+    wake: () => set.wake(),
+  };
+}
+
+function dlnaLife(set: DlnaSimulator, host: string): Life {
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.commands.length,
+    typed: () => "",
+    field: () => {},
+    sleep: () => set.sleep(),
     wake: () => set.wake(),
   };
 }

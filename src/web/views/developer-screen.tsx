@@ -1,0 +1,110 @@
+/** What the set shows, beside what it writes: taken when it is asked for, and after whatever it was told to do. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
+import { connection, type Entry, events } from "../store.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Refusal } from "../ui/refusal.tsx";
+
+/** A set draws a moment after it has taken a command. */
+const drawsWithinMs = 700;
+
+interface Shot {
+  /** Of this page's own, to be given back. */
+  readonly url: string;
+  readonly at: Date;
+}
+
+interface ScreenProps {
+  readonly entry: Entry;
+  readonly isOn: boolean;
+  /** What is done with what it shows. */
+  readonly children: ComponentChildren;
+}
+
+export function Screen({ entry, isOn, children }: ScreenProps) {
+  const shot = useSignal<Shot | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  const isTaking = useSignal(false);
+  const { name } = entry.device.value;
+  const put = (next: Shot | null) => {
+    if (shot.peek()) URL.revokeObjectURL(shot.peek()?.url ?? "");
+    shot.value = next;
+  };
+  /** Unasked, a set that gives no picture now is no failure: the browser itself would tell of it. */
+  const take = async (isAsked: boolean) => {
+    if (isTaking.peek()) return;
+    isTaking.value = true;
+    try {
+      const query = isAsked ? {} : { missing: "empty" };
+      const response = await send(addressOf("getScreenshot", { id: entry.id, query }));
+      failure.value = null;
+      if (response.status === 204) return put(null);
+      if (!response.headers.get("content-type")?.startsWith("image/")) await readAnswer(response);
+      put({ url: URL.createObjectURL(await response.blob()), at: new Date() });
+    } catch (error) {
+      put(null);
+      if (isAsked) failure.value = failureOf(error);
+    } finally {
+      isTaking.value = false;
+    }
+  };
+  const newest = events.value.find(
+    (event) => event.type === "action.finished" && event.device_id === entry.id && event.ok,
+  )?.id;
+  const isLive = connection.value === "live";
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isLive || !isOn) return;
+    const timer = setTimeout(
+      () => {
+        if (!document.hidden) void take(false);
+      },
+      isFirst.current ? 0 : drawsWithinMs,
+    );
+    isFirst.current = false;
+    return () => clearTimeout(timer);
+  }, [isLive, isOn, newest]);
+  useEffect(() => () => put(null), []);
+  return (
+    <section class="dev-card dev-screen" aria-labelledby="dev-screen">
+      <header>
+        <h2 id="dev-screen">Screen</h2>
+        <p class="muted">{shot.value && timeOf(shot.value.at)}</p>
+        <Button
+          label={shot.value ? "Take the picture anew" : "Take a picture"}
+          icon="camera"
+          iconOnly
+          kind="quiet"
+          busy={isTaking.value}
+          onPress={() => void take(true)}
+        />
+      </header>
+      <div class="dev-picture">
+        {shot.value ? (
+          <img src={shot.value.url} alt={`What ${name} shows`} />
+        ) : (
+          <p class="muted">
+            <Icon name="monitor" size={28} />
+            {isOn ? "It gives no picture now" : "A picture is taken once it is on"}
+          </p>
+        )}
+      </div>
+      {failure.value && (
+        <Refusal
+          failure={failure.value}
+          onClose={() => {
+            failure.value = null;
+          }}
+        />
+      )}
+      <div class="dev-actions">{children}</div>
+    </section>
+  );
+}
+
+function timeOf(at: Date): string {
+  return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+}

@@ -1,0 +1,293 @@
+/** The developer view in a real browser: packages dropped and chosen, consoles read, screens seen, as a person would. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { strToU8, zipSync } from "fflate";
+import type { Browser, Page } from "puppeteer-core";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import {
+  type Looked,
+  type Looking,
+  look,
+  noBrowser,
+  pressNamed,
+  shows,
+  startBrowser,
+  until,
+  write,
+} from "../support/browser.ts";
+import { type Demo, startDemo } from "../support/demo.ts";
+import { furnish, password, type Room } from "../support/room.ts";
+
+/** Sets take none of under 512 bytes. */
+const noise = Array.from({ length: 200 }, (_, at) => Math.sin(at + 1).toString(36)).join("");
+const manifest = (build: number) => `title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=${build}\n`;
+const filesOf = (build: number, more: Readonly<Record<string, string>> = {}) => ({
+  manifest: manifest(build),
+  "source/main.brs": "sub Main()\nend sub\n",
+  "images/noise.txt": noise,
+  ...more,
+});
+/** A line that the simulated set does not compile. */
+const broken = {
+  "source/main.brs": "sub Main()\n#compile-error\nend sub\n",
+  "source/util.brs": "\n\n\n#compile-error\n",
+};
+
+describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
+  let browser: Browser;
+  let folder = "";
+  const open: Looked[] = [];
+  beforeAll(async () => {
+    browser = await startBrowser();
+    folder = mkdtempSync(join(tmpdir(), "zapd-page-"));
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  afterEach(async () => {
+    const problems = await Promise.all(open.map((one) => one.problems()));
+    await Promise.all(open.splice(0).map((one) => one.close()));
+    expect(problems.flat()).toEqual([]);
+  });
+
+  async function visit(port: number, id: string, looking: Looking = {}): Promise<Looked> {
+    const looked = await look(browser, port, { at: id === "" ? "" : `/dev/${id}`, ...looking });
+    open.push(looked);
+    return looked;
+  }
+  function zipFile(name: string, files: Readonly<Record<string, string>>): string {
+    const entries = Object.entries(files).map(([path, text]) => [path, strToU8(text)] as const);
+    writeFileSync(join(folder, name), zipSync(Object.fromEntries(entries)));
+    return join(folder, name);
+  }
+  function folderOf(name: string, files: Readonly<Record<string, string>>): string {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name, path)), { recursive: true });
+      writeFileSync(join(folder, name, path), text);
+    }
+    return join(folder, name);
+  }
+  /** Chooses in the dialog that a button opens. */
+  async function choose(page: Page, button: string, path: string): Promise<void> {
+    const [dialog] = await Promise.all([page.waitForFileChooser(), pressNamed(page, button)]);
+    await dialog.accept([path]);
+  }
+  /** Drags files or folders of this machine over the page, and lets them go. */
+  async function drop(page: Page, paths: readonly string[]): Promise<void> {
+    await shows(page, "Drop a ZIP or a folder");
+    const session = await page.createCDPSession();
+    const data = { items: [], files: [...paths], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver"] as const)
+      await session.send("Input.dispatchDragEvent", { type, x: 300, y: 300, data });
+    await shows(page, "Let go to send it");
+    await session.send("Input.dispatchDragEvent", { type: "drop", x: 300, y: 300, data });
+    await session.detach();
+  }
+  const consoleLines = (page: Page) =>
+    page.evaluate(() => [...document.querySelectorAll(".dev-lines div")].map((line) => line.textContent ?? ""));
+
+  describe("at the demo's Workbench", () => {
+    let demo: Demo;
+    let id = "";
+    beforeAll(async () => {
+      demo = await startDemo();
+      id = (await api("GET", "/devices/Workbench")).data.id;
+    }, 60_000);
+    afterAll(() => demo?.stop());
+    const api = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, {
+        method,
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return response.json() as Promise<{ data: { id: string } }>;
+    };
+    const printed = async (what: RegExp) => {
+      for (const end = Date.now() + 10_000; !what.test(demo.printed()) && Date.now() < end; ) await Bun.sleep(50);
+      expect(demo.printed()).toMatch(what);
+    };
+
+    test("a ZIP that is chosen runs; its console comes live, is held still, filtered and copied", async () => {
+      const { page, axeEverywhere } = await visit(demo.port, id);
+      await page
+        .browserContext()
+        .overridePermissions(`http://127.0.0.1:${demo.port}`, ["clipboard-read", "clipboard-sanitized-write"]);
+      await choose(page, "Choose a ZIP", zipFile("hello.zip", filesOf(1)));
+      await shows(page, "Hello 1.0.1 runs on Workbench");
+      await shows(page, "Running dev 'Hello' main");
+      await page.waitForSelector('img[alt="What Workbench shows"]');
+      expect(await axeEverywhere()).toEqual([]);
+      await pressNamed(page, "Pause");
+      const before = await consoleLines(page);
+      await api("POST", "/devices/Workbench/dev/reload");
+      await shows(page, "more since");
+      expect(await consoleLines(page)).toEqual(before);
+      await pressNamed(page, "Go on");
+      await until(
+        page,
+        "the lines since then are there",
+        (count) => document.querySelectorAll(".dev-lines div").length > Number(count),
+        String(before.length),
+      );
+      await write(page, "Filter the console", "RUNNING");
+      await until(page, "only what was looked for is shown", () =>
+        [...document.querySelectorAll(".dev-lines div")].every((line) => line.textContent?.includes("Running")),
+      );
+      const shown = await consoleLines(page);
+      expect(shown.length).toBeGreaterThan(0);
+      await pressNamed(page, "Copy");
+      await shows(page, "copied");
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown.join("\n"));
+      await pressNamed(page, "Put away what is shown");
+      expect(await consoleLines(page)).toEqual([]);
+    }, 60_000);
+
+    test("where a package is wrong is a list, with file and line; the next one is sent with the keyboard", async () => {
+      const { page, axeEverywhere } = await visit(demo.port, id);
+      await drop(page, [zipFile("broken.zip", filesOf(2, broken))]);
+      await shows(page, "Workbench could not compile the package");
+      const places = await page.evaluate(() =>
+        [...document.querySelectorAll(".dev-errors li")].map((one) => one.querySelector("code")?.innerText),
+      );
+      expect(places.map((one) => one?.replaceAll(/\s+/g, " "))).toEqual([
+        "pkg:/source/main.brs line 2",
+        "pkg:/source/util.brs line 4",
+      ]);
+      expect(await axeEverywhere()).toEqual([]);
+      zipFile("broken.zip", filesOf(3));
+      const waiting = page.waitForFileChooser();
+      await page.focus(".dev-choose .button");
+      await page.keyboard.press("Enter");
+      await (await waiting).accept([join(folder, "broken.zip")]);
+      await shows(page, "Hello 1.0.3 runs on Workbench");
+    }, 60_000);
+
+    test("a folder that is dropped is zipped without what no package needs, and read anew each time", async () => {
+      const { page } = await visit(demo.port, "");
+      await pressNamed(page, "More for Workbench");
+      await pressNamed(page, "Developer");
+      const app = folderOf("my-app", filesOf(4, { ".git/config": "x", "node_modules/a/b.js": "x", "old.zip": "x" }));
+      await drop(page, [app]);
+      await shows(page, "Hello 1.0.4 runs on Workbench");
+      await shows(page, "3 files");
+      writeFileSync(join(app, "manifest"), manifest(5));
+      await pressNamed(page, "Send my-app again");
+      await shows(page, "Hello 1.0.5 runs on Workbench");
+      await choose(page, "Choose a folder", folderOf("other-app", filesOf(6, { ".DS_Store": "x" })));
+      await shows(page, "Hello 1.0.6 runs on Workbench");
+      await shows(page, "3 files");
+    }, 60_000);
+
+    test("what is no package is said before it is sent, or by the daemon", async () => {
+      const { page } = await visit(demo.port, id);
+      writeFileSync(join(folder, "notes.txt"), "no package");
+      await drop(page, [join(folder, "notes.txt")]);
+      await shows(page, "notes.txt is neither a ZIP nor a folder");
+      await drop(page, [folderOf("nested", { "inside/manifest": manifest(1), "inside/noise.txt": noise })]);
+      await shows(page, "zip what is in that folder, not the folder itself");
+    }, 60_000);
+
+    test("it is started anew with a deep link, and removed once that is confirmed", async () => {
+      const { page, axeEverywhere } = await visit(demo.port, id);
+      await drop(page, [zipFile("hello.zip", filesOf(7))]);
+      await shows(page, "Hello 1.0.7 runs on Workbench");
+      await page.click(".dev-params summary");
+      await page.type(".dev-params textarea", "content_id=42\nno pair");
+      await shows(page, "no pair is no name=value");
+      await page.evaluate(() => document.querySelector<HTMLTextAreaElement>(".dev-params textarea")?.select());
+      await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
+      await pressNamed(page, "Reload");
+      await printed(/Workbench\s+launched "Hello".*contentId.*42/);
+      await shows(page, "Hello was started anew");
+      await pressNamed(page, "Remove the package");
+      await shows(page, "Remove the package from Workbench?");
+      expect(await axeEverywhere()).toEqual([]);
+      await page.keyboard.press("Escape");
+      await pressNamed(page, "Remove the package");
+      await pressNamed(page, "Remove");
+      await printed(/Workbench\s+deleted "Hello"/);
+      await shows(page, "The package is gone from Workbench");
+      await pressNamed(page, "Reload");
+      await shows(page, "Workbench has no sideloaded package");
+    }, 60_000);
+
+    test("of a device that takes none it says so, and leads to one that does", async () => {
+      const other = (await api("GET", "/devices/Cinema")).data.id;
+      const { page, axeEverywhere } = await visit(demo.port, other);
+      await shows(page, "Cinema takes no packages");
+      expect(await axeEverywhere()).toEqual([]);
+      await pressNamed(page, "Workbench");
+      await shows(page, "Drop a ZIP or a folder");
+    }, 60_000);
+  });
+
+  describe("with several sets", () => {
+    let room: Room;
+    let second: RokuSimulator;
+    let id = "";
+    beforeAll(async () => {
+      room = await furnish();
+      second = createRokuSimulator({
+        name: "Second",
+        ssdp: false,
+        launchMs: 0,
+        developer: { password: "of the second" },
+      });
+      await second.start();
+      const { installer, console } = second.ports;
+      const own = { host: "127.0.0.1", port: second.port, name: "second", ports: { installer, console } };
+      expect((await room.daemon.api("POST", "/devices", own)).status).toBe(200);
+      await room.daemon.api("PATCH", "/devices/second", { labels: ["lab"] });
+      id = (await room.daemon.api("GET", "/devices/set")).body.data.id;
+    }, 60_000);
+    afterAll(async () => {
+      await Promise.all([room?.dispose(), second?.stop()]);
+    });
+
+    test("one package goes to all of a label; a set that wants its own password is asked for it", async () => {
+      const { page, axeEverywhere } = await visit(room.daemon.port, id);
+      await pressNamed(page, "All of lab");
+      await drop(page, [zipFile("hello.zip", filesOf(8))]);
+      await shows(page, "Hello 1.0.8 runs on set");
+      await shows(page, "second refused the developer password");
+      expect(await axeEverywhere()).toEqual([]);
+      await write(page, "Developer password of second", "of the second");
+      await page.keyboard.press("Enter");
+      await shows(page, "Hello 1.0.8 runs on second");
+      expect(await page.content()).not.toContain("of the second");
+      // The daemon keeps it: it is asked for once.
+      await pressNamed(page, "Send hello.zip again");
+      await until(page, "both have it", () => document.querySelectorAll(".dev-delivery.is-done").length === 2);
+    }, 60_000);
+
+    test("where no password is set at all, the one that is typed lets it in", async () => {
+      await room.daemon.api("PATCH", "/config", { "dev.vendor_password": null });
+      const { page } = await visit(room.daemon.port, id);
+      await drop(page, [zipFile("hello.zip", filesOf(9))]);
+      await shows(page, "needs its developer password, and none is set");
+      await write(page, "Developer password of set", password);
+      await pressNamed(page, "Send with it");
+      await shows(page, "Hello 1.0.9 runs on set");
+    }, 60_000);
+
+    test("a set that sleeps is turned on from here; one that is gone is said to be", async () => {
+      const looked = await visit(room.daemon.port, id);
+      const { page, axeEverywhere } = looked;
+      await shows(page, "Drop a ZIP or a folder");
+      await room.daemon.api("POST", "/devices/set/remote/key", { key: "power-off" });
+      await pressNamed(page, "Turn on set");
+      await until(page, "it is on", () => document.querySelector(".dev.is-on") !== null);
+      await room.set.stop();
+      await room.daemon.api("GET", "/devices/set/state?fresh=true");
+      await shows(page, "set does not answer");
+      expect(await axeEverywhere()).toEqual([]);
+      // Its console is asked for once more, and the browser itself tells of the refusal.
+      open.splice(open.indexOf(looked), 1);
+      const problems = await looked.problems();
+      expect(problems.filter((one) => !one.includes("Failed to load resource"))).toEqual([]);
+      await looked.close();
+    }, 60_000);
+  });
+});
