@@ -249,9 +249,10 @@ function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[]
       say(value === null ? "No device is the default now" : `${device.name} is the default device now`);
   };
   const askState = () => void attempt(entry, "asking", () => call("getState", { id: entry.id }));
-  const develop: MenuItem = { label: "Developer", icon: "code", onPick: () => go("dev", entry.id) };
+  const developer: MenuItem[] = device.capabilities.includes("dev")
+    ? [{ label: "Developer", icon: "code", onPick: () => go("dev", entry.id) }]
+    : [];
   return [
-    ...(device.capabilities.includes("dev") ? [develop] : []),
     { label: "Rename", icon: "pencil", onPick: () => ask("rename") },
     { label: "Labels", icon: "tag", onPick: () => ask("labels") },
     {
@@ -260,6 +261,7 @@ function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[]
       onPick: () => void setDefault(),
     },
     { label: "Ask it now", icon: "refresh-cw", onPick: askState },
+    ...developer,
     { label: "Forget", icon: "trash-2", danger: true, onPick: () => ask("forget") },
   ];
 }
