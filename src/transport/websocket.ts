@@ -66,8 +66,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   refuseOtherThan(options.certificate, socket);
   try {
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
-    const rest = await upgraded(socket, upgradeOf(options, key), key, within);
-    return lineOver(socket, options, rest);
+    return lineOver(socket, options, await upgraded(socket, upgradeOf(options, key), key, within));
   } catch (error) {
     socket.destroy();
     if (signal.aborted) throw signal.reason;
@@ -96,28 +95,45 @@ function upgradeOf({ address, path }: WebSocketOptions, key: string): string {
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
-/** Sends the upgrade, and gives what came behind the answer to it. */
-async function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<Uint8Array> {
-  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+/** What came behind the answer to an upgrade, and whether the device has hung up since: taken over by the line in one breath. */
+type TakeOver = () => { readonly rest: Uint8Array; readonly isOver: boolean };
+
+/** Sends the upgrade. A device may speak at once: what it says is kept until somebody listens. */
+async function upgraded(socket: net.Socket, request: string, key: string, signal: AbortSignal): Promise<TakeOver> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   let head = Buffer.alloc(0);
   const problem = "hung up before the conversation began";
-  const hungUp = () => reject(new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" }));
+  let end = -1;
+  let isOver = false;
+  const hungUp = () => {
+    isOver = true;
+    reject(new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" }));
+  };
   socket.on("data", (bytes: Uint8Array) => {
     head = Buffer.concat([head, bytes]);
-    const end = head.indexOf("\r\n\r\n");
+    if (end !== -1) return;
+    end = head.indexOf("\r\n\r\n");
     if (end === -1 && head.length <= headBytes) return;
     const wrong = end === -1 ? "answered with a head that has no end" : problemOf(head.toString("latin1", 0, end), key);
-    if (wrong === null) resolve(head.subarray(end + 4));
+    if (wrong === null) resolve();
     else reject(notUnderstood(wrong));
   });
   for (const gone of ["error", "close", "end"]) socket.on(gone, hungUp);
-  try {
-    if (!signal.aborted) socket.write(request);
-    return await orAborted(promise, signal);
-  } finally {
+  const leave = () => {
     for (const event of ["data", "error", "close", "end"]) socket.removeAllListeners(event);
     socket.on("error", () => {});
+  };
+  try {
+    if (!signal.aborted) socket.write(request);
+    await orAborted(promise, signal);
+  } catch (error) {
+    leave();
+    throw error;
   }
+  return () => {
+    leave();
+    return { rest: head.subarray(end + 4), isOver };
+  };
 }
 
 /** What is wrong with the answer to an upgrade; `null` when it is one. */
@@ -137,8 +153,8 @@ function problemOf(head: string, key: string): string | null {
   return header("sec-websocket-extensions") ? "compresses though nobody asked for it" : null;
 }
 
-/** The open line over a socket that has been upgraded; `rest` came in the same breath. */
-function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Array): WebSocketLine {
+/** The open line over a socket that has been upgraded. */
+function lineOver(socket: net.Socket, options: WebSocketOptions, takeOver: TakeOver): WebSocketLine {
   const { maxBytes = 8 * 1024 * 1024, maxFragments = 1_024 } = options;
   const reader = new FrameReader({ maxBytes, maxFragments });
   const fingerprint = fingerprintOf(socket);
@@ -178,11 +194,13 @@ function lineOver(socket: net.Socket, options: WebSocketOptions, rest: Uint8Arra
       end({ code: null, reason: error instanceof ZapdError ? error.message : String(error) });
     }
   };
+  const { rest, isOver } = takeOver();
   socket.on("data", received);
   socket.on("error", () => end({ code: null, reason: "broke the line off" }));
   for (const gone of ["close", "end"]) socket.on(gone, () => end({ code: null, reason: "hung up" }));
   // What came with the upgrade is read once the caller has the line.
   if (rest.length > 0) queueMicrotask(() => received(rest));
+  if (isOver) queueMicrotask(() => end({ code: null, reason: "hung up" }));
   return {
     fingerprint,
     get heardAt() {
