@@ -7,6 +7,7 @@ import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
+import { say } from "../ui/status.tsx";
 import { type Delivery, deliver, deliverTo, deliveryTo, type Parcel } from "./developer-delivery.ts";
 import { type Chosen, chosenIn, droppedIn, PackageError } from "./developer-package.ts";
 import { counted, paramsIn, problemsIn, sizeOf } from "./developer-words.ts";
@@ -34,7 +35,7 @@ export function Send({ entry, params }: SendProps) {
   const given = paramsIn(params.value);
 
   const sendIt = async (what: Chosen) => {
-    if (isBusy.peek()) return;
+    if (isBusy.peek()) return say("One is being sent already; send this one after it");
     isBusy.value = true;
     chosen.value = what;
     problem.value = given.problem;
