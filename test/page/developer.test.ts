@@ -95,7 +95,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     beforeAll(async () => {
       demo = await startDemo();
       id = (await api("GET", "/devices/Workbench")).data.id;
-    }, 60_000);
+    }, 120_000);
     afterAll(() => demo?.stop());
     const api = async (method: string, path: string, body?: object) => {
       const response = await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, {

@@ -13,7 +13,7 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
     const answer = await (await fetch(`http://127.0.0.1:${demo.port}/v1/devices`)).json();
     for (const { id, name } of (answer as { data: { id: string; name: string }[] }).data) ids.set(name, id);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await demo?.stop();

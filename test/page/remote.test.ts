@@ -13,7 +13,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     const all = (await api("GET", "/devices")) as unknown as { readonly id: string; readonly name: string }[];
     for (const { id, name } of all) ids.set(name, id);
     await demo.logIn();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await demo?.stop();
@@ -67,29 +67,6 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     ]);
     expect(await problems()).toEqual([]);
     await close();
-  }, 60_000);
-
-  test("a key that is held goes on, and stops with its release, with the window, and with the tab", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
-    await shows(page, "Netflix");
-    const { x, y } = await centreOf(page, "Down");
-    await page.mouse.move(x, y);
-    await page.mouse.down();
-    await printed("Living Room key down", 4);
-    await page.mouse.up();
-    const released = await quiet("Living Room key down");
-    await page.keyboard.down("ArrowDown");
-    await printed("Living Room key down", released + 4);
-    await page.evaluate(() => dispatchEvent(new Event("blur")));
-    const left = await quiet("Living Room key down");
-    await page.keyboard.up("ArrowDown");
-    await page.mouse.down();
-    await printed("Living Room key down", left + 4);
-    expect(await problems()).toEqual([]);
-    await close();
-    const closed = await quiet("Living Room key down");
-    await Bun.sleep(1_000);
-    expect(count("Living Room key down")).toBe(closed);
   }, 60_000);
 
   test("what changes of the set while a key is held does not hold it for ever", async () => {
