@@ -200,6 +200,9 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
       await printed(/Workbench\s+launched "Hello".*contentId.*42/);
+      await page.type(".dev-params textarea", "-more");
+      await pressNamed(page, "Send hello.zip again");
+      await printed(/Workbench\s+launched "Hello".*series-more/);
       await shows(page, "Hello was started anew");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");
