@@ -1,7 +1,7 @@
 /** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser } from "puppeteer-core";
-import { type Looked, look, noBrowser, startBrowser, until } from "../support/browser.ts";
+import { type Looked, look, noBrowser, shows, startBrowser, until } from "../support/browser.ts";
 import { startTestDaemon } from "../support/daemon.ts";
 import { furnish, type Room } from "../support/room.ts";
 
@@ -45,6 +45,14 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
   };
 
   test("it is released", async () => {
+    await looked.page.mouse.up();
+    await stopped();
+    expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
+  test("it is released when what is known of the set has changed meanwhile", async () => {
+    await room.daemon.api("PATCH", "/devices/set", { name: "Lounge" });
+    await shows(looked.page, "Lounge");
     await looked.page.mouse.up();
     await stopped();
     expect(await looked.problems()).toEqual([]);
