@@ -95,7 +95,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     beforeAll(async () => {
       demo = await startDemo();
       id = (await api("GET", "/devices/Workbench")).data.id;
-    }, 60_000);
+    }, 120_000);
     afterAll(() => demo?.stop());
     const api = async (method: string, path: string, body?: object) => {
       const response = await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, {
@@ -200,6 +200,9 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
       await printed(/Workbench\s+launched "Hello".*contentId.*42/);
+      await page.type(".dev-params textarea", "-more");
+      await pressNamed(page, "Send hello.zip again");
+      await printed(/Workbench\s+launched "Hello".*series-more/);
       await shows(page, "Hello was started anew");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");

@@ -1,8 +1,7 @@
-/** A key that is held on the page while the daemon is killed, and while the set is unplugged: it stops, and does not go on by itself. */
+/** A key that is held on the page while the set is unplugged: it stops, and does not go on by itself when the set comes back. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser } from "puppeteer-core";
-import { type Looked, look, noBrowser, startBrowser, until } from "../support/browser.ts";
-import { startTestDaemon } from "../support/daemon.ts";
+import { type Looked, look, noBrowser, startBrowser } from "../support/browser.ts";
 import { furnish, type Room } from "../support/room.ts";
 
 describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
@@ -42,18 +41,6 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
     await Bun.sleep(700);
     expect(room.done("key")).toBe(then);
   };
-
-  test("the daemon is killed by -9: it stops, and the daemon that comes back is not told to go on", async () => {
-    await room.daemon.stop("SIGKILL");
-    const then = room.done("key");
-    await until(looked.page, "it says so", () => document.body.innerText.includes("zapd does not answer"));
-    const again = await startTestDaemon({ folder: room.daemon.folder, speed: 1 });
-    await until(looked.page, "it is live", () => !document.body.innerText.includes("zapd does not answer"));
-    await Bun.sleep(1_500);
-    expect(room.done("key")).toBe(then);
-    await looked.page.mouse.up();
-    await again.stop();
-  }, 60_000);
 
   test.each<[string, (room: Room) => Promise<unknown>, (room: Room) => Promise<unknown>]>([
     ["the set is unplugged", ({ set }) => set.stop(), ({ set }) => set.start()],
