@@ -29,6 +29,8 @@ export interface Asked {
 export class EventStream {
   /** What has come whole. */
   readonly frames: Frame[] = [];
+  /** When each of them came, in milliseconds. */
+  readonly times: number[] = [];
   readonly #socket: net.Socket;
   readonly #form: Form;
   readonly #waiting = new Set<() => void>();
@@ -146,6 +148,7 @@ export class EventStream {
       const frame = this.#form === "sse" ? frameOf(part) : (JSON.parse(part) as Frame);
       if (!frame) continue;
       this.frames.push(frame);
+      this.times.push(performance.now());
     }
   }
 
