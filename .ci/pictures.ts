@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { look, pressNamed, shows, startBrowser } from "../test/support/browser.ts";
 import { startDemo } from "../test/support/demo.ts";
+import { soundPackage } from "../test/support/room.ts";
 
 const into = join(import.meta.dir, "..", ".github", "pictures");
 mkdirSync(into, { recursive: true });
@@ -25,6 +26,10 @@ await api("/devices/Living%20Room/apps/launch", { app: "netflix" });
 await api("/devices/Attic/media", { url: "http://127.0.0.1:9/film.mp4", title: "The Blue Planet" });
 await api("/devices/Terrace/media", { url: "http://127.0.0.1:9/nocturnes.mp3", title: "Nocturnes" });
 
+const form = new FormData();
+form.append("archive", new Blob([new Uint8Array(soundPackage)]), "package.zip");
+await fetch(`http://127.0.0.1:${demo.port}/v1/devices/Workbench/dev/install`, { method: "POST", body: form });
+
 interface Shot {
   readonly name: string;
   readonly at: string;
@@ -43,7 +48,7 @@ const shots: readonly Shot[] = [
   { name: "phone", at: `/remote/${idOf("Cinema")}`, width: 390, height: 800, scheme: "light", has: "The Third Man" },
   { name: "pairing", at: `/remote/${idOf("Kitchen")}`, width: 390, height: 800, scheme: "dark", press: ["Pair Kitchen"], has: "Kitchen" },
   { name: "activity", at: "/activity", width: 1100, height: 800, scheme: "dark", has: "Netflix" },
-  { name: "settings", at: "/settings", width: 1100, height: 800, scheme: "light", has: "daemon" },
+  { name: "developer", at: `/dev/${idOf("Workbench")}`, width: 1100, height: 800, scheme: "light", has: "Workbench" },
 ];
 for (const { name, at, width, height, scheme, press = [], has } of shots) {
   const { page, close } = await look(browser, demo.port, { width, height, scheme, at });

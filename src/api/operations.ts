@@ -455,7 +455,7 @@ const own = {
     tag: "remote",
     summary: "Press a key, or type text",
     description:
-      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. It is held by `hold_ms`, `repeat` or `phase`, one of them: it is pressed again every 150 ms, by zapd, so that nothing scrolls on by itself. It is let go when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s have passed and nobody has said `down` again.",
+      "Answered once the device took it, and sent at most once. `power-on` wakes a sleeping set with magic packets and waits until it answers, up to 45 s. A key that the device does not have is `unsupported_key`; the hint lists those that it has. It is held by `hold_ms`, `repeat` or `phase`, one of them: it is pressed again every 150 ms, by zapd, so that nothing scrolls on by itself. It is let go when the time is over, when the caller hangs up, when the device is removed, when the machine slept, and when the daemon stops; after `down`, when 2 s have passed and nobody has said `down` again, or the device has not answered a press for as long.",
     codes: [...asking, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({

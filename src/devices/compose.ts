@@ -64,12 +64,13 @@ function linkParts(groups: readonly (readonly Entry[])[], { partial = [] }: Comp
     const [only] = group;
     if (only?.alone && group.length === 1) continue;
     if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
-    else if (!group.every(isPart)) for (const { host } of group) at(host).devices.add(group);
+    // What is none of the rest there, as a group of speakers, has no such part.
+    else if (!group.every((one) => isPart(one) || one.alone)) for (const { host } of group) at(host).devices.add(group);
   }
   let linked = false;
   for (const { devices, parts } of hosts.values()) {
     const [device] = devices;
-    const anchor = device?.find((entry) => !isPart(entry));
+    const anchor = device?.find((entry) => !isPart(entry) && !entry.alone);
     if (!device || !anchor || devices.size > 1) continue;
     for (const part of parts) {
       const rivals = parts.filter(({ platform }) => platform === part.platform);

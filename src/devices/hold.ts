@@ -66,7 +66,9 @@ async function down(device: Device, key: Key, turn: Turn): Promise<void> {
   await pressKey(device, key, turn);
   await device.held.begin(key, async (signal) => {
     await sleep(holding.everyMs, signal);
-    const press = () => pressKey(device, key, { ...turn, signal }, false);
+    // A set that has not answered by then is gone: it does not scroll on when it comes back.
+    const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(holding.letGoAfterMs)]);
+    const press = () => pressKey(device, key, { ...turn, signal: inTime() }, false);
     await repeated(press, () => true, signal);
   });
 }

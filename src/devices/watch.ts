@@ -55,6 +55,8 @@ export class Watch {
   #looks = 0;
   #failures = 0;
   #isHinted = false;
+  /** All of it has been read since somebody is interested: a command may have shown a part of it before. */
+  #hasRead = false;
   /** How far the burst after the last command has come, since when it runs, and what the command can change. */
   #burst: { at: number; readonly since: number; readonly parts: readonly StatePart[] } | undefined;
 
@@ -65,7 +67,10 @@ export class Watch {
 
   /** Somebody is interested from now on, until they let go. */
   hold(): () => void {
-    if (++this.#interested === 1) this.#schedule(0);
+    if (++this.#interested === 1) {
+      this.#hasRead = false;
+      this.#schedule(0);
+    }
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -119,7 +124,9 @@ export class Watch {
     this.#isHinted = false;
     const after = this.#burst;
     try {
-      await this.#device.look(this.#parts());
+      const parts = this.#parts();
+      await this.#device.look(parts);
+      this.#hasRead ||= parts === null;
       this.#failures = 0;
     } catch {
       // Off and silence are states; whoever asks for the state itself is told why.
@@ -136,7 +143,7 @@ export class Watch {
     const { state, access, pushes } = this.#device;
     const row = state && rowOf(state);
     // What sleeps may wake by a command, and shows all of it anew then.
-    if (!row || this.#failures > 0 || (this.#burst && row === rows.standby)) return null;
+    if (!row || !this.#hasRead || this.#failures > 0 || (this.#burst && row === rows.standby)) return null;
     if (access === "limited" && row !== rows.standby) return limitedParts;
     if (this.#burst) return this.#burst.parts;
     const third: readonly StatePart[] = ++this.#looks % 3 === 0 ? (row.everyThird ?? []) : [];

@@ -95,6 +95,7 @@ function followed(device: Device, first: ConsoleLines | null, isOver: () => bool
   const left = new AbortController();
   let read = first;
   let cursor = first?.cursor ?? null;
+  let isBegun = false;
   return {
     async next() {
       const since = performance.now();
@@ -105,8 +106,15 @@ function followed(device: Device, first: ConsoleLines | null, isOver: () => bool
           cursor = read.cursor;
           read = null;
           const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
-          if (lines.length > 0) return [{ id: cursor, event: { type: "lines", json } }];
-          if (performance.now() - since > heartbeatMs) return [{ id: cursor, event: null }];
+          if (lines.length > 0) {
+            isBegun = true;
+            return [{ id: cursor, event: { type: "lines", json } }];
+          }
+          // Of a console that is silent, the first is told at once: its reader sees that it is open, and from where to go on.
+          if (!isBegun || performance.now() - since > heartbeatMs) {
+            isBegun = true;
+            return [{ id: cursor, event: null }];
+          }
           await sleep(handOnEveryMs, left.signal);
         }
       } catch (error) {

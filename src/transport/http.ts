@@ -5,7 +5,7 @@
 import { DeviceError, failedBy, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
-import { sleep, until } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection } from "./http-connection.ts";
 import { refuseOwn } from "./socket.ts";
 
@@ -20,6 +20,7 @@ const provenFor = 2_000;
  * has left one open for so long.
  */
 const keepsAfter = 30;
+const lookEvery = 5;
 const keptFor = 4_000;
 const keptAtMost = 4;
 const retryAfter = 250;
@@ -111,7 +112,10 @@ export class DeviceHttp {
     return this.#inTime(signal, async (within) => {
       const connection = await unlessSlept(this.#proven(within));
       this.#check(connection, sent);
-      return this.#carry(connection, exchange, within);
+      return this.#carry(connection, exchange, within).catch((error: unknown) => {
+        if (failedBy(error, "closed")) this.#keepsThem = false;
+        throw error;
+      });
     });
   }
 
@@ -178,8 +182,9 @@ export class DeviceHttp {
     connection.provenAt = performance.now();
     // A device that hangs up after each answer, and does not say so, must not take the command for one of those.
     if (!this.#keepsThem) {
-      const closes = await until(() => !connection.usable, { timeoutMs: keepsAfter, everyMs: 5 });
-      this.#keepsThem = !closes;
+      // In looks, each of which reads what has come: while this machine is busy with others, time passes that shows nothing.
+      for (let looks = keepsAfter / lookEvery; looks > 0 && connection.usable; looks--) await sleep(lookEvery, signal);
+      this.#keepsThem = connection.usable;
     }
     return connection.usable ? connection : this.#open(signal);
   }

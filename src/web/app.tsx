@@ -60,7 +60,9 @@ function Lost() {
       {isLost && (
         <p>
           <Icon name="plug" size={18} />
-          zapd does not answer; trying again. Start it with <code>zapd serve</code>.
+          <span>
+            zapd does not answer; trying again. Start it with <code>zapd serve</code>.
+          </span>
         </p>
       )}
     </div>

@@ -7,6 +7,8 @@ import { say } from "./ui/status.tsx";
 const holdAfterMs = 500;
 /** The daemon lets go of a key 2 s after it was last told that it is down. */
 const renewEveryMs = 700;
+/** A set that has not taken a held key by then is gone: the daemon would go on waiting for it to wake. */
+const patienceMs = 1_200;
 
 /** Keys that mean another thing when they come twice, or whose repeats nobody wants. */
 const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off", "home", "mute", "play-pause", "select"]);
@@ -27,15 +29,25 @@ export function holdKey(entry: Entry, key: Entry["device"]["value"]["keys"][numb
   let isUp = false;
   let isDown = false;
   let underWay: Promise<unknown> = Promise.resolve();
-  const down = () => {
-    isDown = true;
-    underWay = attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key, phase: "down" } }));
+  let isWaiting = false;
+  const down = async () => {
+    if (isWaiting) return;
+    isDown = isWaiting = true;
+    const signal = AbortSignal.timeout(patienceMs);
+    const told = attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key, phase: "down" }, signal }));
+    underWay = told;
+    const taken = (await told) !== null;
+    isWaiting = false;
+    if (taken) return;
+    // A set that is gone and comes back does not go on by itself, though the finger rests still.
+    clearInterval(timer);
+    if (signal.aborted && !isUp) say(`${device.name} did not answer, and was let go of the key`);
   };
   let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(async () => {
     // One that was refused is not held.
     if ((await first) === null || isUp) return;
-    down();
-    timer = setInterval(down, renewEveryMs);
+    void down();
+    timer = setInterval(() => void down(), renewEveryMs);
   }, holdAfterMs);
   return () => {
     if (isUp) return;

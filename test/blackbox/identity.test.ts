@@ -7,6 +7,8 @@ import { homeForFile } from "./home.ts";
 import { install, sound } from "./packages.ts";
 
 const { daemon, plug: start } = await homeForFile({
+  // On a fast clock a machine that is busy for a second has slept.
+  speed: 1,
   config: {
     devices: { request_timeout_ms: 1_000 },
     dev: { vendor_password: "secret-of-the-set" },

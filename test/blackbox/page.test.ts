@@ -1,52 +1,124 @@
-/** The page and the documentation, as a daemon of any kind serves them: from the source under Bun and Deno, and from the binary. */
+/** The page and the documentation as a browser asks for them, without one: on whatever the daemon runs. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { requestOf, send } from "../support/raw-http.ts";
+import { furnish, type Room } from "../support/room.ts";
 import { root } from "../support/sources.ts";
 
-const isMade = existsSync(join(root, "src/web/assets.ts"));
-let daemon: TestDaemon;
+// The binary has the page in it; the others read what `npm run web` made.
+const isMade = process.env["ZAPD_TEST_RUNTIME"] === "binary" || existsSync(join(root, "src/web/assets.ts"));
+const made = test.skipIf(!isMade);
+
+let room: Room;
+let base: string;
 beforeAll(async () => {
-  daemon = await startTestDaemon();
-});
-afterAll(() => daemon.dispose());
+  room = await furnish();
+  base = `http://127.0.0.1:${room.daemon.port}`;
+}, 60_000);
+afterAll(() => room.dispose());
 
-const ask = (path: string, init: RequestInit = {}) => fetch(`http://127.0.0.1:${daemon.port}${path}`, init);
+async function ask(path: string, headers: Record<string, string> = {}, method = "GET", at = base) {
+  const answer = await fetch(at + path, { method, headers, keepalive: false, redirect: "manual" });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
 
-test.skipIf(!isMade)("each file that the page asks for is there, zipped and plain, and not sent twice", async () => {
-  const documents = await Promise.all(["/", "/docs"].map(async (path) => (await ask(path)).text()));
-  const asked = documents.flatMap((text) => [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to = ""]) => to));
-  expect(asked.length).toBeGreaterThan(6);
-  for (const to of new Set(asked)) {
-    const plain = await ask(`/${to}`, { headers: { "accept-encoding": "identity" } });
-    expect([to, plain.status]).toEqual([to, 200]);
-    const text = await plain.text();
-    const zipped = await ask(`/${to}`, { headers: { "accept-encoding": "gzip" } });
-    expect(await zipped.text()).toBe(text);
-    const etag = zipped.headers.get("etag");
-    if (etag === null) continue;
-    const again = await ask(`/${to}`, { headers: { "accept-encoding": "gzip", "if-none-match": etag } });
-    expect([to, again.status, await again.text()]).toEqual([to, 304, ""]);
+const types: Readonly<Record<string, RegExp>> = {
+  "/": /^text\/html/,
+  "/app.js": /^text\/javascript/,
+  "/app.css": /^text\/css/,
+  "/favicon.svg": /^image\/svg\+xml/,
+  "/manifest.webmanifest": /^application\/manifest\+json/,
+  "/docs": /^text\/html/,
+  "/docs/docs.js": /^text\/javascript/,
+  "/docs/docs.css": /^text\/css/,
+  "/docs/swagger-ui.css": /^text\/css/,
+  "/docs/swagger-ui-bundle.js": /^text\/javascript/,
+};
+
+made("each file has its type and the policy of its page, and is asked for again only when it is another", async () => {
+  for (const [path, type] of Object.entries(types)) {
+    const { status, headers, text } = await ask(path);
+    expect([path, status, text.length > 100]).toEqual([path, 200, true]);
+    expect(headers.get("content-type")).toMatch(type);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    const policy = headers.get("content-security-policy") ?? "";
+    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"])
+      expect(policy).toContain(part);
+    for (const part of ["frame-ancestors 'none'", "require-trusted-types-for 'script'"]) expect(policy).toContain(part);
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    const same = await ask(path, { "if-none-match": headers.get("etag") ?? "" });
+    expect([path, same.status, same.text]).toEqual([path, 304, ""]);
+    expect(same.headers.get("content-security-policy")).toBe(policy);
+    const head = await ask(path, {}, "HEAD");
+    expect([path, head.status, head.text, head.headers.get("content-type")]).toEqual([
+      ...[path, 200, ""],
+      headers.get("content-type"),
+    ]);
   }
 });
 
-test.skipIf(!isMade)(
-  "a page of its own origin may write, one of another may not, and the page can be turned off while it runs",
-  async () => {
-    const origin = `http://127.0.0.1:${daemon.port}`;
-    const headers = { "content-type": "application/json", "zapd-client": "page" };
-    const patch = (from: string, page: boolean) =>
-      ask("/v1/config", {
-        method: "PATCH",
-        headers: { ...headers, origin: from },
-        body: JSON.stringify({ "daemon.page": page }),
-      });
-    expect((await patch("http://evil.test", false)).status).toBe(403);
-    expect((await ask("/")).status).toBe(200);
-    expect((await patch(origin, false)).status).toBe(200);
-    for (const path of ["/", "/app.js", "/docs"]) expect([path, (await ask(path)).status]).toEqual([path, 404]);
-    expect((await patch(origin, true)).status).toBe(200);
-    expect((await ask("/")).status).toBe(200);
-  },
-);
+made("all that a document names is there, and nothing of it is elsewhere", async () => {
+  for (const path of ["/", "/docs"]) {
+    const { text } = await ask(path);
+    expect(text).not.toMatch(/<style|<script(?![^>]*\ssrc=)|\son\w+=|style=/);
+    const named = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, address = ""]) => new URL(address, base + path),
+    );
+    expect(named.length).toBeGreaterThan(1);
+    for (const url of named) {
+      expect(url.origin).toBe(base);
+      expect([url.pathname, (await ask(url.pathname)).status]).toEqual([url.pathname, 200]);
+    }
+  }
+});
+
+made("a key is pressed from the page's own origin, and from no other", async () => {
+  const path = "/v1/devices/set/remote/key";
+  const body = JSON.stringify({ key: "home" });
+  const own = `Host: 127.0.0.1:${room.daemon.port}`;
+  const json = "Content-Type: application/json";
+  const from = async (origin: string, site: string) =>
+    send(requestOf("POST", path, [own, json, `Origin: ${origin}`, `Sec-Fetch-Site: ${site}`], body), {
+      to: room.daemon.port,
+    });
+  const before = room.done("key");
+  expect((await from(base, "same-origin")).status).toBe(200);
+  expect(room.done("key")).toBe(before + 1);
+  for (const [origin, site] of [
+    ["http://evil.test", "cross-site"],
+    [`http://127.0.0.1:${room.daemon.port + 1}`, "same-site"],
+    [`https://127.0.0.1:${room.daemon.port}`, "same-site"],
+    ["null", "cross-site"],
+  ] as const) {
+    const refused = await from(origin, site);
+    expect([origin, refused.status, JSON.parse(refused.body).error.code]).toEqual([origin, 403, "forbidden_origin"]);
+  }
+  expect(room.done("key")).toBe(before + 1);
+});
+
+test("daemon.page takes it away and gives it back at once; the API stays", async () => {
+  const set = (page: boolean | null) => room.daemon.api("PATCH", "/config", { "daemon.page": page });
+  expect((await set(false)).status).toBe(200);
+  for (const path of Object.keys(types)) {
+    const { status, text } = await ask(path);
+    expect([path, status]).toEqual([path, 404]);
+    expect(JSON.parse(text).error.hint).toContain("zapd config set daemon.page true");
+  }
+  expect((await room.daemon.api("GET", "/devices")).status).toBe(200);
+  await set(null);
+  if (isMade) expect((await ask("/")).status).toBe(200);
+});
+
+test("--no-page: it is off whatever the config says", async () => {
+  const daemon: TestDaemon = await startTestDaemon({ words: ["--no-page"], config: { daemon: { page: true } } });
+  try {
+    const at = `http://127.0.0.1:${daemon.port}`;
+    for (const path of ["/", "/app.js", "/docs"])
+      expect([path, (await ask(path, {}, "GET", at)).status]).toEqual([path, 404]);
+    expect((await daemon.api("GET", "/devices")).status).toBe(200);
+  } finally {
+    await daemon.dispose();
+  }
+}, 60_000);

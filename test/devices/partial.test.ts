@@ -113,6 +113,18 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(one, seen("part", "First"), seen("part", "Second"))).toHaveLength(3);
   });
 
+  test("to the one at its host beside which there is but what is a device of its own there, and to no such", async () => {
+    const group = seen("beta", "Downstairs");
+    const alone = { ...group, sighting: { ...group.sighting, alone: true as const } };
+    const [tv, part] = [seen("alpha", "Den"), seen("part", "Renderer")];
+    for (const order of [
+      [alone, part, tv],
+      [tv, alone, part],
+    ])
+      expect(await after(...order)).toEqual(["Den: alpha Den + part Renderer", "Downstairs: beta Downstairs"]);
+    expect(await after(alone, part)).toHaveLength(2);
+  });
+
   test("to the one of its name where there are several, whatever comes first; another at that host is a device of its own", async () => {
     const all = [
       ...[seen("alpha", "Left"), seen("alpha", "Right"), seen("part", "Right"), seen("part", "Left")],

@@ -54,7 +54,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
   });
 
   async function visit(port: number, id: string, looking: Looking = {}): Promise<Looked> {
-    const looked = await look(browser, port, { at: `/dev/${id}`, ...looking });
+    const looked = await look(browser, port, { at: id === "" ? "" : `/dev/${id}`, ...looking });
     open.push(looked);
     return looked;
   }
@@ -95,7 +95,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     beforeAll(async () => {
       demo = await startDemo();
       id = (await api("GET", "/devices/Workbench")).data.id;
-    }, 60_000);
+    }, 120_000);
     afterAll(() => demo?.stop());
     const api = async (method: string, path: string, body?: object) => {
       const response = await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, {
@@ -165,7 +165,9 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("a folder that is dropped is zipped without what no package needs, and read anew each time", async () => {
-      const { page } = await visit(demo.port, id);
+      const { page } = await visit(demo.port, "");
+      await pressNamed(page, "More for Workbench");
+      await pressNamed(page, "Developer");
       const app = folderOf("my-app", filesOf(4, { ".git/config": "x", "node_modules/a/b.js": "x", "old.zip": "x" }));
       await drop(page, [app]);
       await shows(page, "Hello 1.0.4 runs on Workbench");
@@ -198,6 +200,9 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
       await printed(/Workbench\s+launched "Hello".*contentId.*42/);
+      await page.type(".dev-params textarea", "-more");
+      await pressNamed(page, "Send hello.zip again");
+      await printed(/Workbench\s+launched "Hello".*series-more/);
       await shows(page, "Hello was started anew");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");
@@ -271,7 +276,8 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("a set that sleeps is turned on from here; one that is gone is said to be", async () => {
-      const { page, axeEverywhere } = await visit(room.daemon.port, id);
+      const looked = await visit(room.daemon.port, id);
+      const { page, axeEverywhere } = looked;
       await shows(page, "Drop a ZIP or a folder");
       await room.daemon.api("POST", "/devices/set/remote/key", { key: "power-off" });
       await pressNamed(page, "Turn on set");
@@ -280,6 +286,11 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       await room.daemon.api("GET", "/devices/set/state?fresh=true");
       await shows(page, "set does not answer");
       expect(await axeEverywhere()).toEqual([]);
+      // Its console is asked for once more, and the browser itself tells of the refusal.
+      open.splice(open.indexOf(looked), 1);
+      const problems = await looked.problems();
+      expect(problems.filter((one) => !one.includes("Failed to load resource"))).toEqual([]);
+      await looked.close();
     }, 60_000);
   });
 });

@@ -9,7 +9,7 @@ describe.skipIf(noBrowser !== null)(`the documentation${noBrowser === null ? "" 
   let demo: Demo;
   beforeAll(async () => {
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await demo?.stop();

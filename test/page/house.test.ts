@@ -21,7 +21,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
   beforeAll(async () => {
     [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
     await demo.logIn();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await demo?.stop();
@@ -91,7 +91,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
     const page = await visit();
     await page.focus('[aria-label="More for Workbench"]');
     await page.keyboard.press("Enter");
-    await until(page, "the menu has the focus", () => document.activeElement?.getAttribute("role") === "menuitem");
+    await until(page, "the menu has the focus", () => document.activeElement?.textContent === "Rename");
     await page.keyboard.press("Enter");
     await until(page, "the field has the focus", () => document.activeElement instanceof HTMLInputElement);
     await page.keyboard.down("Control");

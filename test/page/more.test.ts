@@ -12,7 +12,7 @@ describe.skipIf(noBrowser !== null)(
     beforeAll(async () => {
       [browser, demo] = await Promise.all([startBrowser(), startDemo()]);
       await demo.logIn();
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       await browser?.close();
       await demo?.stop();

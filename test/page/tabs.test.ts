@@ -72,6 +72,8 @@ describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (ski
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
     await allShow("Loft");
+    await open[0]?.page.bringToFront();
+    expect(await open[0]?.axeEverywhere()).toEqual([]);
     daemon = await startTestDaemon({ folder: daemon.folder });
     await Promise.all(
       open.map(({ page }) =>

@@ -184,13 +184,23 @@ test("R13 no duration is measured by the time of day", () => {
     const lines = code.split("\n").filter((line) => line.match(reading));
     return lines.map((line) => `${path}: ${line.trim()}`);
   });
-  // Each is a time to be read by people, the time of a file, a word that was never there before, or a day that outlives the
+  // Each is a time to be read by people, a moment of the API (where what plays is, when a prompt ends), the time of a file, a word that was never there before, or a day that outlives the
   // process (SECURITY.md 2.4): a clock set back prolongs it.
   const meant = [
     /toISOString\(\)/,
     /now: \(\) => new Date\(\)/,
-    /render\(session\.model, .*now: new Date\(\)/,
-    /mtimeMs/,
+    /render\(.*now: new Date\(\)/,
+    /isOtherDay\(line\.at, .* new Date\(\)\)/,
+    /src\/web\/ui\/clock\.ts: .*[nN]ow\(Date\.now\(\)\)|src\/web\/ui\/clock\.ts: .*useState\(Date\.now\(\)\)/,
+    /put\(\{ url: .*, at: new Date\(\) \}\)/,
+    /mtimeMs|mtime\.getTime\(\)/,
+    /expiresAt: Date\.parse\(answer\.expires_at/,
+    // What plays runs on from the time at which it was where the API says.
+    /position_at [!=]== null.* - Date\.parse\(position_at\)/,
+    /playback\.position_at === null \? 0 : now - Date\.parse\(playback\.position_at\)/,
+    /runOn\(known, model\.seeking, now\.getTime\(\)\)/,
+    /update\(before, event, Date\.now\(\)\)/,
+    /untilNextSecond\(this\.#model, Date\.now\(\)\)/,
     /Math\.abs\(Date\.now\(\) - made\) > markStaleMs/,
     /src\/devices\/feed\.ts: const passed = Date\.parse\(.*position_at/,
     /expiresAt = Date\.now\(\) \+ pairing\.expiresMs/,

@@ -43,9 +43,13 @@ const pages = {
 } as const;
 
 /** Reads that a device has a part in, and reads that it has none in, as the contract has them. */
-const reaching = "state apps apps/12/icon artwork channels inputs screenshot dev/logs"
-  .split(" ")
-  .map((read) => `/v1/devices/Den/${read}`);
+const reaching = [
+  ..."state apps apps/12/icon artwork channels inputs screenshot dev/logs"
+    .split(" ")
+    .map((read) => `/v1/devices/Den/${read}`),
+  // It looks at all of them.
+  "/v1/doctor",
+];
 const remembered = [
   ...["/v1/devices", "/v1/devices/Den", "/v1/health", "/v1/config", "/v1/daemon/status"],
   "/openapi.json",

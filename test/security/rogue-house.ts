@@ -37,6 +37,20 @@ export const quick: DaemonSetup = {
 
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);
 
+/**
+ * Scans until each of these sets, which announce themselves, has been asked who it is: a scan is short here, and on a machine
+ * that is busy one of them may be heard after its end. Gives what the last one found.
+ */
+export async function scanned(daemon: TestDaemon, announced: Iterable<FakeRoku>) {
+  const asked = (fake: FakeRoku) => fake.wire.requests.length;
+  const before = [...announced].map((fake) => [fake, asked(fake)] as const);
+  for (let scans = 1; ; scans++) {
+    const { body } = await daemon.api("POST", "/devices/discover");
+    if (before.every(([fake, count]) => asked(fake) > count)) return body.data.devices;
+    if (scans === 10) throw new Error("a set that announces itself was not asked in ten scans");
+  }
+}
+
 type RokuOptions = Parameters<typeof FakeRoku.start>[0];
 
 /**
@@ -47,6 +61,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
   const leaving: (() => unknown)[] = [];
   let running: TestDaemon | undefined;
   let made = 0;
+  const voices = new Set<FakeRoku>();
   beforeAll(async () => {
     if (hasDaemon) running = await startHouse();
   });
@@ -67,7 +82,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
       leaving.push(leave);
     },
     add: (body: object) => house.daemon.api("POST", "/devices", body),
-    discover: async () => (await house.daemon.api("POST", "/devices/discover")).body.data.devices,
+    discover: () => scanned(house.daemon, voices),
     async webos(host: string, options: SetOptions = {}): Promise<WebosSimulator> {
       const set = await webosAt(host, options);
       house.leaves(() => set.stop());
@@ -93,8 +108,13 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
     async announced(options: RokuOptions = {}, delayMs = 20) {
       const fake = await FakeRoku.start(options);
       const voice = await FakeSsdp.start(fake, { delayMs });
+      voices.add(fake);
       let stopped: Promise<void> | undefined;
-      const off = () => (stopped ??= voice.stop().then(() => fake.stop()));
+      const off = () => {
+        voices.delete(fake);
+        stopped ??= voice.stop().then(() => fake.stop());
+        return stopped;
+      };
       house.leaves(off);
       return { fake, off };
     },

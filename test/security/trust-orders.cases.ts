@@ -15,6 +15,7 @@ import {
   press,
   quick,
   type SetOptions,
+  scanned,
   startHouse,
   tv,
   twin,
@@ -135,7 +136,7 @@ test("T29 a rogue beside the real set is a rival, also after a restart; a day wi
   const real = await roku();
   const { id, name } = (await own.api("POST", "/devices", real.fake.address)).body.data;
   const rogue = await roku(twin(real.fake));
-  await own.api("POST", "/devices/discover");
+  await scanned(own, [rogue.fake]);
   expect(await deviceOf(own, id)).toMatchObject({ host: real.fake.host });
   expect(codeOf(await press(own, id, "literal:hunter2"))).toBe("device_unproven");
   await own.stop();

@@ -80,6 +80,12 @@ made(
     expect(status).toBe(200);
     expect(text).not.toMatch(/(?:src|href)="\//);
     expect((await ask(below, "/a/tv/app.js")).status).toBe(200);
+    const docs = await ask(below, "/a/tv/docs");
+    expect(docs.status).toBe(200);
+    for (const [, address = ""] of docs.text.matchAll(/(?:src|href)="([^"]+)"/g)) {
+      const { pathname } = new URL(address, "http://x/a/tv/docs");
+      expect([pathname, (await ask(below, pathname)).status]).toEqual([pathname, 200]);
+    }
     const { status: moved, headers } = await ask(below, "/a/tv");
     expect([moved, new URL(headers.get("location") ?? "", "http://x/a/tv").pathname]).toEqual([308, "/a/tv/"]);
     for (const elsewhere of ["/", "/app.js", "/b/"])

@@ -34,6 +34,8 @@ export interface DaemonSetup {
   /** A state folder to use again; without one, a new one. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** More words after `serve`, such as `--no-page`. */
+  readonly words?: readonly string[];
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
   /**
@@ -96,7 +98,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(runtime, speed !== 1);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
-  const child = spawn(program, [...words, "serve", "--config", configFile], {
+  const child = spawn(program, [...words, "serve", "--config", configFile, ...(setup.words ?? [])], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });

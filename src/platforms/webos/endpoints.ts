@@ -134,18 +134,27 @@ async function greet(
 }
 
 async function helloOf(session: WebosSession, timeoutMs: number, signal: AbortSignal): Promise<Hello> {
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const said = await session.hello(soon).catch((error: unknown) => {
-    if (signal.aborted || !session.alive) throw error;
-    return null;
-  });
-  if (said) return readHello(said);
-  // Whatever it answers, and be it a refusal, it speaks as these sets do.
-  await session.request(uris.systemInfo, {}, signal).catch((error: unknown) => {
-    if (signal.aborted || !session.alive || !(error instanceof ZapdError) || error.code === "device_timeout")
-      throw error;
-  });
-  return { uuid: null, software: null };
+  const over = new AbortController();
+  const within = AbortSignal.any([signal, over.signal]);
+  try {
+    const asked = session.hello(within).catch((error: unknown) => {
+      if (!over.signal.aborted && (signal.aborted || !session.alive)) throw error;
+      return null;
+    });
+    const later = (ms: number) => sleep(ms, within).then(() => null);
+    const soon = await Promise.race([asked, later(timeoutMs)]);
+    if (soon) return readHello(soon);
+    // Whatever it answers, and be it a refusal, it speaks as these sets do.
+    await session.request(uris.systemInfo, {}, within).catch((error: unknown) => {
+      if (signal.aborted || !session.alive || !(error instanceof ZapdError) || error.code === "device_timeout")
+        throw error;
+    });
+    // One that is slow has said hello before it answered this.
+    const said = await Promise.race([asked, later(0)]);
+    return said ? readHello(said) : { uuid: null, software: null };
+  } finally {
+    over.abort();
+  }
 }
 
 function readHello(said: Payload): Hello {

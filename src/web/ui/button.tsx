@@ -43,6 +43,8 @@ export function Button({
     <button
       ref={button}
       type={submits ? "submit" : "button"}
+      // In a dialog the browser gives it the focus as it opens: a key that is pressed at once must not reach another button.
+      autofocus={focused}
       class={`button ${kind}${iconOnly ? " icon-only" : ""}`}
       aria-label={iconOnly || children !== undefined ? label : undefined}
       aria-disabled={withheld !== undefined || busy ? "true" : undefined}

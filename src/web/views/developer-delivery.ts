@@ -12,6 +12,8 @@ export interface Delivery {
   readonly failure: Signal<Failure | null>;
   /** What runs there now. */
   readonly installed: Signal<Result<"installPackage">["package"] | null>;
+  /** The last event before it was begun: what was told until then is of an earlier one. */
+  readonly since: Signal<string | undefined>;
   /** How far it is, as the daemon tells; `null` before it has told. */
   readonly progress: ReadonlySignal<Progress | null>;
 }
@@ -28,17 +30,16 @@ const atOnce = 2;
 
 export function deliveryTo(entry: Entry): Delivery {
   const step = signal<"waiting" | "under way" | "done" | "failed">("waiting");
-  // What was told of an earlier one is not of this one.
-  const before = events.peek()[0]?.id;
+  const since = signal<string | undefined>(undefined);
   const progress = computed(() => {
     if (step.value !== "under way") return null;
     for (const event of events.value) {
-      if (event.id === before) return null;
+      if (event.id === since.value) return null;
       if (event.type === "install.progress" && event.device_id === entry.id) return event;
     }
     return null;
   });
-  return { entry, step, failure: signal(null), installed: signal(null), progress };
+  return { entry, step, failure: signal(null), installed: signal(null), since, progress };
 }
 
 /** Sends a package to several sets, and answers once the last of them has it or has refused it. */
@@ -52,12 +53,13 @@ export async function deliver(deliveries: readonly Delivery[], parcel: Parcel): 
 
 /** Sends a package to one set. The password is that of this set alone, and goes no further than into the request. */
 export async function deliverTo(delivery: Delivery, { archive, params }: Parcel, password?: string): Promise<void> {
-  const { entry, step, failure, installed } = delivery;
+  const { entry, step, failure, installed, since } = delivery;
   const form = new FormData();
   // What is said beside a package stands before it: the daemon looks at it first.
   if (Object.keys(params).length > 0) form.append("params", JSON.stringify(params));
   if (password !== undefined) form.append("password", password);
   form.append("archive", archive, "package.zip");
+  since.value = events.peek()[0]?.id;
   failure.value = null;
   step.value = "under way";
   try {

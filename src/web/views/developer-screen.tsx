@@ -7,6 +7,7 @@ import { connection, type Entry, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
+import { withheldHint } from "../words.ts";
 
 /** A set draws a moment after it has taken a command. */
 const drawsWithinMs = 700;
@@ -28,7 +29,8 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   const shot = useSignal<Shot | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isTaking = useSignal(false);
-  const { name } = entry.device.value;
+  const device = entry.device.value;
+  const can = device.capabilities.includes("screenshot");
   const put = (next: Shot | null) => {
     if (shot.peek()) URL.revokeObjectURL(shot.peek()?.url ?? "");
     shot.value = next;
@@ -57,7 +59,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   const isLive = connection.value === "live";
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isLive || !isOn) return;
+    if (!isLive || !isOn || !can) return;
     const timer = setTimeout(
       () => {
         if (!document.hidden) void take(false);
@@ -66,7 +68,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
     );
     isFirst.current = false;
     return () => clearTimeout(timer);
-  }, [isLive, isOn, newest]);
+  }, [isLive, isOn, can, newest]);
   useEffect(() => () => put(null), []);
   return (
     <section class="dev-card dev-screen" aria-labelledby="dev-screen">
@@ -79,16 +81,17 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
           iconOnly
           kind="quiet"
           busy={isTaking.value}
+          withheld={can ? undefined : (withheldHint(device, "screenshot") ?? "It gives no pictures of its screen")}
           onPress={() => void take(true)}
         />
       </header>
       <div class="dev-picture">
         {shot.value ? (
-          <img src={shot.value.url} alt={`What ${name} shows`} />
+          <img src={shot.value.url} alt={`What ${device.name} shows`} />
         ) : (
           <p class="muted">
             <Icon name="monitor" size={28} />
-            {isOn ? "It gives no picture now" : "A picture is taken once it is on"}
+            {noPicture(can, isOn)}
           </p>
         )}
       </div>
@@ -103,6 +106,11 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
       <div class="dev-actions">{children}</div>
     </section>
   );
+}
+
+function noPicture(can: boolean, isOn: boolean): string {
+  if (!can) return "It gives no pictures of its screen";
+  return isOn ? "It gives no picture now" : "A picture is taken once it is on";
 }
 
 function timeOf(at: Date): string {

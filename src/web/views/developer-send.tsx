@@ -1,5 +1,6 @@
 /** Sending a package: what is dropped or chosen, to which sets, with what it is started, and what became of it at each. */
 import { type Signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { type Failure, failureOf } from "../calls.ts";
 import { type Entry, entries } from "../store.ts";
@@ -7,6 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
+import { say } from "../ui/status.tsx";
 import { type Delivery, deliver, deliverTo, deliveryTo, type Parcel } from "./developer-delivery.ts";
 import { type Chosen, chosenIn, droppedIn, PackageError } from "./developer-package.ts";
 import { counted, paramsIn, problemsIn, sizeOf } from "./developer-words.ts";
@@ -32,12 +34,14 @@ export function Send({ entry, params }: SendProps) {
   const isBusy = useSignal(false);
   const others = useSignal<ReadonlySet<string>>(new Set());
   const given = paramsIn(params.value);
+  const howMany = Object.keys(given.params).length;
 
   const sendIt = async (what: Chosen) => {
-    if (isBusy.peek()) return;
+    if (isBusy.peek()) return say("One is being sent already; send this one after it");
     isBusy.value = true;
     chosen.value = what;
     problem.value = given.problem;
+    sent.value = null;
     try {
       if (given.problem !== null) return;
       preparing.value = `reading ${what.name}`;
@@ -68,7 +72,7 @@ export function Send({ entry, params }: SendProps) {
       <Drop take={take} isBusy={isBusy.value} />
       <Targets entry={entry} others={others} />
       <details class="dev-params">
-        <summary>Start it with parameters{Object.keys(given.params).length > 0 && " …"}</summary>
+        <summary>Start it with {howMany === 0 ? "parameters" : counted(howMany, "parameter")}</summary>
         <Params text={params} problem={given.problem} />
       </details>
       {problem.value && (
@@ -294,20 +298,18 @@ function Became({
   );
 }
 
-function Line({
-  icon,
-  text,
-  children,
-}: {
+interface LineProps {
   readonly icon: IconName;
   readonly text: string;
-  readonly children?: unknown;
-}) {
+  readonly children?: ComponentChildren;
+}
+
+function Line({ icon, text, children }: LineProps) {
   return (
     <p class="dev-line" role="status">
       <Icon name={icon} size={18} />
       <span>
-        {text} {children ? <span class="muted">{children as string}</span> : null}
+        {text} {children && <span class="muted">{children}</span>}
       </span>
     </p>
   );

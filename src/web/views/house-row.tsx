@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
-import { linkTo } from "../route.ts";
+import { go, linkTo } from "../route.ts";
 import { attempt, type Entry, press, setMuted, setVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
@@ -249,6 +249,9 @@ function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[]
       say(value === null ? "No device is the default now" : `${device.name} is the default device now`);
   };
   const askState = () => void attempt(entry, "asking", () => call("getState", { id: entry.id }));
+  const developer: MenuItem[] = device.capabilities.includes("dev")
+    ? [{ label: "Developer", icon: "code", onPick: () => go("dev", entry.id) }]
+    : [];
   return [
     { label: "Rename", icon: "pencil", onPick: () => ask("rename") },
     { label: "Labels", icon: "tag", onPick: () => ask("labels") },
@@ -258,6 +261,7 @@ function itemsOf(entry: Entry, device: Device, ask: RowProps["ask"]): MenuItem[]
       onPick: () => void setDefault(),
     },
     { label: "Ask it now", icon: "refresh-cw", onPick: askState },
+    ...developer,
     { label: "Forget", icon: "trash-2", danger: true, onPick: () => ask("forget") },
   ];
 }

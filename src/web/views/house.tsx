@@ -122,22 +122,24 @@ function Question({ asked, close }: { readonly asked: Asked | null; readonly clo
 
 /** No device is known: what was asked, what is usually in the way, and what always works. */
 function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly lookAgain: () => void }) {
-  const interfaces = useSignal<string>("");
+  const asked = useSignal("");
   useEffect(() => {
     call("readConfig").then(
-      (config) => {
-        interfaces.value = config.discovery.interfaces.join(", ");
+      ({ discovery: { on_start, interfaces } }) => {
+        const where =
+          interfaces.length === 0
+            ? "every interface of this machine"
+            : `${interfaces.join(", ")} (discovery.interfaces)`;
+        asked.value = on_start
+          ? `zapd asked on ${where}, and nobody answered.`
+          : `zapd was told not to look when it starts (discovery.on_start). Look again asks on ${where}.`;
       },
       () => {},
     );
   }, []);
   return (
     <Notice icon="tv" title="No televisions yet">
-      <p>
-        {interfaces.value === ""
-          ? "zapd asked on every interface of this machine, and nobody answered."
-          : `zapd asked on ${interfaces.value} (discovery.interfaces), and nobody answered.`}
-      </p>
+      <p>{asked.value}</p>
       <p>
         Usually in the way: a set that is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900),
         another VLAN. What always works is the set's address, as its network settings show it.

@@ -28,7 +28,13 @@ export function changesOn(platform: AnyPlatform): void {
   const password = `dev-${randomBytes(8).toString("hex")}`;
   let daemon: TestDaemon;
   beforeAll(async () => {
-    daemon = await startHouse(platform === "roku" ? { config: { dev: { vendor_password: password } } } : {});
+    daemon = await startHouse({
+      config: {
+        // Ten scenes begin at once: on a machine that is busy, too, a set has time to answer.
+        devices: { request_timeout_ms: 2_000 },
+        ...(platform === "roku" && { dev: { vendor_password: password } }),
+      },
+    });
   });
   afterAll(() => daemon.dispose());
 

@@ -7,6 +7,7 @@ import { listing } from "./listing.ts";
 import type { Measure } from "./measure.ts";
 import { memory } from "./memory.ts";
 import { oneShot } from "./one-shot.ts";
+import { pageKey } from "./page-key.ts";
 import { sequence } from "./sequence.ts";
 import { sharedState } from "./shared-state.ts";
 import { sideload } from "./sideload.ts";
@@ -15,5 +16,5 @@ import { start } from "./start.ts";
 
 export const measures: readonly Measure[] = [
   ...[keyRelay, oneShot, start, memory, sequence, discovery, listing],
-  ...[sharedState, sideload, crowd, size, freshness],
+  ...[sharedState, sideload, crowd, size, freshness, pageKey],
 ];

@@ -1,0 +1,53 @@
+/** The page of a zapd that is mounted below a path of another server, in a real browser. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createZapd } from "../../src/zapd.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser } from "../support/browser.ts";
+
+test.skipIf(noBrowser !== null)(
+  "below a path, the page is live, and what it presses reaches the set",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "zapd-page-below-"));
+    writeFileSync(join(folder, "config.toml"), "[discovery]\non_start = false\ninterval_s = 0\n", { mode: 0o600 });
+    const set = createRokuSimulator({ name: "Embedded", host: "127.0.0.62", ssdp: false });
+    await set.start();
+    const zapd = await createZapd({
+      config: join(folder, "config.toml"),
+      state: join(folder, "state"),
+      prefix: "/a/tv",
+    });
+    const ours = () => new Response("ours");
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      idleTimeout: 30,
+      routes: { "/": ours },
+      fetch: (request) => zapd.fetch(request),
+    });
+    const browser = await startBrowser();
+    try {
+      // Without its slash the path leads there.
+      const { page, problems, axeEverywhere, close } = await look(browser, server.port ?? 0, { path: "a/tv" });
+      await shows(page, "No televisions yet");
+      expect(await axeEverywhere()).toEqual([]);
+      const add = { method: "POST", body: JSON.stringify({ host: set.host, port: set.port, name: "Den" }) };
+      expect((await fetch(`http://127.0.0.1:${server.port}/a/tv/v1/devices`, add)).status).toBe(200);
+      await shows(page, "Den");
+      await pressNamed(page, "Mute Den");
+      for (const end = Date.now() + 10_000; set.keys.length === 0 && Date.now() < end; ) await Bun.sleep(30);
+      expect(set.keys).toEqual(["VolumeMute"]);
+      expect(await problems()).toEqual([]);
+      await close();
+    } finally {
+      await browser.close();
+      await zapd.stop();
+      await server.stop(true);
+      await set.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  60_000,
+);

@@ -1,0 +1,90 @@
+/** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { Browser } from "puppeteer-core";
+import { type Looked, look, noBrowser, shows, startBrowser, until } from "../support/browser.ts";
+import { startTestDaemon } from "../support/daemon.ts";
+import { furnish, type Room } from "../support/room.ts";
+
+describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
+  let browser: Browser;
+  let room: Room;
+  let looked: Looked;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  /** Holds `down` by the mouse on the remote of the set, until it has been pressed some times. */
+  beforeEach(async () => {
+    // Time is measured here.
+    room = await furnish({ speed: 1 });
+    const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
+    looked = await look(browser, room.daemon.port, { at: `/remote/${id}` });
+    const key = await looked.page.waitForSelector('[aria-label="Down"]');
+    await key?.hover();
+    await looked.page.mouse.down();
+    await pressed(4);
+  }, 60_000);
+  afterEach(async () => {
+    if (!looked.page.isClosed()) await looked.close();
+    await room.dispose();
+  });
+
+  const pressed = async (count: number) => {
+    for (const end = performance.now() + 10_000; room.done("key") < count && performance.now() < end; )
+      await Bun.sleep(10);
+    expect(room.done("key")).toBeGreaterThanOrEqual(count);
+  };
+  /** No press comes any more, for as long as several repeats take. */
+  const stopped = async () => {
+    // One that was on its way may come still.
+    await Bun.sleep(300);
+    const then = room.done("key");
+    await Bun.sleep(700);
+    expect(room.done("key")).toBe(then);
+  };
+
+  test("it is released", async () => {
+    await looked.page.mouse.up();
+    await stopped();
+    expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
+  test("it is released when what is known of the set has changed meanwhile", async () => {
+    await room.daemon.api("PATCH", "/devices/set", { name: "Lounge" });
+    await shows(looked.page, "Lounge");
+    await looked.page.mouse.up();
+    await stopped();
+    expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
+  test("the window is left, by the keyboard as by the mouse", async () => {
+    const leave = () => looked.page.evaluate(() => void dispatchEvent(new Event("blur")));
+    await leave();
+    await stopped();
+    await looked.page.mouse.up();
+    await looked.page.keyboard.down("ArrowDown");
+    await pressed(room.done("key") + 4);
+    await leave();
+    await stopped();
+    await looked.page.keyboard.up("ArrowDown");
+    expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
+  test("the tab is closed", async () => {
+    await looked.close();
+    await stopped();
+  }, 60_000);
+
+  test("the daemon is killed by -9: it stops, and the daemon that comes back is not told to go on", async () => {
+    await room.daemon.stop("SIGKILL");
+    const then = room.done("key");
+    await until(looked.page, "it says so", () => document.body.innerText.includes("zapd does not answer"));
+    const again = await startTestDaemon({ folder: room.daemon.folder, speed: 1 });
+    await until(looked.page, "it is live", () => !document.body.innerText.includes("zapd does not answer"));
+    await Bun.sleep(1_500);
+    expect(room.done("key")).toBe(then);
+    await looked.page.mouse.up();
+    await again.stop();
+  }, 60_000);
+});
