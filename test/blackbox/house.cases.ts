@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { composition, platforms } from "../../src/platforms/index.ts";
 import { startTestDaemon } from "../support/daemon.ts";
+import { EventStream } from "../support/event-stream.ts";
 import { type House, openHouseWith } from "../support/house-of.ts";
 import { houseOfTwelve, platformsOf, type Resident } from "../support/house-of-twelve.ts";
 import { until } from "../support/http-device.ts";
@@ -80,12 +81,25 @@ test(
     const config = { discovery: { timeout_ms: 400 }, devices: { request_timeout_ms: 1_500 } };
     let daemon = await startTestDaemon({ config });
     cleanups.push(() => daemon.dispose());
+    const stream = new EventStream({ to: daemon.port });
+    cleanups.push(async () => stream.close());
     const scan = async () => {
       await succeed(daemon, "discoverDevices");
       return sorted(await succeed(daemon, "listDevices"));
     };
     await until("all are found", async () => told(await scan()).join() === whole.join());
     const first = await scan();
+    // Whoever follows has seen one come as a part and go into a whole: what is left is the same twelve.
+    const followed = () => {
+      const live = new Map<string, string>();
+      for (const { type, device } of stream.frames) {
+        if (type === "device.removed") live.delete(device.id);
+        else if (type === "device.added" || type === "device.changed") live.set(device.id, device.name);
+      }
+      return [...live].toSorted().join();
+    };
+    const listed = first.map(({ id, name }) => [id, name]).toSorted();
+    await until("whoever follows knows the same", () => followed() === listed.join());
     const idOf = (wanted: string) => first.find(({ name }) => name === wanted)?.id ?? "";
     // Those of LG tell their state to whom they know alone.
     for (const { name, parts } of house)
