@@ -95,9 +95,9 @@ export class Arrivals {
       const seat = seats?.take(finding.address.host);
       if (seat === null) throw new ZapdError("device_busy", "is one of too many new devices in one scan");
       const mac = trust.macOf(finding.address.host);
-      const merged = await registry.merge({ ...finding, by: "scan", mac, instead: seat?.instead });
+      const merged = await registry.merge({ ...finding, by: "scan", mac, instead: seat?.instead, since: seats?.since });
       // A part of a device that is known is no new one.
-      if (merged.entry.part_of !== undefined) seats?.giveBack(finding.address.host);
+      if (registry.partsOf(merged.entry.id).length > 1) seats?.giveBack(finding.address.host);
       else seats?.took(finding.address.host, merged.entry.id);
       await this.#dropGone(merged);
       const { entry } = merged;

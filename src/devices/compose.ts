@@ -133,15 +133,37 @@ function agreeing(entries: readonly Entry[], { pairs, partial = [] }: Compositio
   const arePair = (one: Entry, other: Entry) =>
     pairs.some((pair) => pair.includes(one.platform) && pair.includes(other.platform));
   match(hardwareIds, () => true);
+  const owners = pageOwners(entries, partial);
   const isPartOf = (one: Entry, other: Entry) => [one, other].some(({ platform }) => partial.includes(platform));
   match(
     (entry) => folded(entry.name_on_device, "name"),
-    (one, other) => arePair(one, other) || isPartOf(one, other),
+    (one, other) => arePair(one, other) || (isPartOf(one, other) && !owners.has(one) && !owners.has(other)),
   );
   match((entry) => folded(entry.model, "model"), arePair);
   for (const [one, platforms] of contested)
     for (const other of [...(edges.get(one) ?? [])]) if (platforms.has(other.platform)) unlink(edges, one, other);
+  for (const [one, other] of owners) link(edges, one, other);
   return edges;
+}
+
+/**
+ * Who is driven at the very port where what reaches a part says its device's page to be, and that part: two players of one
+ * name on one machine are told apart so. Where two say the same page, it tells nothing.
+ */
+function pageOwners(entries: readonly Entry[], partial: readonly string[]): ReadonlyMap<Entry, Entry> {
+  const isPart = ({ platform }: Entry) => partial.includes(platform);
+  const pages = sharing(entries, (entry) =>
+    isPart(entry) ? (entry.hardware_ids ?? []).filter((id) => id.startsWith("page:")) : [`page:${entry.port}`],
+  );
+  const owners = new Map<Entry, Entry>();
+  for (const byPlatform of pages.values()) {
+    const all = [...byPlatform.values()].flat();
+    const part = all.find(isPart);
+    const whole = all.find((entry) => !isPart(entry));
+    if (!part || !whole || all.length > 2 || areApart(part, whole) || isOtherHardware(part, whole)) continue;
+    owners.set(part, whole).set(whole, part);
+  }
+  return owners;
 }
 
 /** Those at hosts that several platforms share: the others, and what is a device of its own, have nobody to agree with. */

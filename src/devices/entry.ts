@@ -130,6 +130,8 @@ export interface Discovered {
   readonly by?: Entry["added_by"];
   /** The hardware's address that the neighbour table shows for a new device. */
   readonly mac?: string | null | undefined;
+  /** When the scan began that found it: of what that has brought, the entry that leads its device is the oldest. */
+  readonly since?: string | undefined;
   /** A device that gives way to it, if nobody has used it. */
   readonly instead?: string | null | undefined;
   /** What was decided of a known device's place, and what it was decided from: what has changed meanwhile stays. */

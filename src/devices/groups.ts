@@ -4,8 +4,8 @@
  */
 import { ZapdError } from "../api/errors.ts";
 import type { Composition } from "../platforms/platform.ts";
-import { groupsOf } from "./compose.ts";
-import { type Entry, maxIds } from "./entry.ts";
+import { groupsOf, inOrder } from "./compose.ts";
+import { type Entry, givesWay, maxIds } from "./entry.ts";
 import { inCommand, inventName, type Named } from "./names.ts";
 import type { Change } from "./store.ts";
 
@@ -98,6 +98,34 @@ export function composed(content: Content, composition: Composition): Content {
   const devices = changed.size === 0 ? content.devices : content.devices.map((entry) => changed.get(entry) ?? entry);
   judged.add(devices);
   return changed.size === 0 ? content : { ...content, devices };
+}
+
+/**
+ * The devices, judged with an entry that has just been added. Where one scan has found all of the entry's device, what leads it
+ * counts as the oldest, and names it: its id and its name do not hang on which of its protocols was the first to answer.
+ */
+export function led(
+  content: Content,
+  { id, name }: Entry,
+  since: string | undefined,
+  composition: Composition,
+): Content {
+  const next = composed(content, composition);
+  const entry = next.devices.find((one) => one.id === id);
+  const group = entry ? partsIn(next, entry) : [];
+  const isNew = (one: Entry) => since !== undefined && one.added_at >= since && givesWay(one);
+  const ordered = inOrder(group, composition.leading, ({ platform }) => platform);
+  const [leader] = ordered;
+  if (!leader || leader === group[0] || !group.every(isNew)) return next;
+  const others = next.devices.filter((one) => one.part_of === undefined && !group.includes(one));
+  const taken = [...others, ...(next.default ? [{ name: next.default.wanted }] : [])];
+  const called = nameOf({ ...leader, name: leader.id === id ? name : leader.name }, taken);
+  const places = new Map(group.map((one, at) => [one, ordered[at]]));
+  const devices = next.devices.map((one) => {
+    const { part_of: _before, ...moved } = places.get(one) ?? one;
+    return places.has(one) ? { ...moved, ...called } : one;
+  });
+  return composed({ ...next, devices }, composition);
 }
 
 /** Entries of which it has been judged just now which are one device. */

@@ -30,6 +30,7 @@ import {
   firstOf,
   groupsIn,
   joined,
+  led,
   othersThan,
   partsIn,
   splitOff,
@@ -520,7 +521,7 @@ function mergeInto(
   const by = found.by === "user" ? { ...named, added_by: found.by } : named;
   const { host, port } = before && (to || isStale) ? base : found.address;
   const entry: Entry = { ...by, host, port, ports };
-  if (!before) return seated(content, entry, found.instead, metAt, composition);
+  if (!before) return seated(content, entry, found, metAt, composition);
   const next = replace(content, before, entry);
   // A name that the user gives with a part is its device's.
   const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
@@ -552,11 +553,11 @@ function isSamePlace(one: Entry, other: Entry): boolean {
 function seated(
   content: Content,
   entry: Entry,
-  instead: string | null | undefined,
+  { instead, since }: Pick<Discovered, "instead" | "since">,
   metAt: (id: string) => number,
   composition: Composition,
 ): Change<Content, Merged> {
-  const next = composed({ ...content, devices: [...content.devices, entry] }, composition);
+  const next = led({ ...content, devices: [...content.devices, entry] }, entry, since, composition);
   const groups = groupsIn(next);
   const isOwn = (group: readonly Entry[]) => group.some(({ id }) => id === entry.id);
   const mayGo = groups.filter((group) => !isOwn(group) && allGiveWay(group));

@@ -148,6 +148,8 @@ interface Taken {
 
 /** The seats of one scan. */
 export class Seats {
+  /** When the scan began. */
+  readonly since = new Date().toISOString();
   readonly #hosts = new Map<string, Taken>();
   #total = 0;
 

@@ -76,7 +76,10 @@ export interface Facts {
   readonly access: Access | null;
 }
 
-/** A name that hardware has for itself and that other platforms may know it by, too: `mac:…`, `upnp:…`, `serial:…`. */
+/**
+ * A name that hardware has for itself and that other platforms may know it by, too: `mac:…`, `upnp:…`, `serial:…`. From what
+ * reaches a part of a device, `page:…` is the port at its own host where it says that the device's page is.
+ */
 export type HardwareId = `${string}:${string}`;
 
 /** Who answered at an address. */

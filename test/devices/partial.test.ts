@@ -70,6 +70,41 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(alike, tv)).toEqual(["Den: alpha Den + part Den"]);
   });
 
+  test("to whom its device's page is of, though two have one name; where two say one page, that tells nothing", async () => {
+    const whole = (name: string, port: number) => ({ ...seen("alpha", name), address: { host: box, port } });
+    const part = (id: string, name: string, port: number) => {
+      const one = seen("part", name);
+      return { ...one, sighting: { ...one.sighting, identity: id, ids: [`page:${port}` as const] } };
+    };
+    const two = (name: string, other: string, page: number) => [
+      ...[part("p1", name, 8_080), whole("Left", 8_080), part("p2", other, page), whole("Right", 8_090)],
+    ];
+    const apart = ["Left: alpha Left + p1", "Right: alpha Right + p2"];
+    expect(await after(...two("Player", "Player", 8_090))).toEqual(apart);
+    expect(await after(...two("Player", "Player", 8_090).toReversed())).toEqual(apart);
+    // Its name is that of the other, and its page says whose it is.
+    expect(await after(...two("Right", "Left", 8_090))).toEqual(apart);
+    expect(await after(...two("Left", "Right", 8_080))).toEqual(apart);
+    expect(await after(...two("Player", "Player", 8_080))).toHaveLength(4);
+  });
+
+  test("and is of one id, whichever one scan has met first; a later scan changes none, nor one that is used", () =>
+    withRegistry(async (registry) => {
+      const since = new Date(0).toISOString();
+      const come = (one: Discovered, from = since) => registry.merge({ ...one, by: "scan", since: from });
+      const early = await come(seen("part", "Den"));
+      const late = await come(seen("alpha", "Den"));
+      expect(registry.devices.map(({ id, name }) => [id, name])).toEqual([[late.entry.id, "Den"]]);
+      expect(registry.deviceOf(early.entry.id)?.id).toBe(late.entry.id);
+      for (const how of ["later", "used"]) {
+        const host = `192.0.2.${how.length}`;
+        const first = await come(seen("part", how, {}, host));
+        if (how === "used") await registry.use(first.entry.id);
+        await come(seen("alpha", how, {}, host), how === "used" ? since : new Date(Date.now() + 60_000).toISOString());
+        expect(registry.partsOf(first.entry.id).map(({ id }) => id)[0]).toBe(first.entry.id);
+      }
+    }));
+
   test("to nobody at another host, nor where two devices or two such parts might be meant", async () => {
     expect(await after(seen("alpha", "Den"), seen("part", "Den", {}, "192.0.2.2"))).toHaveLength(2);
     expect(await after(seen("part", "One"), seen("part", "Two"))).toHaveLength(2);

@@ -33,10 +33,13 @@ export function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
   return openHouseWith({ platforms });
 }
 
-/** With what the platforms are to each other, too. */
-export async function openHouseWith(options: Pick<ZapdOptions, "platforms" | "composition">): Promise<House> {
+/** With what the platforms are to each other, too, and further settings of `[discovery]`. */
+export async function openHouseWith(
+  options: Pick<ZapdOptions, "platforms" | "composition">,
+  discovery = "",
+): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-of-"));
-  writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
+  writeFileSync(join(folder, "config.toml"), config + discovery, { mode: 0o600 });
   let log = "";
   const write = (line: string) => {
     log += line;

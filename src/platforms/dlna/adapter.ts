@@ -55,7 +55,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
     return answer;
   };
   try {
-    const { udn, facts, memory, documents } = await find(lead, read);
+    const { udn, page, facts, memory, documents } = await find(lead, read);
     // What a service cannot say of itself now is not known: it is taken to be as usual.
     const says = async <T extends object>(path: string | null, of: (document: string) => T) =>
       path === null
@@ -69,7 +69,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
     ];
     return {
       identity: udn,
-      ids: [`upnp:${udn}`],
+      ids: [`upnp:${udn}`, ...(page === null ? [] : [`page:${page}` as const])],
       facts,
       memory: { ...memory, ...transport, ...rendering },
       pairing: "none",

@@ -22,9 +22,17 @@ export function readSearchAnswer({ headers, source }: SsdpAnswer): Lead | null {
   return { host: source, port: url.port === "" ? 80 : Number(url.port), path: url.pathname + url.search };
 }
 
+function pageOf(url: string | null, { host }: Address): number | null {
+  if (url === null || !URL.canParse(url)) return null;
+  const { protocol, hostname, port } = new URL(url);
+  return protocol === "http:" && hostname === host ? Number(port || 80) : null;
+}
+
 /** A renderer as its description has it, with the documents of its services that say more. */
 export interface Described {
   readonly udn: string;
+  /** The port of its device's own page, where that is at its address: a Kodi says there where it is driven. */
+  readonly page: number | null;
   readonly facts: Facts;
   readonly memory: DlnaMemory;
   /** Where AVTransport and RenderingControl say what they can. */
@@ -46,6 +54,7 @@ export function readDescription(answer: Pick<Answer, "headers" | "body">, at: Ad
   const model = says("modelName");
   return {
     udn,
+    page: pageOf(says("presentationURL"), at),
     facts: {
       name: says("friendlyName"),
       kind: kindOf(`${model} ${says("modelDescription")}`),

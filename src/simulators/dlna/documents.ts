@@ -39,6 +39,7 @@ export function description(model: Model): string {
     modelName: options.model ?? stack.model,
     modelNumber: "1.0",
     UDN: `uuid:${uuid}`,
+    ...(options.page !== undefined && { presentationURL: `http://${model.host}:${options.page}/` }),
   };
   if (!options.embedded) return upnpDescription(said, services);
   const inner = element("device", {}, [...fields(said), element("serviceList", {}, services)]);

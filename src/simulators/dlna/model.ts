@@ -17,6 +17,8 @@ export interface DlnaSimulatorOptions {
   host?: string;
   /** 0 is a free one. */
   port?: number;
+  /** The port of the page that it names, at its own address: a Kodi names its web server. Default: it names none. */
+  page?: number;
   model?: string;
   manufacturer?: string;
   /** Answer searches. */
