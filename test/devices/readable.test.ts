@@ -44,7 +44,11 @@ test("of a device", async () => {
   const sighting: fc.Arbitrary<Sighting> = fc.record({
     identity: text,
     facts,
-    memory: fc.dictionary(fc.constantFrom("volume", "power", "constructor"), fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value))), { noNullPrototype: true }),
+    memory: fc.dictionary(
+      fc.constantFrom("volume", "power", "constructor"),
+      fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value))),
+      { noNullPrototype: true },
+    ),
     pairing: fc.constantFrom("none", "required"),
   });
   const sightings = fc.array(sighting, { minLength: 1, maxLength: 20 });
