@@ -39,9 +39,11 @@ export async function filesOfAPress(): Promise<string[]> {
     // That it is driven now is written down once.
     const kept = () => readFileSync(join(daemon.stateFolder, "devices.json"), "utf8");
     await until("it is written", () => kept().includes('"used": true'));
-    await profiler.take();
     const entered: ReadonlySet<string>[] = [];
     for (let warm = 0; warm < presses; warm++) {
+      // Apart from each other: what is being written down meanwhile is not in all of them.
+      await Bun.sleep(250);
+      await profiler.take();
       await press();
       entered.push(await profiler.take());
     }
