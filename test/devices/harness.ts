@@ -43,7 +43,7 @@ export interface House {
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   config: Config;
   add(identity: string, more?: Partial<Facts>): Promise<Entry>;
-  remove(): void;
+  remove(): Promise<void>;
 }
 
 /** The commands, each of a device as the registry has it. */
@@ -133,8 +133,10 @@ export async function openHouse(
       devices.of(entry).reach.answered();
       return entry;
     },
-    remove() {
+    async remove() {
       devices.close();
+      // What is being written is written, or it fails in the test that comes next.
+      await Promise.all([registry, catalog, credentials].map((one) => one.settled()));
       rmSync(folder, { recursive: true, force: true });
     },
   };
