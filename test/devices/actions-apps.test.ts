@@ -84,7 +84,7 @@ describe("apps", () => {
     expect(await house.actions.stop(tv, { signal: never })).toMatchObject({ id: "netflix", platform_id: "12" });
     const idle = await openHouse();
     expect(await idle.actions.stop(await idle.add("1"), { signal: never })).toBeNull();
-    idle.remove();
+    await idle.remove();
   });
 });
 
@@ -123,7 +123,7 @@ describe("development", () => {
         type: "dev",
         name: "Mine",
       });
-      bench.remove();
+      await bench.remove();
     }
   });
 
@@ -134,6 +134,6 @@ describe("development", () => {
     const read = (cursor: string | null) => bench.actions.logs(entry, cursor, never);
     await Promise.all([read(null), read(null), read("1"), read("1")]);
     expect(bench.set.done.sort()).toEqual(["read 1", "read null"]);
-    bench.remove();
+    await bench.remove();
   });
 });

@@ -93,7 +93,7 @@ describe("a key", () => {
     const turnedOn = ["asked", "on", "asked"];
     expect(house.set.done).toEqual(["home", "text ab c"]);
     expect(awake.set.done).toEqual([...turnedOn, "off", "asked", ...turnedOn, "asked", "off"]);
-    awake.remove();
+    await awake.remove();
   });
 
   test("has the time for an answer, however short its text is", async () => {
@@ -145,7 +145,7 @@ describe("a sequence", () => {
     await slow.actions.sequence(await slow.add("1"), ["home", "home", "home"], 40, { signal: never });
     // On the schedule, which a late timer before it does not move; a burst would be no gap at all.
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(15);
-    slow.remove();
+    await slow.remove();
   });
 
   test("is checked whole before its first key is sent", async () => {
@@ -172,7 +172,7 @@ describe("a sequence", () => {
       "device_timeout: TV did not answer; 2 of 4 keys were sent while running a sequence",
     );
     expect(breaking.set.done).toEqual(["home", "home"]);
-    breaking.remove();
+    await breaking.remove();
   });
 
   test("stops when its caller hangs up", async () => {

@@ -73,7 +73,7 @@ export async function comeAndGo(count: number): Promise<Left> {
   const held = house.devices.held;
   const alive = await stillAlive(refs);
   const left = { held, open: open(), pairing, listeners, alive };
-  house.remove();
+  await house.remove();
   return left;
 }
 

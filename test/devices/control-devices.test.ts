@@ -50,7 +50,7 @@ describe("capabilities", () => {
     expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
     await limited.actions.refresh(entry, false, never);
     expect(limited.set.done).toEqual(["apps"]);
-    limited.remove();
+    await limited.remove();
   });
 
   test("that a device lacks are unsupported_operation, whatever is asked", async () => {
@@ -79,7 +79,7 @@ describe("capabilities", () => {
     ];
     for (const work of asked)
       expect(await failure(work)).toMatch(/unsupported_operation: (Bare )?(cannot|takes|lacks)?/);
-    bare.remove();
+    await bare.remove();
   });
 
   test("of a device on a platform that is gone are none, and what is asked of it fails with that", async () => {

@@ -65,7 +65,7 @@ describe("a device that connecting wakes", () => {
     await quiet.actions.key(sleeper, "home", { signal: never });
     expect((await state()).power).toBe("on");
     expect(quiet.set.done).toEqual(["home", "state"]);
-    quiet.remove();
+    await quiet.remove();
   });
 });
 
