@@ -17,6 +17,7 @@ import type { Capability, Composition, Facts } from "../../src/platforms/platfor
 import { createLog } from "../../src/system/log.ts";
 import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
+import { runs } from "../support/whole.ts";
 
 const composition: Composition = { pairs: [], partial: ["part"], leading: ["alpha", "beta", "part"], preferred: {} };
 const box = "192.0.2.1";
@@ -141,7 +142,7 @@ describe("what reaches a part of a device belongs", () => {
       fc.asyncProperty(orders, async (order) => {
         expect(await after(...order, ...all.filter((one) => !order.includes(one)))).toEqual(whole);
       }),
-      { numRuns: 40 },
+      { numRuns: runs(8, 40) },
     );
   });
 

@@ -11,6 +11,7 @@ const files = [
   "blackbox/webos-truth",
   "cli/newcomer",
   "config/config-properties",
+  "devices/partial",
   "discovery/ssdp",
   "embedding/deno-serve",
   "page/developer",
