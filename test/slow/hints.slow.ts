@@ -57,6 +57,7 @@ const prose = new Set([
     "remembers",
   ],
   ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
+  ...["was", "must", "or", "first", "stops", "asked", "sees"],
 ]);
 
 function hints(): string[] {
