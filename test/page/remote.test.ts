@@ -71,6 +71,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     await page.keyboard.type("hm");
     await shows(page, "2 characters");
     // Off is off.
+    await shows(page, "Jellyfin");
     await page.click("h2");
     await pressNamed(page, "Keyboard on");
     await page.keyboard.press("h");
