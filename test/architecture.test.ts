@@ -91,6 +91,10 @@ const layers: readonly Layer[] = [
     why: "a route parses, calls and answers",
   },
   {
+    ...{ name: "mqtt", files: /^src\/mqtt\//, uses: ["words", "config", "endpoints", "client"], knows: ["api"] },
+    why: "the house told to a broker, and driven from it: a client of the API like any other, which asks in the same process",
+  },
+  {
     ...{
       name: "doctor",
       files: /^src\/doctor\//,
@@ -111,7 +115,7 @@ const layers: readonly Layer[] = [
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "mqtt", "doctor"],
     why: "the only place that builds things and joins them",
   },
   {
