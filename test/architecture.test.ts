@@ -57,6 +57,11 @@ const layers: readonly Layer[] = [
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
+    ...{ name: "mqtt", files: /^src\/mqtt\//, uses: ["words", "contract", "endpoints", "client"] },
+    knows: ["config", "api"],
+    why: "a client of the API like any other, whose caller is on a broker",
+  },
+  {
     ...{ name: "page", files: /^src\/web\//, uses: ["endpoints"], knows: ["words", "api", "client"] },
     why: "the page is a client of the API like any other, and knows no more than its types",
   },
