@@ -295,11 +295,6 @@ const decisions: readonly RegExp[] = [
 /** Lines that may: they lay a text out for people, or read the field in which a device's own protocol says what is wrong. */
 const allowed: readonly { readonly path: string; readonly line: RegExp; readonly why: string }[] = [
   { path: "src/cli/explain.ts", line: /message\.replace\(/, why: "the case of a first letter on a terminal" },
-  {
-    path: "src/cli/install.ts",
-    line: /package\): /,
-    why: "a device's list of reasons, laid out on lines of their own",
-  },
   { path: "src/platforms/webos/apps.ts", line: /error\.words/, why: "old firmware says it in `errorText` alone" },
 ];
 
