@@ -11,7 +11,7 @@
 
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
-import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
+import { codes, type ErrorCode, type ErrorDetails, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
 
 export type * from "./client-types.ts";
@@ -74,8 +74,8 @@ export class ApiError extends ZapdError {
   /** The body of the response, unchanged. */
   readonly text: string;
 
-  constructor({ code, message, hint, reason }: Failure, text: string) {
-    super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+  constructor({ code, message, hint, reason, details }: Failure, text: string) {
+    super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint, details });
     this.reason = reason;
     this.text = text;
   }
@@ -192,6 +192,7 @@ interface Failure {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
+  readonly details?: ErrorDetails;
 }
 
 function readAnswer(text: string): Answer<unknown> {

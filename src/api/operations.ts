@@ -77,9 +77,24 @@ export const Failure = z.strictObject({
     message: z.string(),
     hint: z.string().optional(),
     details: z
-      .object({ results: z.array(z.record(z.string(), z.unknown())).describe("As in the answer of a group") })
+      .object({
+        results: z
+          .array(z.record(z.string(), z.unknown()))
+          .optional()
+          .describe("With a command to a group that no device took: what came of it at each, as in its answer"),
+        problems: z
+          .array(
+            z.object({
+              text: z.string(),
+              file: z.string().nullable().describe("In the package; `null` where the device names none"),
+              line: z.number().int().nullable().describe("In that file, counted from 1"),
+            }),
+          )
+          .optional()
+          .describe("With `package_rejected`: each reason that the device gave"),
+      })
       .optional()
-      .describe("With a command to a group that no device took: what came of it at each"),
+      .describe("What programs may want to know of it; most failures have none"),
     reason: z
       .enum(pairingReasons)
       .optional()
