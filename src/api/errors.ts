@@ -250,6 +250,12 @@ export const codes = {
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   },
+  device_leased: {
+    ...refused,
+    when: "Somebody else has a lease of the device; who, and until when, is in the hint, and as data in `details`. Or the lease that the call carries has ended. Reads are free",
+    message: "Workbench is leased to ci@runner-3",
+    hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
+  },
   device_unproven: {
     ...refused,
     when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",
@@ -320,7 +326,7 @@ export class ZapdError extends Error {
   readonly hint: string | undefined;
   /** Whether the message says already which device it is of. */
   readonly named: boolean;
-  /** What came of each device of a group of which none took a command. */
+  /** What came of each device of a group of which none took a command; who has a device that is leased. */
   readonly details: object | undefined;
 
   constructor(code: ErrorCode, message: string, { hint, cause, named = false, details }: ErrorOptions = {}) {
@@ -333,8 +339,8 @@ export class ZapdError extends Error {
 
   /** The same failure in other words; what it carries as data stays. */
   reworded(message: string, options: ErrorOptions = {}): ZapdError {
-    const { code, hint, named } = this;
-    return new ZapdError(code, message, { hint, named, cause: this, ...options });
+    const { code, hint, named, details } = this;
+    return new ZapdError(code, message, { hint, named, details, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
