@@ -11,7 +11,7 @@
 
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
-import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
+import { codes, type ErrorCode, type ErrorDetails, type PairingReason, ZapdError } from "./errors.ts";
 import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./routes.ts";
 
 export type * from "./client-types.ts";
@@ -197,7 +197,7 @@ interface Failure {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
-  readonly details?: object;
+  readonly details?: ErrorDetails;
 }
 
 function readAnswer(text: string): Answer<unknown> {

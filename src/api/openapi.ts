@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of the API, made from the table of operations, its zod schemas and the error codes. */
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
-import { codes, type ErrorCode } from "./errors.ts";
+import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
@@ -279,8 +279,8 @@ function failureResponse(status: number, among: readonly ErrorCode[]): Json {
 
 /** The envelope of a failure, as it is answered. */
 function envelopeOf(code: ErrorCode): Json {
-  const { message, hint }: { message: string; hint?: string } = codes[code];
-  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }) } };
+  const { message, hint, details }: ErrorOptions & { readonly message: string } = codes[code];
+  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) } };
 }
 
 /** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */

@@ -92,15 +92,23 @@ export const Failure = z.strictObject({
         results: z
           .array(z.record(z.string(), z.unknown()))
           .optional()
-          .describe(
-            "With a command to a group that no device took: what came of it at each, as in the answer of a group",
-          ),
+          .describe("With a command to a group that no device took: what came of it at each, as in its answer"),
+        problems: z
+          .array(
+            z.object({
+              text: z.string(),
+              file: z.string().nullable().describe("In the package; `null` where the device names none"),
+              line: z.number().int().nullable().describe("In that file, counted from 1"),
+            }),
+          )
+          .optional()
+          .describe("With `package_rejected`: each reason that the device gave"),
         lease: Lease.nullable()
           .optional()
           .describe("With `device_leased`: who has the device; `null`: the lease of the caller has ended"),
       })
       .optional()
-      .describe("What a failure says to programs"),
+      .describe("What programs may want to know of it; most failures have none"),
     reason: z
       .enum(pairingReasons)
       .optional()
