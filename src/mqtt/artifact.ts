@@ -114,7 +114,7 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   } catch (error) {
     if (error instanceof ZapdError) throw error;
     signal.throwIfAborted();
-    if (file.errored) throw notKept(error);
+    if (ofFiles.test(systemCode(error))) throw notKept(error);
     throw notFetched(url, come < bytes ? `it ended after ${come} of ${bytes} bytes` : textOf(error));
   }
   if (come !== bytes) throw notFetched(url, `it has ${come} bytes, and ${bytes} were named`);
