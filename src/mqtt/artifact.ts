@@ -161,6 +161,9 @@ async function systemLookup(name: string): Promise<readonly LookupAddress[]> {
   return dns.promises.lookup(name, { all: true, verbatim: true });
 }
 
+/** What a disk fails with, and no connection. */
+const ofFiles = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
+
 /**
  * What no server of packages has, whatever a name says: this machine itself, its link, many at once. Addresses of a private
  * network are those of a lab's own server, whose name its owner has listed.
