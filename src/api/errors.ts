@@ -257,6 +257,12 @@ export const codes = {
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   },
+  device_leased: {
+    ...refused,
+    when: "Somebody else has a lease of the device; who, and until when, is in the hint, and as data in `details`. Or the lease that the call carries has ended. Reads are free",
+    message: "Workbench is leased to ci@runner-3",
+    hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
+  },
   device_unproven: {
     ...refused,
     when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",
@@ -355,6 +361,8 @@ export interface ErrorDetails {
   readonly results?: readonly object[];
   /** Why a package was rejected, reason by reason. */
   readonly problems?: readonly PackageProblem[];
+  /** Who has a device that is leased; `null`: the lease of the caller has ended. */
+  readonly lease?: { readonly owner: string; readonly until: string; readonly note: string | null } | null;
 }
 
 /** One reason why a set rejected a package. */

@@ -21,7 +21,7 @@ const able: Device = {
   ...{ manufacturer: "Acme", model: "55-X", serial: "S1", mac: "aa:bb:cc:00:11:22", software_version: "9.1" },
   ...{ power: "on", host: "192.0.2.7", port: 8060, ports: {}, status: "online", access: "full" },
   ...{ capabilities: [...capabilities], withheld: [], keys: [...keys], used: true, is_default: true },
-  ...{ added_at: at, last_seen: at },
+  ...{ added_at: at, last_seen: at, lease: null },
 };
 const app = (appId: string, name: string, more: Partial<App> = {}): App => ({
   ...{ id: appId, name, platform_id: `p-${appId}`, type: "app", version: null, installed: true },
