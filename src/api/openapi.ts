@@ -5,6 +5,7 @@ import { codes, type ErrorCode } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
+import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -65,6 +66,14 @@ const appId = {
   schema: { type: "string", minLength: 1 },
 } as const;
 
+const sceneParameter = {
+  name: "scene",
+  in: "path",
+  required: true,
+  description: "The scene: the name of its file, without `.toml`",
+  schema: { type: "string", pattern: sceneName.source },
+} as const;
+
 const groupName = {
   name: "group",
   in: "path",
@@ -85,8 +94,13 @@ const sharedAnswers = {
   Config: configSchema,
   ConfigReload,
   Failure,
+  SceneInfo,
+  SceneResult,
+  StepResult,
 };
-const sharedRequests = { Key: KeyName, KeyOrText };
+const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
+/** Bodies that the daemon checks by code, which says more of what is wrong. */
+const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneGiven };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The events by the names of their components: `StateChangedEvent`. */
@@ -162,7 +176,8 @@ function operationObject(name: EndpointName, operation: Operation): Json {
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
   const byApp = path.includes(":app") ? [appId] : [];
   const byGroup = path.includes(":group") ? [groupName] : [];
-  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : [])];
+  const byScene = path.includes(":scene") ? [sceneParameter] : [];
+  const parameters = [...byId, ...byApp, ...byGroup, ...byScene, ...(query ? queryParameters(query) : [])];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,
@@ -298,7 +313,7 @@ function componentSchemas(): Record<string, Schema> {
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
   for (const [name, { body, data }] of named) {
     const result = componentOf(name, "Result");
-    if (body) requests.add(body, { id: componentOf(name, "Body") });
+    if (body) requests.add(checkedByCode[name] ?? body, { id: componentOf(name, "Body") });
     if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };

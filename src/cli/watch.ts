@@ -8,6 +8,7 @@ import { activity, powerWords } from "./control.ts";
 import { UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";
+import { statusWords, stepsText } from "./scene-words.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
@@ -77,6 +78,12 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
+    case "scene.started":
+      return about(`scene ${event.scene ?? "of steps"}: ${stepsText(event.steps)}`);
+    case "scene.step":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.step.does}: ${statusWords[event.step.status]}`);
+    case "scene.finished":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.outcome}`);
     case "discovery.finished":
       return about(`discovery: ${event.found} found, ${event.added} of them new`);
     case "config.changed":
