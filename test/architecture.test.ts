@@ -124,7 +124,7 @@ const layers: readonly Layer[] = [
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "mqtt", "doctor"],
     why: "the only place that builds things and joins them",
   },
   {
