@@ -116,6 +116,8 @@ const otherwise: ReadonlySet<string> = new Set([
   // Nothing of this name is left by then.
   "runSteps",
   "runScene",
+  // It would keep all that comes after from the device.
+  "takeLease",
 ]);
 
 /** The capability without which an operation is `unsupported_operation`. */
