@@ -22,6 +22,7 @@ import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
+import { sceneRoutes } from "./scenes.ts";
 import { Streams } from "./streams.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
@@ -51,6 +52,8 @@ export interface AppDependencies {
   examine(): Promise<Result<"examine">>;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
+  /** How it stands with the broker; `null` without one. */
+  mqtt?(): NonNullable<Result<"status">["mqtt"]> | null;
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {
@@ -79,6 +82,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   remoteRoutes(app, deps);
   controlRoutes(app, deps);
   groupRoutes(app, deps);
+  sceneRoutes(app, deps, streams);
   devRoutes(app, deps, streams);
   eventRoutes(app, deps, streams);
   daemonRoutes(app, deps);
