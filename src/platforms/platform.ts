@@ -504,4 +504,6 @@ export interface Composition {
   readonly leading: readonly string[];
   /** Who comes first for a capability, where that is another order. */
   readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
+  /** Parts of the state of which others know more: what a platform says of them stands where nobody else does. */
+  readonly behind?: Readonly<Partial<Record<string, readonly StatePart[]>>>;
 }

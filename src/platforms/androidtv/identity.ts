@@ -86,7 +86,7 @@ export async function identifyAndroid(
 
 /** What is plugged into a screen has no inputs. Of any other it is not known whether it is a screen. */
 export function isBox({ model }: Pick<Facts, "model">): boolean {
-  return /chromecast|shield|streamer|stick|dongle|nexus player|mi ?box|\bonn\b|\bbox\b/i.test(model ?? "");
+  return /chrome|shield|streamer|stick|dongle|nexus player|mi ?box|\bonn\b|\bbox\b/i.test(model ?? "");
 }
 
 /** Fails where another answers than the one that was paired, before anything of ours is shown to it (SECURITY.md 2.4). */
