@@ -7,11 +7,13 @@ import { Catalog } from "./devices/catalog.ts";
 import { Credentials } from "./devices/credentials.ts";
 import { Devices } from "./devices/devices.ts";
 import type { Entry } from "./devices/entry.ts";
+import { Leases } from "./devices/leases.ts";
 import { Registry } from "./devices/registry.ts";
 import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
+import { MqttLink } from "./mqtt/link.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
@@ -122,6 +124,12 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     hide: (secret) => log.hide(secret),
   });
 
+  const leases = await Leases.open({
+    path: join(state, "leases.json"),
+    damaged,
+    failed: (error) => log.recurring(`Who has which device could not be kept: ${textOf(error)}`),
+  });
+
   const trust = new Trust({
     registry,
     credentials,
@@ -156,6 +164,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     catalog,
     credentials,
+    leases,
     trust,
     platforms,
     platformHost,
@@ -197,6 +206,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     devices,
     arrivals,
+    leases,
     config,
     log,
     sleep,
@@ -209,15 +219,21 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     page: () => options.page !== false && running.daemon.page,
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");
-      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
-      return examineFrom(places, async (request) => app.fetch(request, call));
+      return examineFrom(places, async (request) => app.fetch(request, ownCall));
     },
-    warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
+    warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],
+    mqtt: () => mqtt.status,
   });
+  const ownCall: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
+  const mqtt = new MqttLink({ state, log, ask: (request) => app.fetch(request, ownCall) });
+  config.follow((now) => mqtt.use(now.mqtt));
   let stopped = false;
+  let left: Promise<void> | undefined;
   const windDown = () => {
+    left ??= mqtt.stop();
     devices.letGo();
+    leases.close();
     devices.journal.close(false);
   };
   return {
@@ -228,25 +244,26 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       const own =
         asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
       const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
-      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
-      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, call)) : app.fetch(own, call);
+      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, ownCall)) : app.fetch(own, ownCall);
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       if (stopped) return;
       config.sweep();
+      mqtt.start();
       await discovery.start();
     },
     windDown,
     async stop() {
       stopped = true;
       windDown();
+      await left;
       await discovery.stop();
       devices.close();
       sleep.end();
       await devices.keepContacts().catch((error: unknown) => log.warn(textOf(error)));
-      await Promise.all([catalog.settled(), credentials.settled()]);
+      await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },
   };
 }

@@ -30,6 +30,7 @@ interface CodeEntry {
   /** One answer as it really reads. */
   readonly message: string;
   readonly hint?: string;
+  readonly details?: ErrorDetails;
 }
 
 /**
@@ -102,10 +103,16 @@ export const codes = {
   package_rejected: {
     status: 400,
     exit: exits.failed,
-    when: "The device refused the package; the message holds its compile errors",
+    when: "The device refused the package; `details` holds its compile errors",
     message:
       "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",
     hint: "The whole log: zapd logs -d Workbench",
+    details: {
+      problems: [
+        { text: "Install Failure: Compilation Failed.", file: null, line: null },
+        { text: "Syntax Error (compile error &h02)", file: "pkg:/source/main.brs", line: 3 },
+      ],
+    },
   },
   dev_password_missing: {
     status: 400,
@@ -203,6 +210,18 @@ export const codes = {
     when: "The device cannot play what was given",
     message: "Cinema cannot play http://192.168.1.5/film.xyz: it knows no such kind of file",
   },
+  invalid_scene: {
+    ...invalid,
+    when: "Something is wrong with a scene, or with steps that were given at once: none of it was run, and the message has a line for each mistake",
+    message: 'movie-night.toml has 1 mistake:\nline 4, step 1: key: "hoem" is not a key. Did you mean home?',
+    hint: "Nothing was run. Mend it, and look with zapd scenes",
+  },
+  scene_not_found: {
+    ...missing,
+    when: "There is no file of a scene with that name",
+    message: 'There is no scene "movie"',
+    hint: "Did you mean movie-night? The scenes are listed by zapd scenes",
+  },
   group_not_found: {
     ...missing,
     when: "No device has that label",
@@ -249,6 +268,12 @@ export const codes = {
     when: "Other commands to the device, or other installations, are in the way, or another is pairing with it, or the command waited while this machine slept; nothing was sent",
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
+  },
+  device_leased: {
+    ...refused,
+    when: "Somebody else has a lease of the device; who, and until when, is in the hint, and as data in `details`. Or the lease that the call carries has ended. Reads are free",
+    message: "Workbench is leased to ci@runner-3",
+    hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
   },
   device_unproven: {
     ...refused,
@@ -320,8 +345,7 @@ export class ZapdError extends Error {
   readonly hint: string | undefined;
   /** Whether the message says already which device it is of. */
   readonly named: boolean;
-  /** What came of each device of a group of which none took a command. */
-  readonly details: object | undefined;
+  readonly details: ErrorDetails | undefined;
 
   constructor(code: ErrorCode, message: string, { hint, cause, named = false, details }: ErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -333,8 +357,8 @@ export class ZapdError extends Error {
 
   /** The same failure in other words; what it carries as data stays. */
   reworded(message: string, options: ErrorOptions = {}): ZapdError {
-    const { code, hint, named } = this;
-    return new ZapdError(code, message, { hint, named, cause: this, ...options });
+    const { code, hint, named, details } = this;
+    return new ZapdError(code, message, { hint, named, details, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
@@ -343,12 +367,33 @@ export class ZapdError extends Error {
   }
 }
 
+/** What some failures carry as data, for programs. */
+export interface ErrorDetails {
+  /** What came of each device of a group of which none took a command. */
+  readonly results?: readonly object[];
+  /** Why a package was rejected, reason by reason. */
+  readonly problems?: readonly PackageProblem[];
+  /** Who has a device that is leased; `null`: the lease of the caller has ended. */
+  readonly lease?: { readonly owner: string; readonly until: string; readonly note: string | null } | null;
+  /** Everything that is wrong with a scene. */
+  readonly mistakes?: readonly object[];
+}
+
+/** One reason why a set rejected a package. */
+export interface PackageProblem {
+  readonly text: string;
+  /** The file in the package; `null` where the set names none. */
+  readonly file: string | null;
+  /** The line in it, counted from 1. */
+  readonly line: number | null;
+}
+
 /** What a failure may carry beside its code and message. */
 export interface ErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly named?: boolean;
-  readonly details?: object | undefined;
+  readonly details?: ErrorDetails | undefined;
 }
 
 /** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
@@ -386,8 +431,8 @@ export class DeviceError extends ZapdError {
   }
 
   override reworded(message: string, options: ErrorOptions = {}): DeviceError {
-    const { code, hint, named, phase, reason } = this;
-    return new DeviceError(code, message, { hint, named, cause: this, ...options, phase, reason });
+    const { code, hint, named, details, phase, reason } = this;
+    return new DeviceError(code, message, { hint, named, details, cause: this, ...options, phase, reason });
   }
 }
 
@@ -426,7 +471,7 @@ export interface ErrorBody {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
-  readonly details?: object;
+  readonly details?: ErrorDetails;
 }
 
 /** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */

@@ -5,7 +5,8 @@
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
 import { clientHeader } from "./routes.ts";
-import { App, Device, State } from "./schemas.ts";
+import { sceneEvents } from "./scenes.ts";
+import { App, Device, Lease, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
 export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as const;
@@ -87,12 +88,23 @@ export const events = {
     step: z.enum(["confirm", "code", "login"]).optional().describe("What is waited for"),
     reason: z.string().optional().describe("Why it failed"),
   }),
+  "lease.changed": event("lease.changed", "Somebody has a device to themselves, or has it no more", {
+    device_id,
+    lease: Lease.nullable().describe("As it is now; `null`: nobody has it"),
+    why: z
+      .enum(["taken", "renewed", "freed", "broken", "expired", "removed"])
+      .describe("`broken`: somebody else took it away; `removed`: the device is no longer known"),
+    owner: z.string().describe("Whose lease it is, or was"),
+  }),
   "install.progress": event("install.progress", "A package is on its way to a device", {
     device_id,
     phase: z.enum(["receiving", "checking", "sending", "done"]).describe("What is done with it"),
     bytes: z.int().describe("So far"),
     total: z.int().nullable().describe("`null`: not known"),
   }),
+  "scene.started": event("scene.started", "A scene begins, or steps that were given at once", sceneEvents.started),
+  "scene.step": event("scene.step", "A step of a scene has ended", sceneEvents.step),
+  "scene.finished": event("scene.finished", "A scene has ended", sceneEvents.finished),
   "discovery.finished": event("discovery.finished", "A search for devices has ended", {
     found: z.int().describe("How many devices answered"),
     added: z.int().describe("How many of them are new"),

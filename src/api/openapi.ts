@@ -1,11 +1,12 @@
 /** The OpenAPI 3.1 document of the API, made from the table of operations, its zod schemas and the error codes. */
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
-import { codes, type ErrorCode } from "./errors.ts";
+import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { events } from "./events.ts";
-import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
+import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
+import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
+import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -57,12 +58,29 @@ const id = {
   },
 } as const;
 
+const lease = {
+  name: carriesLease,
+  in: "header",
+  required: false,
+  description:
+    "The token of the caller's lease of the device, where it has one; of several leases, with commas between",
+  schema: { type: "string" },
+} as const;
+
 const appId = {
   name: "app",
   in: "path",
   required: true,
   description: "The app: its id, or its platform id, as the catalog has it",
   schema: { type: "string", minLength: 1 },
+} as const;
+
+const sceneParameter = {
+  name: "scene",
+  in: "path",
+  required: true,
+  description: "The scene: the name of its file, without `.toml`",
+  schema: { type: "string", pattern: sceneName.source },
 } as const;
 
 const groupName = {
@@ -82,11 +100,17 @@ const sharedAnswers = {
   State,
   Playback,
   Volume,
+  Lease,
   Config: configSchema,
   ConfigReload,
   Failure,
+  SceneInfo,
+  SceneResult,
+  StepResult,
 };
-const sharedRequests = { Key: KeyName, KeyOrText };
+const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
+/** Bodies that the daemon checks by code, which says more of what is wrong. */
+const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneGiven };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The events by the names of their components: `StateChangedEvent`. */
@@ -122,7 +146,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
     paths: paths(),
     components: {
       schemas: componentSchemas(),
-      parameters: { DeviceId: id },
+      parameters: { DeviceId: id, Lease: lease },
       responses: Object.fromEntries(
         Object.entries(commonResponses).map(([status, name]) => [name, failureResponse(Number(status), everywhere)]),
       ),
@@ -162,7 +186,12 @@ function operationObject(name: EndpointName, operation: Operation): Json {
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
   const byApp = path.includes(":app") ? [appId] : [];
   const byGroup = path.includes(":group") ? [groupName] : [];
-  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : [])];
+  const byScene = path.includes(":scene") ? [sceneParameter] : [];
+  // The steps of a scene carry what its caller said.
+  const isLeasable = operation.codes.includes("device_leased") || (tag === "scenes" && operation.method === "post");
+  const byLease = isLeasable ? [{ $ref: "#/components/parameters/Lease" }] : [];
+  const byPath = [...byId, ...byApp, ...byGroup, ...byScene];
+  const parameters = [...byPath, ...(query ? queryParameters(query) : []), ...byLease];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,
@@ -268,8 +297,8 @@ function failureResponse(status: number, among: readonly ErrorCode[]): Json {
 
 /** The envelope of a failure, as it is answered. */
 function envelopeOf(code: ErrorCode): Json {
-  const { message, hint }: { message: string; hint?: string } = codes[code];
-  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }) } };
+  const { message, hint, details }: ErrorOptions & { readonly message: string } = codes[code];
+  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) } };
 }
 
 /** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */
@@ -298,7 +327,7 @@ function componentSchemas(): Record<string, Schema> {
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
   for (const [name, { body, data }] of named) {
     const result = componentOf(name, "Result");
-    if (body) requests.add(body, { id: componentOf(name, "Body") });
+    if (body) requests.add(checkedByCode[name] ?? body, { id: componentOf(name, "Body") });
     if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };

@@ -9,7 +9,18 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine } from "./events.ts";
-import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable, sequenceLimits } from "./routes.ts";
+import {
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type Groupable,
+  groupable,
+  isHolders,
+  leaseHeader,
+  leaseLimits,
+  sequenceLimits,
+} from "./routes.ts";
+import { Mistake, SceneGiven, SceneInfo, SceneRequest, SceneResult } from "./scenes.ts";
 import {
   App,
   Channel,
@@ -17,6 +28,7 @@ import {
   Input,
   KeyOrText,
   Labels,
+  Lease,
   Picture,
   Playback,
   playbackCommands,
@@ -31,6 +43,7 @@ export const tags = {
   devices: "The registry, discovery and live state",
   apps: "The catalog of a device, launching and leaving",
   remote: "One key, text, or a timed sequence",
+  scenes: "Steps that run one after another, from a file or given at once",
   dev: "Sideloading, for platforms with a developer mode",
   events: "What happens, as it happens",
   daemon: "zapd itself",
@@ -77,9 +90,28 @@ export const Failure = z.strictObject({
     message: z.string(),
     hint: z.string().optional(),
     details: z
-      .object({ results: z.array(z.record(z.string(), z.unknown())).describe("As in the answer of a group") })
+      .object({
+        results: z
+          .array(z.record(z.string(), z.unknown()))
+          .optional()
+          .describe("With a command to a group that no device took: what came of it at each, as in its answer"),
+        problems: z
+          .array(
+            z.object({
+              text: z.string(),
+              file: z.string().nullable().describe("In the package; `null` where the device names none"),
+              line: z.number().int().nullable().describe("In that file, counted from 1"),
+            }),
+          )
+          .optional()
+          .describe("With `package_rejected`: each reason that the device gave"),
+        lease: Lease.nullable()
+          .optional()
+          .describe("With `device_leased`: who has the device; `null`: the lease of the caller has ended"),
+        mistakes: z.array(Mistake).optional().describe("With `invalid_scene`: everything that is wrong with it"),
+      })
       .optional()
-      .describe("With a command to a group that no device took: what came of it at each"),
+      .describe("What programs may want to know of it; most failures have none"),
     reason: z
       .enum(pairingReasons)
       .optional()
@@ -128,6 +160,14 @@ const ports = z
   .describe(
     "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
   );
+/** What is shown to others, on their terminals as well. */
+const leaseText = (most: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(most)
+    .refine((given) => given.isWellFormed() && !/\p{Cc}/u.test(given), { error: "holds control characters" });
 const host = z.string().trim().min(1).max(253);
 const confirmed = z
   .boolean()
@@ -169,6 +209,16 @@ const asking: readonly ErrorCode[] = [
   "device_unproven",
   "pairing_required",
 ];
+
+/** Any object is let through: all that is wrong with a scene is told at once, as `invalid_scene`. */
+const SceneBody = z
+  .custom<SceneGiven>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
+  .meta(SceneGiven.meta() ?? {});
+
+const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
+
+const ofRuns =
+  "The whole scene is checked first, and where anything is wrong with it (`invalid_scene` tells all of it, with its lines in a file) none of it runs. Each step is a command like every other, to its device or to each of a group at the same moment. What is already so (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` behind it. A step that fails, at one of its devices, stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: a second waits for the first, 32 at most. A caller who hangs up ends the run, and no step comes after; it ends by itself after 10 minutes. Answered with what each step did, 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; the same are told to those who follow `/events`. There are no loops and no expressions; 200 steps at most.";
 
 const own = {
   listDevices: {
@@ -360,6 +410,41 @@ const own = {
       "Removes it from the registry, with its cached apps, and answers with it as it was. A later scan finds it again, under the same id.",
     codes: [...byName, "storage_error"],
     data: Device,
+  },
+  takeLease: {
+    ...endpoints.takeLease,
+    tag: "devices",
+    summary: "Have a device to oneself",
+    description: `For labs: while somebody has a lease of a device, whatever would change it, or what is known of it, is \`device_leased\` for all others; reads stay free. Its holder's calls carry the token in the header \`${leaseHeader}\` (of several devices: with commas between). The same call with the token renews it: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; whoever hangs up leaves the line. What was under way at the device ends before it is given. A lease ends by itself, when it is freed or broken, and when the device is removed: a command that its holder has under way ends then, a key that is held is let go, a followed log and the console are hung up on. A call with a token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon, of which the line starts anew.`,
+    codes: [...byName, "device_leased", "device_busy", "storage_error"],
+    body: z
+      .strictObject({
+        owner: leaseText(leaseLimits.owner).describe("Who has it, for others to read: `ci@runner-3`"),
+        ttl_s: z.int().min(1).max(leaseLimits.ttlS).describe("Seconds after which it ends by itself"),
+        wait_s: z
+          .int()
+          .min(0)
+          .max(leaseLimits.waitS)
+          .default(0)
+          .describe("Seconds to wait where somebody has it; else it fails at once"),
+        note: leaseText(leaseLimits.note).optional().describe("What for, for others to read"),
+      })
+      .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
+    data: action("lease", {
+      token: z.string().describe("Shown to its holder alone, and once"),
+      until: time.describe("When it ends by itself"),
+    }),
+  },
+  freeLease: {
+    ...endpoints.freeLease,
+    tag: "devices",
+    summary: "Give a device back",
+    description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another, for a person to have the last word: its holder is told with its next call, and everybody by \`lease.changed\`. Of a device that nobody has it succeeds.`,
+    codes: [...byName, "device_leased", "storage_error"],
+    query: z.object({
+      force: z.enum(["true", "false"]).optional().describe("`true`: whoever has it"),
+    }),
+    data: action("free", { freed: z.boolean().describe("Whether somebody had it") }),
   },
   getState: {
     ...endpoints.getState,
@@ -664,6 +749,36 @@ const own = {
     codes: [...asking, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
     data: action("remove", {}),
   },
+  listScenes: {
+    ...endpoints.listScenes,
+    tag: "scenes",
+    summary: "The scenes of the files",
+    description:
+      "The files `<name>.toml` in the folder `scenes` beside the config, each read and checked now. Nothing is asked of the devices.",
+    codes: [],
+    data: z.object({
+      folder: z.string().describe("Where the files are"),
+      scenes: z.array(SceneInfo).describe("By their names"),
+    }),
+  },
+  runScene: {
+    ...endpoints.runScene,
+    tag: "scenes",
+    summary: "Run a scene of a file",
+    description: `The file is read at the call. ${ofRuns}`,
+    codes: sceneCodes,
+    body: SceneRequest,
+    data: SceneResult,
+  },
+  runSteps: {
+    ...endpoints.runSteps,
+    tag: "scenes",
+    summary: "Run steps that are given at once",
+    description: ofRuns,
+    codes: sceneCodes.filter((code) => code !== "scene_not_found"),
+    body: SceneBody,
+    data: SceneResult,
+  },
   installPackage: {
     ...endpoints.installPackage,
     tag: "dev",
@@ -704,7 +819,7 @@ const own = {
     tag: "dev",
     summary: "Read the developer console",
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. Followed with the token of a lease (`zapd-lease`), it ends with the lease. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
     codes: [...asking, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z
@@ -783,6 +898,20 @@ const own = {
       default_device: text.describe("The name of the default device; `null`, when there is none"),
       config_file: z.string().optional().describe("The config file that the daemon runs on; it need not be there yet"),
       state_folder: z.string().optional().describe("The folder of the registry and what else is kept"),
+      mqtt: z
+        .object({
+          url: z.string().describe("The broker, as `mqtt.url` says it"),
+          site: z.string().describe("What this daemon is called in topics"),
+          state: z
+            .enum(["connecting", "connected", "waiting", "stopped"])
+            .describe("`waiting`: it is tried again by itself; `stopped`: not before the config is read again"),
+          commands: z.enum(["none", "control", "developer"]).describe("What is taken from the broker"),
+          since: time.describe("When it came to be so"),
+          problem: text.describe("What is in the way"),
+          hint: text.describe("What to do about it"),
+        })
+        .optional()
+        .describe("How it stands with the MQTT broker; left out where there is none"),
     }),
   },
   readConfig: {
@@ -893,4 +1022,15 @@ const ofGroups = Object.fromEntries(
   }),
 ) as unknown as OfGroups;
 
-export const operations = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;
+const all = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;
+
+/** The header by which a caller shows that a device is its own. */
+export const carriesLease = leaseHeader;
+
+/** What only the holder of a lease may call fails for others, to one device or to some of a group. */
+const leasable = Object.entries<Operation>(all).map(([name, operation]) => {
+  const isLeasable = isHolders(operation) || operation.path.startsWith("/groups/");
+  return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
+});
+
+export const operations = Object.fromEntries(leasable) as typeof all;

@@ -8,6 +8,7 @@ import { activity, powerWords } from "./control.ts";
 import { UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";
+import { statusWords, stepsText } from "./scene-words.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
@@ -59,12 +60,14 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       }));
     case "device.added":
       return about(`is known from now on, at ${event.device.host}`);
-    case "device.changed":
-      return about(
-        event.changed
-          .map((field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`)
-          .join(", "),
+    case "device.changed": {
+      // Of a lease there is an event of its own.
+      const changed = event.changed.filter((field) => field !== "lease");
+      const words = changed.map(
+        (field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`,
       );
+      return words.length === 0 ? [] : about(words.join(", "));
+    }
     case "device.removed":
       return about("is no longer known");
     case "state.changed":
@@ -75,8 +78,16 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       return about(actionText(event));
     case "pairing.changed":
       return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
+    case "lease.changed":
+      return about(`lease of ${event.owner} is ${event.why}${event.lease ? `, until ${event.lease.until}` : ""}`);
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
+    case "scene.started":
+      return about(`scene ${event.scene ?? "of steps"}: ${stepsText(event.steps)}`);
+    case "scene.step":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.step.does}: ${statusWords[event.step.status]}`);
+    case "scene.finished":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.outcome}`);
     case "discovery.finished":
       return about(`discovery: ${event.found} found, ${event.added} of them new`);
     case "config.changed":

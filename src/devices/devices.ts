@@ -29,6 +29,7 @@ export class Devices {
   #interested = 0;
   readonly #held = new Map<string, () => void>();
   #over: ZapdError | undefined;
+  readonly #ending = new AbortController();
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
@@ -51,6 +52,16 @@ export class Devices {
         if (entry) this.of(entry).appeared();
       },
     };
+    deps.leases?.attend({
+      nameOf: (id) => deps.registry.get(id)?.name ?? id,
+      settled: async (id, turn) => this.find(id).settled(turn),
+      letGo: (id, reason) => this.#devices.get(id)?.letGo(reason),
+      detach: (id) => this.#devices.get(id)?.detach(),
+      changed: (device_id, lease, why, owner) => {
+        this.journal.publish({ type: "lease.changed", device_id, lease, why, owner });
+        this.#changed(device_id);
+      },
+    });
     this.#told = this.#tellable();
     this.#feed.known(this.describeAll());
     deps.registry.onChange(() => this.#registryChanged());
@@ -124,6 +135,7 @@ export class Devices {
       if (ids.has(id)) continue;
       this.#held.get(id)?.();
       this.#held.delete(id);
+      this.#deps.leases?.drop(id);
       this.#feed.removed(id);
       if (this.#deps.registry.get(id)) this.#devices.get(id)?.absorbed();
     }
@@ -229,8 +241,14 @@ export class Devices {
     return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
   }
 
-  /** Lets go of every key that is held. */
+  /** Ends when the daemon stops: whatever goes on for longer than a command goes on no more. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Lets go of every key that is held, and ends what goes on for longer than a command. */
   letGo(): void {
+    this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
     for (const device of this.#devices.values()) device.letGo();
   }
 

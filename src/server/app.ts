@@ -4,6 +4,7 @@ import type { Result } from "../api/client.ts";
 import type { ConfigFile } from "../config/config.ts";
 import type { Arrivals } from "../devices/arrivals.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { Leases } from "../devices/leases.ts";
 import type { Registry } from "../devices/registry.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
@@ -16,10 +17,12 @@ import { deviceRoutes } from "./devices.ts";
 import { eventRoutes } from "./events.ts";
 import { groupRoutes } from "./groups.ts";
 import { guard } from "./guard.ts";
+import { leaseRoutes } from "./leases.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
+import { sceneRoutes } from "./scenes.ts";
 import { Streams } from "./streams.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
@@ -27,6 +30,7 @@ export interface AppDependencies {
   readonly registry: Registry;
   readonly devices: Devices;
   readonly arrivals: Arrivals;
+  readonly leases: Leases;
   readonly config: ConfigFile;
   readonly log: Log;
   /** The folder of the registry and what else is kept. */
@@ -48,6 +52,8 @@ export interface AppDependencies {
   examine(): Promise<Result<"examine">>;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
+  /** How it stands with the broker; `null` without one. */
+  mqtt?(): NonNullable<Result<"status">["mqtt"]> | null;
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {
@@ -64,16 +70,19 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       deps.sleep,
       () => addressOf(deps),
       (ended) => tellAction(deps.devices, ended),
+      (id, lease) => deps.devices.known(id)?.admit(lease),
     ),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c, deps.prefix));
   const streams = new Streams();
   deviceRoutes(app, deps);
+  leaseRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   controlRoutes(app, deps);
   groupRoutes(app, deps);
+  sceneRoutes(app, deps, streams);
   devRoutes(app, deps, streams);
   eventRoutes(app, deps, streams);
   daemonRoutes(app, deps);
