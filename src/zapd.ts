@@ -189,6 +189,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platformHost,
     config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
+    asleep: (platform, address) => arrivals.asleepAt(platform, address),
     alsoAsked: () => arrivals.alsoAsked(),
     scanning() {
       const before = new Set(registry.devices.map(({ id }) => id));
