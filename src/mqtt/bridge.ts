@@ -27,6 +27,8 @@ export interface Companion {
   topicsOf(deviceId: string): readonly string[];
   /** What it keeps for a device as it is now; asked again with every change of the device and of its apps. */
   of(device: Device, zapd: Client): Promise<readonly Retained[]>;
+  /** There is a connection: what the broker kept for these devices, and is not wanted any more, can be cleared. */
+  attached?(bus: Bus, deviceIds: readonly string[]): Promise<void>;
 }
 
 /** How it stands with the broker. */
@@ -171,7 +173,15 @@ export class Bridge {
     if (commands) await bus.subscribe(commands.filters, (message) => commands.take(message, bus));
     await this.#tellStatus(bus);
     const filters = [topics.device("+"), topics.state("+")];
-    const isKnown = (topic: string) => this.#devices.has(partsOf(topics, topic)?.[0] ?? "");
+    const isKnown = (topic: string) => {
+      const id = partsOf(topics, topic)?.[0] ?? "";
+      if (this.#devices.has(id)) return true;
+      for (const other of this.#companions.flatMap((one) => one.topicsOf(id)))
+        void bus.publish(other, "", { retain: true, qos: 1 }).catch(() => {});
+      return false;
+    };
+    const ids = [...this.#devices.keys()];
+    for (const companion of this.#companions) void companion.attached?.(bus, ids).catch(() => {});
     await this.#kept.attach(bus, filters, isKnown, this.#over.signal);
   }
 

@@ -4,6 +4,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
+import { reasonOf } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
@@ -47,7 +48,7 @@ export interface Ended {
 
 /** What a handler is given, already checked. */
 export interface Given<O extends Operation> {
-  /** The `{id}` or `{group}` of the path, decoded once; empty where the path has none. */
+  /** The `{id}`, `{group}` or `{scene}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
   /** How the request came in. */
   readonly call: Call;
@@ -101,7 +102,7 @@ export function route<Name extends ValueName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     if (sleep?.times !== slept) throw tooOld();
-    const id = c.req.param("id") ?? c.req.param("group") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     if (holders) c.get("admit")?.(id, lease);
     const actionId = action === null ? "" : crypto.randomUUID();
@@ -197,7 +198,7 @@ export function stream<Name extends StreamName | PictureName>(
     const request = c.req.raw;
     checkUrl(request.url);
     const query = operation.query && checked(operation.query, queryOf(c));
-    const id = c.req.param("id") ?? c.req.param("group") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const { signal } = request;
     const given = {
       id,
@@ -261,22 +262,6 @@ function checked(schema: z.ZodType, value: unknown): unknown {
   throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500));
 }
 
-/** What the schema's types are called. */
-const typeWords: Readonly<Record<string, string>> = {
-  string: "a text",
-  number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-  record: "an object",
-};
-/** What is counted in a value of each kind; numbers themselves are compared. */
-const counted: Readonly<Record<string, readonly [one: string, more: string]>> = {
-  string: ["character", "characters"],
-  array: ["entry", "entries"],
-};
-
 /** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
 function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
   const [issue] = issues;
@@ -287,30 +272,6 @@ function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
       .filter((part) => part !== "")
       .join(".") || "it";
   return `${place} ${reasonOf(issue)}`;
-}
-
-function reasonOf(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined ? "is missing" : `must be ${typeWords[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      return bound("at least", Number(issue.minimum), issue.origin);
-    case "too_big":
-      return bound("at most", Number(issue.maximum), issue.origin);
-    case "unrecognized_keys":
-      return `does not take ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
-    case "invalid_key":
-      return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
-    case "custom":
-      return issue.message;
-    default:
-      return "is not valid";
-  }
-}
-
-function bound(word: string, limit: number, origin: string): string {
-  const unit = counted[origin];
-  return unit ? `must have ${word} ${limit} ${limit === 1 ? unit[0] : unit[1]}` : `must be ${word} ${limit}`;
 }
 
 function checkUrl(url: string): void {
