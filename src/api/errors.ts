@@ -275,6 +275,12 @@ export const codes = {
     message: "Workbench is leased to ci@runner-3",
     hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
   },
+  site_offline: {
+    ...unreachable,
+    when: "Over a broker alone: the daemon of a site is not there, and nothing waits for it",
+    message: "lab2 is offline",
+    hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
+  },
   device_unproven: {
     ...refused,
     when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",

@@ -427,7 +427,9 @@ const own = {
           .max(leaseLimits.waitS)
           .default(0)
           .describe("Seconds to wait where somebody has it; else it fails at once"),
-        note: leaseText(leaseLimits.note).optional().describe("What for, for others to read"),
+        note: leaseText(leaseLimits.note)
+          .optional()
+          .describe("What for, for others to read; one that is renewed without it keeps what it has"),
       })
       .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
     data: action("lease", {

@@ -3,7 +3,7 @@
  * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
  * by name.
  */
-import { inStandby, textOf, ZapdError } from "../api/errors.ts";
+import { failedBy, inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -193,6 +193,12 @@ export class Device {
     return this.#deps.registry.composition.partial?.includes(platform) === true;
   }
 
+  /** How far what a reach says of its state stands behind what others say. */
+  #standingOf(reach: Reach): { readonly isPartial: boolean; readonly behind: readonly StatePart[] } {
+    const { behind = {} } = this.#deps.registry.composition;
+    return { isPartial: this.#isPartial(reach), behind: behind[reach.record.platform] ?? [] };
+  }
+
   /** Those whose keys are its own: what reaches a part of a device has keys for that part, which mean another thing. */
   get #keyed(): readonly Reach[] {
     const leaders = this.#leaders;
@@ -241,6 +247,8 @@ export class Device {
         return await work({ reach, asIs: true });
       } catch (error) {
         if (!isUnreached(error)) throw error;
+        // The whole machine sleeps, whichever part of it still answers: it is woken.
+        if (failedBy(error, "asleep")) return work({ reach });
       }
     }
     return work({ reach: able[0] ?? this.reach });
@@ -391,7 +399,7 @@ export class Device {
     over.abort();
     const seen = order.flatMap((reach) => {
       const state = read.get(reach);
-      return state ? [{ state, pushed: reach.seen.pushed, isPartial: this.#isPartial(reach) }] : [];
+      return state ? [{ state, pushed: reach.seen.pushed, ...this.#standingOf(reach) }] : [];
     });
     const [first, ...others] = seen;
     // None has answered: the first is looked for, and says why.
@@ -494,7 +502,8 @@ export class Device {
       } catch (error) {
         if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
         if (!isUnreached(error) || !missed) missed = { reach, before, error };
-        if (!isUnreached(error)) break;
+        // The whole machine sleeps, whichever part of it still answers: it is woken.
+        if (!isUnreached(error) || failedBy(error, "asleep")) break;
       }
     }
     if (!missed) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });
@@ -616,7 +625,7 @@ export class Device {
   get lastState(): Partial<PlatformState> {
     const [first = this.reach.seen, ...others] = this.#told.map((reach) => ({
       ...reach.seen,
-      isPartial: this.#isPartial(reach),
+      ...this.#standingOf(reach),
     }));
     return mergedState(first, ...others);
   }

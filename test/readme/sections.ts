@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
+import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
 import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
@@ -109,6 +110,19 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
         sameKeys: true,
       },
       { title: "not paired", facts: { kind: "tv", access: "unpaired" }, memory: newSamsung, sameKeys: true },
+    ],
+  },
+  {
+    platform: androidtv,
+    devices: [
+      { title: "paired", facts: { access: "full" } },
+      { title: "paired, a box", facts: { access: "full", model: "Google TV Streamer" } },
+      {
+        title: "paired, a box that tells no volume",
+        facts: { access: "full", model: "Chromecast HD" },
+        memory: { volume: false },
+      },
+      { title: "not paired", facts: { access: "unpaired" }, sameKeys: true },
     ],
   },
   {
