@@ -10,9 +10,10 @@ import { basename, join, resolve } from "node:path";
 import { type Lockfile, sbomOf } from "./sbom.ts";
 
 const root = join(import.meta.dir, "..");
-const into = process.argv.indexOf("--into");
-/** `dist`, or the folder behind `--into`. */
-const dist = into === -1 ? join(root, "dist") : resolve(process.argv[into + 1] ?? ".");
+/** What stands behind a word of the command line. */
+const given = (word: string) => process.argv.slice(2)[process.argv.indexOf(word) - 1];
+const dist = resolve(given("--into") ?? join(root, "dist"));
+const main = given("--main") ?? "src/main.ts";
 const version = Bun.version;
 
 /** What each program is called, and the npm package that holds its runtime. */
@@ -49,7 +50,7 @@ const lean: Bun.BunPlugin = {
  */
 async function build(outfile: string, other: Pick<Bun.CompileBuildOptions, "target" | "executablePath"> = {}): Promise<string> {
   await Bun.build({
-    entrypoints: [join(root, "src/main.ts")],
+    entrypoints: [resolve(root, main)],
     root,
     ...{ target: "bun", format: "esm", minify: true, bytecode: true, splitting: true, plugins: [lean] },
     compile: { outfile, jitPolicy: 100, autoloadDotenv: false, autoloadBunfig: false, ...other },
