@@ -246,7 +246,7 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
     text(one, "platform"),
     text(one, "model"),
     one.site.online ? text(one, "power") : { text: "offline", paint: paint.bad },
-    [...new Set([...one.labels, ...one.site.labels])].join(","),
+    one.labels.join(","),
   ]);
   return table(columns, rows, context.width);
 }

@@ -243,7 +243,9 @@ export class Bridge {
 
   #tellDevice(device: Device): void {
     this.#devices.set(device.id, device);
-    this.#kept.set(this.#topics.device(device.id), device);
+    const { site_labels } = this.#options.settings;
+    // The will of a site says no more than that it is gone: its labels stay known with its devices.
+    this.#kept.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
     this.#tellCompanions(device.id);
   }
 

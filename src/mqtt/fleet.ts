@@ -24,6 +24,7 @@ export interface FleetDevice {
   readonly site: FleetSite;
   readonly id: string;
   readonly name: string;
+  /** Its own, and those of its site. */
   readonly labels: readonly string[];
   readonly document: Readonly<Record<string, unknown>>;
   /** The state as it was last told; `null` where it was not. */
@@ -124,7 +125,7 @@ export class Fleet {
       .filter((one) => site === undefined || one.site === site)
       .flatMap((one) => this.#devicesOf(one))
       .filter((one) => device === undefined || device === "all" || one.id === device || one.name === device)
-      .filter((one) => labels.every((label) => one.labels.includes(label) || one.site.labels.includes(label)))
+      .filter((one) => labels.every((label) => one.labels.includes(label)))
       .sort((one, other) => (one.site === other.site ? one.name.localeCompare(other.name) : 0));
   }
 
@@ -192,7 +193,9 @@ export class Fleet {
 
   #devicesOf(site: FleetSite): FleetDevice[] {
     return [...(this.#documents.get(site.site) ?? [])].map(([id, document]) => ({
-      ...{ site, id, document, labels: textsIn(document["labels"]) },
+      ...{ site, id, document },
+      // Of a site that went without a word, its devices alone say which it has.
+      labels: [...new Set([document["labels"], site.labels, document["site_labels"]].flatMap(textsIn))],
       name: textIn(document["name"]) ?? id,
       state: this.#states.get(`${site.site}/${id}`) ?? null,
     }));

@@ -130,7 +130,7 @@ test("what is no document of ours, or is gone, is none; and what comes later is 
   await bus.publish("zapd/1/a/devices/strange", JSON.stringify({ name: 7, labels: [1, "x"] }), retain);
   const fleet = await fleetOf(broker);
   expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "strange"]);
-  expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x"] });
+  expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x", "at=a"] });
   expect(fleet.sites.find(({ site }) => site === "b")).toEqual({
     ...{ site: "b", online: false, version: null, devices: 0, labels: [], commands: null },
   });
