@@ -22,6 +22,7 @@ const startsWithinMs = 3_000;
 /** An app shows within this, or it is not known whether there is one (players.md 4.2). */
 const shownWithinMs = 5_000;
 const leavesWithinMs = 4_000;
+const mutedWithinMs = 1_000;
 /** From the key until the set tells that it is off. */
 const offWithinMs = 3_000;
 
@@ -189,8 +190,9 @@ export class AndroidTv {
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    const { told } = await this.command(signal);
-    if (told.volume === null)
+    const session = await this.command(signal);
+    const isSo = () => session.told.volume?.muted === muted;
+    if (session.told.volume === null)
       throw new ZapdError(
         "unsupported_operation",
         "does not tell whether it is muted, and has a key alone that toggles",
@@ -198,7 +200,10 @@ export class AndroidTv {
           hint: "Press that: zapd key mute -d {device}",
         },
       );
-    if (told.volume.muted !== muted) await this.press(keyCodes.mute ?? 0, signal);
+    if (isSo()) return;
+    await this.press(keyCodes.mute ?? 0, signal);
+    // Told again before it has said so, it would be pressed back.
+    await until(() => isSo() || !session.alive, { timeoutMs: mutedWithinMs, everyMs: 20, signal });
   }
 
   async isOn(signal: AbortSignal): Promise<boolean | null> {

@@ -13,7 +13,7 @@ import { features, headBytes, Message, maxBytes, ours, readHead, remote, says } 
 
 /** It asks for a sign of life every 5 s, and is gone when it has said nothing for three of them (4.1). */
 const silentMs = 16_000;
-const lookEveryMs = 2_000;
+const lookEveryMs = 1_000;
 /** What has been silent for longer than it should is not told anything any more, but called anew. */
 export const doubtfulMs = 8_000;
 /** A set that does not tell its power is ready once it has been greeted. */
@@ -119,7 +119,10 @@ export class RemoteSession implements Session {
   /** Types into the field that is open; of which a set may say nothing to who connects when it is. */
   async type(text: string, signal: AbortSignal): Promise<void> {
     await until(() => this.#counters !== null || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
-    this.send(says.text(text, this.#counters ?? { ime: 0, field: 0 }));
+    const counters = this.#counters;
+    this.send(says.text(text, counters ?? { ime: 0, field: 0 }));
+    // What comes next needs the counters of after it, where a set counts.
+    await until(() => this.#counters !== counters || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
   }
 
   /** A key is down, or up again. */
