@@ -10,7 +10,7 @@ import { isBox, prove } from "./identity.ts";
 import { codes, keyCodes } from "./keys.ts";
 import type { AndroidMemory, AndroidTarget } from "./memory.ts";
 import { says, ways } from "./protocol.ts";
-import { appOf, isHome, linkOf, packagesOf } from "./services.ts";
+import { appOf, isHome, linkOf, packagesOf, shell } from "./services.ts";
 import { RemoteSession, type Told } from "./session.ts";
 
 /** A session is kept: one that is opened again may wake a set that sleeps, and one that is open tells when it comes on. */
@@ -180,12 +180,13 @@ export class AndroidTv {
   /** Goes home; answers with what it left. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const session = await this.command(signal);
-    const { app } = describeState(session.told);
-    if (app === null && session.has("ime")) return null;
+    const { app: left } = session.told;
+    if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
+    const { app } = describeState(session.told);
     session.send(says.key(keyCodes.home ?? 0, ways.short));
-    const isLeft = () => describeState(session.told).app?.platformId !== app?.platformId;
-    if (app === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
+    const isLeft = () => session.told.app !== left || !session.alive;
+    if (left === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
     throw new ZapdError("device_error", "took the home key, but goes on showing the app");
   }
 
@@ -240,7 +241,7 @@ function requireFeature(session: RemoteSession, feature: Parameters<RemoteSessio
 }
 
 export function describeState({ isOn, app, volume }: Told): PlatformState {
-  const shown = isOn !== false && app !== null && !isHome(app) ? app : null;
+  const shown = isOn !== false && app !== null && !isHome(app) && app !== shell ? app : null;
   const { name, service } = appOf(shown ?? "");
   return {
     power: isOn === null ? "unknown" : isOn ? "on" : "standby",

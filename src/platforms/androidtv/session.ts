@@ -84,6 +84,7 @@ export class RemoteSession implements Session {
     const isWhole = ({ app, volume, isOn }: Told) =>
       isOn !== true || ((app !== null || !this.has("ime")) && (volume !== null || !hasVolume || !this.has("volume")));
     await until(() => !this.alive || isWhole(this.told), { timeoutMs: restWithinMs, everyMs: 10, signal });
+    if (!this.alive) throw hungUp("hung up as it was greeted");
   }
 
   get alive(): boolean {
@@ -112,7 +113,7 @@ export class RemoteSession implements Session {
 
   /** Sends a message. Fails with `device_unreachable` where the line has ended. */
   send(message: Uint8Array): void {
-    if (!this.alive) throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
+    if (!this.alive) throw hungUp("hung up");
     this.#line?.send(message);
   }
 
@@ -175,12 +176,12 @@ export class RemoteSession implements Session {
   #ended(): void {
     clearInterval(this.#pulse);
     clearTimeout(this.#grace);
-    this.#ready.reject(
-      this.isGreeted
-        ? new DeviceError("device_unreachable", "hung up before it was ready", { phase: "connect", reason: "closed" })
-        : turnedAway(),
-    );
+    this.#ready.reject(this.isGreeted ? hungUp("hung up before it was ready") : turnedAway());
     // What goes off is not called again unasked: that would wake some.
     this.#onEnd({ again: this.told.isOn !== false });
   }
+}
+
+function hungUp(problem: string): DeviceError {
+  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
 }
