@@ -25,7 +25,7 @@ export interface Command {
 
 /** What words stand for: one of the first group only in the first place. */
 export type Completed =
-  | ("device" | "app" | "input" | "channel" | "key" | "file")
+  | ("device" | "app" | "input" | "channel" | "key" | "scene" | "file")
   | ("devices" | "part" | "label" | "keys" | "config");
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
@@ -55,6 +55,7 @@ const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
 const controls = () => import("./controls.ts");
+const scenes = () => import("./scenes.ts");
 const play = () => import("./play.ts");
 const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
@@ -67,6 +68,7 @@ const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 const leases = () => import("./lease.ts");
 const withLease = () => import("./with-lease.ts");
+const fleet = () => import("./fleet.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {
   return async () => (await module())[name];
@@ -173,6 +175,14 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       most: 1,
       options: { ...output, ...timeout },
     }),
+    run: command("SCENE | FILE | - [--dry-run]", "run a scene, telling each step as it happens", from(scenes, "run"), {
+      most: 1,
+      completes: "scene",
+      also: ["scene", "macro"],
+      options: { "dry-run": flag("check it, and run none of it"), ...timeout },
+      examples: ["zapd run movie-night", "zapd run goodnight -d label:bar --dry-run"],
+    }),
+    scenes: command("", "the scenes beside the config, each checked", from(scenes, "scenes")),
     state: command("[NAME]", "what a device is doing", from(control, "state"), {
       completes: "device",
       most: 1,
@@ -345,11 +355,44 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         ],
       },
     ),
+    fleet: command(
+      "ls | state | key KEY | run WORDS | install URL [KEY=VALUE …]",
+      "the devices of many sites on one MQTT broker, and a command to all that have a label",
+      from(fleet, "fleet"),
+      {
+        completes: ["ls", "state", "key", "run", "install"],
+        most: many,
+        signed: true,
+        also: ["sites", "mqtt"],
+        options: {
+          label: value("LABEL,…", "devices that have each of these, or whose site has"),
+          site: value("SITE", "devices of this site"),
+          file: value("FILE", "install: the package as it is at the address, by which it is known there"),
+          sha256: value("HEX", "install: its SHA-256, where there is no such file here"),
+          bytes: value("COUNT", "install: how many bytes it has"),
+          ...timeout,
+          broker: value("URL", "the broker (else mqtt.url of the config, as all that follows)"),
+          username: value("NAME", "the name that the broker knows us by"),
+          "password-file": value("FILE", "holds its password, 0600 (or $ZAPD_MQTT_PASSWORD)"),
+          ca: value("FILE", "who signed the broker's certificate, PEM"),
+          cert: value("FILE", "our own certificate, PEM"),
+          key: value("FILE", "its key, PEM, 0600"),
+          prefix: value("WORD", "what every topic begins with"),
+        },
+        examples: [
+          "zapd fleet ls",
+          "zapd fleet key home --label lobby",
+          "zapd fleet run launch netflix --label room=lab2,player --timeout 20s",
+          "zapd fleet run volume 15 --site lab2",
+          "zapd fleet install https://ci.example.org/app.zip --file ./app.zip --label lab",
+        ],
+      },
+    ),
     openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi")),
   },
   "The daemon": {
     serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), {
-      also: ["start", "run", "daemon"],
+      also: ["start", "daemon"],
       options: { "no-page": flag("serve no page, whatever daemon.page says") },
     }),
     demo: command(

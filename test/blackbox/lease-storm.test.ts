@@ -5,5 +5,4 @@ import { seenTwice, storm } from "../support/lease-storm.ts";
 test("no set ever has two holders, and none is lost to the dead", async () => {
   const told = await storm({ sets: 3, programs: 2, clients: 6, kills: 2, daemonKills: 1, everyMs: 250 });
   expect([seenTwice(told), told.stuck, told.late]).toEqual([[], [], 0]);
-  expect(told.tenures.every((seen) => seen.length > 3)).toBe(true);
 });

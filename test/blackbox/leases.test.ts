@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { furnish, type Room } from "../support/room.ts";
@@ -90,6 +91,14 @@ test("a holder changes the device, all others read it", async () => {
   for (const of of ["", "/state", "/apps", "/dev/logs"])
     expect([of, codeOf(await room.daemon.api("GET", `/devices/set${of}`))]).toEqual([of, "ok"]);
 
+  const key = { id: "set", body: { key: "home" as const } };
+  await createClient({ url: room.daemon.url, lease: token }).pressKey(key);
+  await createClient({ url: room.daemon.url }).pressKey({ ...key, lease: token });
+  const failed = await createClient({ url: room.daemon.url })
+    .pressKey(key)
+    .catch((error: ApiError) => error);
+  expect(failed).toMatchObject({ code: "device_leased", details: { lease: { owner: "ada" } } });
+
   const again = await take({ owner: "ada's script", ttl_s: 900 }, token);
   expect([again.body.data.token, again.body.data.until > until]).toEqual([token, true]);
   expect(codeOf(await free())).toBe("device_leased");
@@ -168,7 +177,8 @@ test("what is under way ends before a device is given, and with its lease", asyn
 test("a lease ends by itself, and with it what its dead holder left: its key, its log, its console", async () => {
   const token = await taken({ ttl_s: 2 });
   const log = new EventStream({
-    ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true", headers: [`zapd-lease: ${token}`] },
+    ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true" },
+    headers: [`zapd-lease: ${token}`, "connection: close"],
   });
   const down = { key: "down", phase: "down" };
   expect(codeOf(await room.daemon.api("POST", "/devices/set/remote/key", down, carrying(token)))).toBe("ok");

@@ -7,6 +7,7 @@ import { attempt, connection, type Entry, entries, entryOf, setMuted, setVolume 
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { Leased } from "../ui/leased.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
@@ -67,6 +68,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
         </div>
       </header>
       <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
+      <Leased device={device} />
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
