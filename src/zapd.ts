@@ -12,6 +12,7 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
+import type { Mcp } from "./mcp/http.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
@@ -212,10 +213,21 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
       return examineFrom(places, async (request) => app.fetch(request, call));
     },
+    mcp() {
+      mcp ??= openMcp();
+      return mcp;
+    },
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
   });
+  let mcp: Promise<Mcp> | undefined;
+  async function openMcp(): Promise<Mcp> {
+    const { createMcp } = await import("./mcp/http.ts");
+    const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
+    return createMcp({ state, fetch: (request) => app.fetch(request, call) });
+  }
   let stopped = false;
   const windDown = () => {
+    void mcp?.then((one) => one.close());
     devices.letGo();
     devices.journal.close(false);
   };

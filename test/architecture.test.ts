@@ -57,6 +57,10 @@ const layers: readonly Layer[] = [
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
+    ...{ name: "agents", files: /^src\/mcp\//, uses: ["words", "contract", "endpoints", "api", "client"] },
+    why: "tools for agents are a client of the API like any other, inside the daemon and out of it",
+  },
+  {
     ...{ name: "page", files: /^src\/web\//, uses: ["endpoints"], knows: ["words", "api", "client"] },
     why: "the page is a client of the API like any other, and knows no more than its types",
   },
@@ -111,7 +115,7 @@ const layers: readonly Layer[] = [
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor", "agents"],
     why: "the only place that builds things and joins them",
   },
   {
@@ -123,7 +127,10 @@ const layers: readonly Layer[] = [
   {
     name: "cli",
     files: /^src\/cli\//,
-    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
+    uses: [
+      ...["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
+      "agents",
+    ],
     knows: ["api"],
     why: "a client of the daemon; only serve and demo start one",
   },

@@ -109,6 +109,11 @@ export const configSchema = z.object({
         format: "password",
       }),
   }),
+  mcp: z.object({
+    http: toggle.default(false).meta({
+      description: "Whether agents may call `/mcp` of the HTTP API, with the token that `zapd mcp token` prints",
+    }),
+  }),
 });
 
 /** The config, complete. */

@@ -11,6 +11,7 @@ import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
+import { describeIssue } from "../system/issues.ts";
 import { type Log, redacted } from "../system/log.ts";
 import { checkLength, readJson } from "./body.ts";
 import { checkReach } from "./guard.ts";
@@ -253,58 +254,6 @@ function checked(schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value, { reportInput: true });
   if (success) return data;
   throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500));
-}
-
-/** What the schema's types are called. */
-const typeWords: Readonly<Record<string, string>> = {
-  string: "a text",
-  number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-  record: "an object",
-};
-/** What is counted in a value of each kind; numbers themselves are compared. */
-const counted: Readonly<Record<string, readonly [one: string, more: string]>> = {
-  string: ["character", "characters"],
-  array: ["entry", "entries"],
-};
-
-/** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
-function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
-  const [issue] = issues;
-  if (!issue) return "it is not what was asked for";
-  const place =
-    issue.path
-      .map(String)
-      .filter((part) => part !== "")
-      .join(".") || "it";
-  return `${place} ${reasonOf(issue)}`;
-}
-
-function reasonOf(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined ? "is missing" : `must be ${typeWords[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      return bound("at least", Number(issue.minimum), issue.origin);
-    case "too_big":
-      return bound("at most", Number(issue.maximum), issue.origin);
-    case "unrecognized_keys":
-      return `does not take ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
-    case "invalid_key":
-      return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
-    case "custom":
-      return issue.message;
-    default:
-      return "is not valid";
-  }
-}
-
-function bound(word: string, limit: number, origin: string): string {
-  const unit = counted[origin];
-  return unit ? `must have ${word} ${limit} ${limit === 1 ? unit[0] : unit[1]}` : `must be ${word} ${limit}`;
 }
 
 function checkUrl(url: string): void {
