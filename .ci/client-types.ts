@@ -74,7 +74,7 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
     fields["archive"] =
       `archive: Archive;\n${progress}progress?: (bytes: number) => void;\n${params}params?: Readonly<Record<string, string>>;\n${password}password?: string;`;
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
-  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;"].join("\n");
+  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join("\n");
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
   return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => ${resultOf(operation)};`;
 }

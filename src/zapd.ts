@@ -7,6 +7,7 @@ import { Catalog } from "./devices/catalog.ts";
 import { Credentials } from "./devices/credentials.ts";
 import { Devices } from "./devices/devices.ts";
 import type { Entry } from "./devices/entry.ts";
+import { Leases } from "./devices/leases.ts";
 import { Registry } from "./devices/registry.ts";
 import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
@@ -123,6 +124,12 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     hide: (secret) => log.hide(secret),
   });
 
+  const leases = await Leases.open({
+    path: join(state, "leases.json"),
+    damaged,
+    failed: (error) => log.recurring(`Who has which device could not be kept: ${textOf(error)}`),
+  });
+
   const trust = new Trust({
     registry,
     credentials,
@@ -157,6 +164,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     catalog,
     credentials,
+    leases,
     trust,
     platforms,
     platformHost,
@@ -197,6 +205,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     devices,
     arrivals,
+    leases,
     config,
     log,
     sleep,
@@ -229,6 +238,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const windDown = () => {
     void mcp?.then((one) => one.close());
     devices.letGo();
+    leases.close();
     devices.journal.close(false);
   };
   return {
@@ -257,7 +267,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       devices.close();
       sleep.end();
       await devices.keepContacts().catch((error: unknown) => log.warn(textOf(error)));
-      await Promise.all([catalog.settled(), credentials.settled()]);
+      await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },
   };
 }

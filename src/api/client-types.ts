@@ -25,7 +25,11 @@ type WithUpload<O extends Operation> = O["takes"] extends "upload" ? Upload : un
 type Given<O extends Operation> = WithId<O> &
   WithQuery<O> &
   WithBody<O> &
-  WithUpload<O> & { readonly signal?: AbortSignal | undefined };
+  WithUpload<O> & {
+    readonly signal?: AbortSignal | undefined;
+    /** The token of a lease of the device; of several devices, with commas between. */
+    readonly lease?: string | undefined;
+  };
 
 /**
  * One method for each operation. Each fails with an `ApiError`; a daemon that is not there is fetch's own TypeError. A

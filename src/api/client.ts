@@ -11,8 +11,8 @@
 
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
-import { codes, type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
-import { type Endpoint, type EndpointName, endpoints } from "./routes.ts";
+import { codes, type ErrorCode, type ErrorDetails, type PairingReason, ZapdError } from "./errors.ts";
+import { type Endpoint, type EndpointName, endpoints, leaseHeader } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
@@ -24,6 +24,8 @@ export interface ClientOptions {
   readonly url?: string;
   /** Instead of the global `fetch`: a handler of your own, or one that calls the control socket. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
+  /** The token of a lease that every call carries, but those that carry another. */
+  readonly lease?: string | undefined;
 }
 
 /** A package to upload: a `Blob`, or a file that is opened when it is read. */
@@ -74,8 +76,8 @@ export class ApiError extends ZapdError {
   /** The body of the response, unchanged. */
   readonly text: string;
 
-  constructor({ code, message, hint, reason }: Failure, text: string) {
-    super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint });
+  constructor({ code, message, hint, reason, details }: Failure, text: string) {
+    super(Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error", message, { hint, details });
     this.reason = reason;
     this.text = text;
   }
@@ -153,9 +155,11 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Sends the requests of operations to where the API is. */
-function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request) }: ClientOptions) {
+function senderOf({ url = usualUrl, fetch: send = (request: Request) => fetch(request), lease: usual }: ClientOptions) {
   return async (name: EndpointName, given: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
     const request = await requestOf(url, endpoints[name], given);
+    const lease = given.lease ?? usual;
+    if (lease !== undefined) request.headers.set(leaseHeader, lease);
     for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
     return send(request);
   };
@@ -168,6 +172,7 @@ interface AnyArguments extends Partial<Upload> {
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
+  readonly lease?: string | undefined;
 }
 
 async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Promise<Request> {
@@ -192,6 +197,7 @@ interface Failure {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
+  readonly details?: ErrorDetails;
 }
 
 function readAnswer(text: string): Answer<unknown> {

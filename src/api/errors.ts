@@ -30,6 +30,7 @@ interface CodeEntry {
   /** One answer as it really reads. */
   readonly message: string;
   readonly hint?: string;
+  readonly details?: ErrorDetails;
 }
 
 /**
@@ -102,10 +103,16 @@ export const codes = {
   package_rejected: {
     status: 400,
     exit: exits.failed,
-    when: "The device refused the package; the message holds its compile errors",
+    when: "The device refused the package; `details` holds its compile errors",
     message:
       "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",
     hint: "The whole log: zapd logs -d Workbench",
+    details: {
+      problems: [
+        { text: "Install Failure: Compilation Failed.", file: null, line: null },
+        { text: "Syntax Error (compile error &h02)", file: "pkg:/source/main.brs", line: 3 },
+      ],
+    },
   },
   dev_password_missing: {
     status: 400,
@@ -250,6 +257,12 @@ export const codes = {
     message: "Living Room was busy with other commands for 5 s while pressing home",
     hint: "Nothing was sent. Try again when its sequence or installation is done",
   },
+  device_leased: {
+    ...refused,
+    when: "Somebody else has a lease of the device; who, and until when, is in the hint, and as data in `details`. Or the lease that the call carries has ended. Reads are free",
+    message: "Workbench is leased to ci@runner-3",
+    hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
+  },
   device_unproven: {
     ...refused,
     when: "What answers as the device may be another: it has moved and has secrets, two answer for it, or other network hardware has its address; or it does not show the certificate with which it was paired. It gets no key, no password and no typed text until somebody says that it is the one (`zapd trust NAME`), or pairs with it anew (`zapd pair NAME --host ADDRESS`)",
@@ -320,8 +333,7 @@ export class ZapdError extends Error {
   readonly hint: string | undefined;
   /** Whether the message says already which device it is of. */
   readonly named: boolean;
-  /** What came of each device of a group of which none took a command. */
-  readonly details: object | undefined;
+  readonly details: ErrorDetails | undefined;
 
   constructor(code: ErrorCode, message: string, { hint, cause, named = false, details }: ErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -333,8 +345,8 @@ export class ZapdError extends Error {
 
   /** The same failure in other words; what it carries as data stays. */
   reworded(message: string, options: ErrorOptions = {}): ZapdError {
-    const { code, hint, named } = this;
-    return new ZapdError(code, message, { hint, named, cause: this, ...options });
+    const { code, hint, named, details } = this;
+    return new ZapdError(code, message, { hint, named, details, cause: this, ...options });
   }
 
   /** The HTTP status of this error's code. */
@@ -343,12 +355,31 @@ export class ZapdError extends Error {
   }
 }
 
+/** What some failures carry as data, for programs. */
+export interface ErrorDetails {
+  /** What came of each device of a group of which none took a command. */
+  readonly results?: readonly object[];
+  /** Why a package was rejected, reason by reason. */
+  readonly problems?: readonly PackageProblem[];
+  /** Who has a device that is leased; `null`: the lease of the caller has ended. */
+  readonly lease?: { readonly owner: string; readonly until: string; readonly note: string | null } | null;
+}
+
+/** One reason why a set rejected a package. */
+export interface PackageProblem {
+  readonly text: string;
+  /** The file in the package; `null` where the set names none. */
+  readonly file: string | null;
+  /** The line in it, counted from 1. */
+  readonly line: number | null;
+}
+
 /** What a failure may carry beside its code and message. */
 export interface ErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly named?: boolean;
-  readonly details?: object | undefined;
+  readonly details?: ErrorDetails | undefined;
 }
 
 /** How far an exchange with a device had come. At `connect` nothing of a command has reached it. */
@@ -386,8 +417,8 @@ export class DeviceError extends ZapdError {
   }
 
   override reworded(message: string, options: ErrorOptions = {}): DeviceError {
-    const { code, hint, named, phase, reason } = this;
-    return new DeviceError(code, message, { hint, named, cause: this, ...options, phase, reason });
+    const { code, hint, named, details, phase, reason } = this;
+    return new DeviceError(code, message, { hint, named, details, cause: this, ...options, phase, reason });
   }
 }
 
@@ -426,7 +457,7 @@ export interface ErrorBody {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
-  readonly details?: object;
+  readonly details?: ErrorDetails;
 }
 
 /** A failure as the API tells it; `reason` stands with `pairing_failed` alone. */

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
 import { clientHeader } from "./routes.ts";
-import { App, Device, State } from "./schemas.ts";
+import { App, Device, Lease, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
 export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as const;
@@ -86,6 +86,14 @@ export const events = {
     status: z.enum(["waiting", "paired", "failed"]).describe("How far it has come"),
     step: z.enum(["confirm", "code", "login"]).optional().describe("What is waited for"),
     reason: z.string().optional().describe("Why it failed"),
+  }),
+  "lease.changed": event("lease.changed", "Somebody has a device to themselves, or has it no more", {
+    device_id,
+    lease: Lease.nullable().describe("As it is now; `null`: nobody has it"),
+    why: z
+      .enum(["taken", "renewed", "freed", "broken", "expired", "removed"])
+      .describe("`broken`: somebody else took it away; `removed`: the device is no longer known"),
+    owner: z.string().describe("Whose lease it is, or was"),
   }),
   "install.progress": event("install.progress", "A package is on its way to a device", {
     device_id,

@@ -1,11 +1,11 @@
 /** The OpenAPI 3.1 document of the API, made from the table of operations, its zod schemas and the error codes. */
 import { z } from "zod";
 import { configSchema, settings } from "../config/schema.ts";
-import { codes, type ErrorCode } from "./errors.ts";
+import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { events } from "./events.ts";
-import { ConfigReload, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
+import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
-import { App, Channel, Device, Input, KeyName, KeyOrText, Picture, Playback, State, Volume } from "./schemas.ts";
+import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -57,6 +57,15 @@ const id = {
   },
 } as const;
 
+const lease = {
+  name: carriesLease,
+  in: "header",
+  required: false,
+  description:
+    "The token of the caller's lease of the device, where it has one; of several leases, with commas between",
+  schema: { type: "string" },
+} as const;
+
 const appId = {
   name: "app",
   in: "path",
@@ -82,6 +91,7 @@ const sharedAnswers = {
   State,
   Playback,
   Volume,
+  Lease,
   Config: configSchema,
   ConfigReload,
   Failure,
@@ -122,7 +132,7 @@ export function createOpenApi(version: string, server = usualServer): OpenApi {
     paths: paths(),
     components: {
       schemas: componentSchemas(),
-      parameters: { DeviceId: id },
+      parameters: { DeviceId: id, Lease: lease },
       responses: Object.fromEntries(
         Object.entries(commonResponses).map(([status, name]) => [name, failureResponse(Number(status), everywhere)]),
       ),
@@ -162,7 +172,8 @@ function operationObject(name: EndpointName, operation: Operation): Json {
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
   const byApp = path.includes(":app") ? [appId] : [];
   const byGroup = path.includes(":group") ? [groupName] : [];
-  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : [])];
+  const byLease = operation.codes.includes("device_leased") ? [{ $ref: "#/components/parameters/Lease" }] : [];
+  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : []), ...byLease];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,
@@ -268,8 +279,8 @@ function failureResponse(status: number, among: readonly ErrorCode[]): Json {
 
 /** The envelope of a failure, as it is answered. */
 function envelopeOf(code: ErrorCode): Json {
-  const { message, hint }: { message: string; hint?: string } = codes[code];
-  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }) } };
+  const { message, hint, details }: ErrorOptions & { readonly message: string } = codes[code];
+  return { ok: false, error: { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) } };
 }
 
 /** The name of an operation's own component: `LaunchAppBody`, `LaunchAppResult`. */

@@ -9,7 +9,17 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
 import { EventLine } from "./events.ts";
-import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable, sequenceLimits } from "./routes.ts";
+import {
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type Groupable,
+  groupable,
+  isHolders,
+  leaseHeader,
+  leaseLimits,
+  sequenceLimits,
+} from "./routes.ts";
 import {
   App,
   Channel,
@@ -17,6 +27,7 @@ import {
   Input,
   KeyOrText,
   Labels,
+  Lease,
   Picture,
   Playback,
   playbackCommands,
@@ -77,9 +88,27 @@ export const Failure = z.strictObject({
     message: z.string(),
     hint: z.string().optional(),
     details: z
-      .object({ results: z.array(z.record(z.string(), z.unknown())).describe("As in the answer of a group") })
+      .object({
+        results: z
+          .array(z.record(z.string(), z.unknown()))
+          .optional()
+          .describe("With a command to a group that no device took: what came of it at each, as in its answer"),
+        problems: z
+          .array(
+            z.object({
+              text: z.string(),
+              file: z.string().nullable().describe("In the package; `null` where the device names none"),
+              line: z.number().int().nullable().describe("In that file, counted from 1"),
+            }),
+          )
+          .optional()
+          .describe("With `package_rejected`: each reason that the device gave"),
+        lease: Lease.nullable()
+          .optional()
+          .describe("With `device_leased`: who has the device; `null`: the lease of the caller has ended"),
+      })
       .optional()
-      .describe("With a command to a group that no device took: what came of it at each"),
+      .describe("What programs may want to know of it; most failures have none"),
     reason: z
       .enum(pairingReasons)
       .optional()
@@ -128,6 +157,14 @@ const ports = z
   .describe(
     "Ports beside the control port, by the platform's own word for each, where they are not the usual ones; ports that are left out stay",
   );
+/** What is shown to others, on their terminals as well. */
+const leaseText = (most: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(most)
+    .refine((given) => given.isWellFormed() && !/\p{Cc}/u.test(given), { error: "holds control characters" });
 const host = z.string().trim().min(1).max(253);
 const confirmed = z
   .boolean()
@@ -360,6 +397,41 @@ const own = {
       "Removes it from the registry, with its cached apps, and answers with it as it was. A later scan finds it again, under the same id.",
     codes: [...byName, "storage_error"],
     data: Device,
+  },
+  takeLease: {
+    ...endpoints.takeLease,
+    tag: "devices",
+    summary: "Have a device to oneself",
+    description: `For labs: while somebody has a lease of a device, whatever would change it, or what is known of it, is \`device_leased\` for all others; reads stay free. Its holder's calls carry the token in the header \`${leaseHeader}\` (of several devices: with commas between). The same call with the token renews it: from then on it lasts \`ttl_s\`. With \`wait_s\` callers wait in order of arrival; whoever hangs up leaves the line. What was under way at the device ends before it is given. A lease ends by itself, when it is freed or broken, and when the device is removed: a command that its holder has under way ends then, a key that is held is let go, a followed log and the console are hung up on. A call with a token of a lease that has ended is \`device_leased\`. Leases survive a restart of the daemon, of which the line starts anew.`,
+    codes: [...byName, "device_leased", "device_busy", "storage_error"],
+    body: z
+      .strictObject({
+        owner: leaseText(leaseLimits.owner).describe("Who has it, for others to read: `ci@runner-3`"),
+        ttl_s: z.int().min(1).max(leaseLimits.ttlS).describe("Seconds after which it ends by itself"),
+        wait_s: z
+          .int()
+          .min(0)
+          .max(leaseLimits.waitS)
+          .default(0)
+          .describe("Seconds to wait where somebody has it; else it fails at once"),
+        note: leaseText(leaseLimits.note).optional().describe("What for, for others to read"),
+      })
+      .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
+    data: action("lease", {
+      token: z.string().describe("Shown to its holder alone, and once"),
+      until: time.describe("When it ends by itself"),
+    }),
+  },
+  freeLease: {
+    ...endpoints.freeLease,
+    tag: "devices",
+    summary: "Give a device back",
+    description: `With its token in the header \`${leaseHeader}\`. Without it, \`force\` breaks the lease of another, for a person to have the last word: its holder is told with its next call, and everybody by \`lease.changed\`. Of a device that nobody has it succeeds.`,
+    codes: [...byName, "device_leased", "storage_error"],
+    query: z.object({
+      force: z.enum(["true", "false"]).optional().describe("`true`: whoever has it"),
+    }),
+    data: action("free", { freed: z.boolean().describe("Whether somebody had it") }),
   },
   getState: {
     ...endpoints.getState,
@@ -704,7 +776,7 @@ const own = {
     tag: "dev",
     summary: "Read the developer console",
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. Followed with the token of a lease (`zapd-lease`), it ends with the lease. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
     codes: [...asking, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z
@@ -893,4 +965,15 @@ const ofGroups = Object.fromEntries(
   }),
 ) as unknown as OfGroups;
 
-export const operations = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;
+const all = { ...own, ...ofGroups } satisfies Record<EndpointName, Operation>;
+
+/** The header by which a caller shows that a device is its own. */
+export const carriesLease = leaseHeader;
+
+/** What only the holder of a lease may call fails for others, to one device or to some of a group. */
+const leasable = Object.entries<Operation>(all).map(([name, operation]) => {
+  const isLeasable = isHolders(operation) || operation.path.startsWith("/groups/");
+  return [name, isLeasable ? { ...operation, codes: [...operation.codes, "device_leased"] } : operation];
+});
+
+export const operations = Object.fromEntries(leasable) as typeof all;

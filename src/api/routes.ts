@@ -6,6 +6,9 @@
 /** Limits on sequences (SECURITY.md 4): a longer delay would overflow a timer and become none. */
 export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, usualDelayMs: 200 } as const;
 
+/** Limits on leases: seconds that one lasts and that one waits, characters of who has it and why. */
+export const leaseLimits = { ttlS: 3_600, waitS: 60, owner: 128, note: 512 } as const;
+
 /**
  * How far an operation goes: `memory` answers from what zapd knows; `device` may ask a device, also where a cache spares
  * that most of the time; `stream` stays open.
@@ -23,6 +26,13 @@ export interface Endpoint {
   readonly optionalBody?: true;
   /** What a success answers where it is not one value in the envelope. */
   readonly answers?: "stream" | "picture";
+  /** It is about the lease itself, and judges who may call it. */
+  readonly leases?: true;
+}
+
+/** Whether, of a leased device, only its holder may call an operation: all that changes it, or what is known of it. Reads stay free. */
+export function isHolders({ method, path, leases }: Endpoint): boolean {
+  return method !== "get" && path.startsWith("/devices/:id") && leases !== true;
 }
 
 const own = {
@@ -38,6 +48,8 @@ const own = {
   splitDevice: { method: "post", path: "/devices/:id/split", reaches: "memory", takes: "json" },
   trustDevice: { method: "post", path: "/devices/:id/trust", reaches: "memory" },
   removeDevice: { method: "delete", path: "/devices/:id", reaches: "memory" },
+  takeLease: { method: "post", path: "/devices/:id/lease", reaches: "memory", takes: "json", leases: true },
+  freeLease: { method: "delete", path: "/devices/:id/lease", reaches: "memory", takes: "query", leases: true },
   getState: { method: "get", path: "/devices/:id/state", reaches: "device", takes: "query" },
   listApps: { method: "get", path: "/devices/:id/apps", reaches: "device" },
   launchApp: { method: "post", path: "/devices/:id/apps/launch", reaches: "device", takes: "json" },
@@ -95,6 +107,8 @@ const own = {
 
 /** The header by which a client says what it is: what `by` of an event comes from. */
 export const clientHeader = "zapd-client";
+/** The header in which a caller carries the token of its lease; of several, with commas between. */
+export const leaseHeader = "zapd-lease";
 
 /** What a group of devices takes as one device does. */
 export const groupable = [

@@ -22,6 +22,14 @@ export const KeyName = z.enum(keys).describe("A key by its name, the same on eve
 /** Words that a user gives a device, by which groups are meant. */
 export const Labels = z.array(z.string().regex(/^[a-z0-9._=-]{1,64}$/)).max(32);
 
+/** Who has a device to themselves, as everybody may see. */
+export const Lease = z.object({
+  owner: z.string().describe("Who has it, in their own words"),
+  until: time.describe("When it ends by itself"),
+  note: text.describe("What for; `null`, where they did not say"),
+});
+export type Lease = z.infer<typeof Lease>;
+
 /** A registry entry. */
 export const Device = z.object({
   id: z.uuid().describe("UUID v5 of platform and hardware: it survives a lost registry and a changed address"),
@@ -65,6 +73,7 @@ export const Device = z.object({
   keys: z.array(KeyName).describe("The keys that work on it now"),
   used: z.boolean().describe("Whether anybody ever drove it"),
   is_default: z.boolean().describe("Whether `default` stands for it"),
+  lease: Lease.nullable().describe("Who alone may change it now; `null`: everybody"),
   added_at: time.describe("When it came into the registry"),
   last_seen: time.nullable().describe("When it last answered; `null`, if it never did"),
 });

@@ -79,7 +79,8 @@ async function callOnce<Name extends ValueName>(
 
 /** Where the API is, for a client of it: behind the control socket. */
 export function apiOf(context: Context, upload = false, caller: Caller = "cli"): Required<ClientOptions> {
-  return { url: "http://zapd/v1", fetch: (request) => sendRequest(context, request, upload, caller) };
+  const fetch = (request: Request) => sendRequest(context, request, upload, caller);
+  return { url: "http://zapd/v1", fetch, lease: process.env["ZAPD_LEASE"] || undefined };
 }
 
 /**

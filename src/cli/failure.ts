@@ -1,5 +1,5 @@
 /** How commands fail: with a text for people on stderr, a document for `--json`, and an exit status of the one table. */
-import { codes, type ErrorCode, type PairingReason } from "../api/errors.ts";
+import { codes, type ErrorCode, type ErrorDetails, type PairingReason } from "../api/errors.ts";
 
 /** The words of a command were wrong: exit 2, with its use. */
 export class UsageError extends Error {}
@@ -16,6 +16,7 @@ export interface Failure {
   readonly message: string;
   readonly hint?: string | undefined;
   readonly reason?: PairingReason | undefined;
+  readonly details?: ErrorDetails | undefined;
 }
 
 /** What the daemon answered, or that it did not. */
@@ -25,6 +26,7 @@ export class CommandError extends Error {
   readonly code: string;
   /** Why a pairing failed. */
   readonly reason: PairingReason | undefined;
+  readonly details: ErrorDetails | undefined;
   /** The response, where there was one. */
   readonly response: string | undefined;
   /** The daemon ended the connection before it had answered. */
@@ -37,6 +39,7 @@ export class CommandError extends Error {
     more: {
       code?: ErrorCode | OwnCode;
       reason?: PairingReason | undefined;
+      details?: ErrorDetails | undefined;
       response?: string | undefined;
       hungUp?: boolean;
     } = {},
@@ -46,14 +49,15 @@ export class CommandError extends Error {
     this.hint = hint;
     this.code = more.code ?? "internal_error";
     this.reason = more.reason;
+    this.details = more.details;
     this.response = more.response;
     this.hungUp = more.hungUp === true;
   }
 
   /** The failure of an envelope, or one in its words. */
-  static of({ code, message, hint, reason }: Failure, response?: string): CommandError {
+  static of({ code, message, hint, reason, details }: Failure, response?: string): CommandError {
     const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
-    return new CommandError(message, codes[known].exit, hint, { code: known, reason, response });
+    return new CommandError(message, codes[known].exit, hint, { code: known, reason, details, response });
   }
 }
 

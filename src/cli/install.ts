@@ -139,25 +139,26 @@ async function deliver(
     progress.keep(sent);
     return called;
   } catch (error) {
-    throw error instanceof CommandError && error.code === "package_rejected" ? rejected(error) : error;
+    throw error instanceof CommandError && error.code === "package_rejected" ? rejected(error, device) : error;
   } finally {
     clearInterval(timer);
   }
 }
 
 /** Each of the set's reasons on a line of its own; where some name a place, only those, the place first. */
-function rejected(error: CommandError): CommandError {
-  const [, what, all] = /^(.*? package): (.*)$/s.exec(error.message) ?? [];
-  if (what === undefined || all === undefined) return error;
-  const reasons = all.split("; ").map((reason) => reason.replace(/^(.*?) in (\S+\(\d+\))$/, placeFirst));
-  const placed = reasons.filter((reason) => /^\S+\(\d+\): /.test(reason));
-  const lines = [`${what}:`, ...(placed.length > 0 ? placed : reasons)];
-  const { code, hint, response } = error;
+function rejected(error: CommandError, device: Device): CommandError {
+  const { code, hint, details, response } = error;
+  const problems = details?.problems ?? [];
+  if (problems.length === 0) return error;
+  const placed = problems.filter(({ file }) => file !== null);
+  const lines =
+    placed.length > 0
+      ? [
+          `${device.name} could not compile the package:`,
+          ...placed.map((one) => `${one.file}(${one.line}): ${one.text}`),
+        ]
+      : [`${device.name} refused the package:`, ...problems.map(({ text }) => text)];
   return CommandError.of({ code, message: lines.join("\n"), hint }, response);
-}
-
-function placeFirst(_all: string, what: string, place: string): string {
-  return `${place}: ${what.replace(/\. \(/, " (")}`;
 }
 
 interface PackageFile {

@@ -59,12 +59,14 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       }));
     case "device.added":
       return about(`is known from now on, at ${event.device.host}`);
-    case "device.changed":
-      return about(
-        event.changed
-          .map((field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`)
-          .join(", "),
+    case "device.changed": {
+      // Of a lease there is an event of its own.
+      const changed = event.changed.filter((field) => field !== "lease");
+      const words = changed.map(
+        (field) => `${field} ${String((event.device as Record<string, unknown>)[field] ?? "unknown")}`,
       );
+      return words.length === 0 ? [] : about(words.join(", "));
+    }
     case "device.removed":
       return about("is no longer known");
     case "state.changed":
@@ -75,6 +77,8 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       return about(actionText(event));
     case "pairing.changed":
       return about({ waiting: "waits to be paired", paired: "is paired", failed: "was not paired" }[event.status]);
+    case "lease.changed":
+      return about(`lease of ${event.owner} is ${event.why}${event.lease ? `, until ${event.lease.until}` : ""}`);
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
     case "discovery.finished":

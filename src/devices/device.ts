@@ -26,6 +26,7 @@ import type { Entry } from "./entry.ts";
 import { filled, named, requireCapability } from "./failures.ts";
 import type { Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
+import type { Leases } from "./leases.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
 import { Queue, type Turn } from "./queue.ts";
 import {
@@ -44,6 +45,8 @@ export interface DeviceDependencies extends ReachDependencies {
   readonly catalog: Catalog;
   /** Told what it does, for those who follow. */
   readonly feed: Feed;
+  /** Who has it to themselves; without them nobody has. */
+  readonly leases?: Leases;
   /** What waits for its turn while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
   /** An entry of the registry, live. */
@@ -123,8 +126,42 @@ export class Device {
   }
 
   /** Lets go of whatever key is held. */
-  letGo(): void {
-    this.#held?.stop();
+  letGo(reason?: ZapdError): void {
+    this.#held?.stop(reason);
+  }
+
+  /** Hangs up on its console: who reads on is connected anew. */
+  detach(): void {
+    for (const reach of this.#reaches) reach.detach();
+  }
+
+  /** Waits until what has been asked of it so far has ended. */
+  async settled(turn: Pick<Turn, "signal" | "patient">): Promise<void> {
+    try {
+      await this.#queue.run(turn, async () => {});
+    } catch (error) {
+      throw named(error, this.record, "being leased");
+    }
+  }
+
+  /**
+   * Whether a caller may change it, by the tokens of leases that it carries; what ends with its lease, or `null` where nobody
+   * has it. Fails with `device_leased`.
+   */
+  admit(lease: string | undefined): AbortSignal | null {
+    const { leases } = this.#deps;
+    return !leases || (leases.none && lease === undefined) ? null : leases.admit(this.id, lease);
+  }
+
+  get #lease(): View["lease"] {
+    const { leases } = this.#deps;
+    return !leases || leases.none ? null : leases.shown(this.id);
+  }
+
+  /** A turn that ends with the lease of its caller, too. */
+  #admitted(turn: Turn): Turn {
+    const over = this.admit(turn.lease);
+    return over === null ? turn : { ...turn, signal: AbortSignal.any([turn.signal, over]) };
   }
 
   /** Every protocol by which it is reached, the leading one first; of a device that was removed, those that it had. */
@@ -300,6 +337,7 @@ export class Device {
           : keys.filter((key) => this.#keyed.some((one) => one.keys.includes(key))),
       used: this.#isUsed,
       is_default: this.#isDefault,
+      lease: this.#lease,
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
       last_seen: contacts.reduce<string | null>(
         (last, one) => (last === null || (one.last_seen ?? "") > last ? one.last_seen : last),
@@ -422,11 +460,14 @@ export class Device {
   async command<T>(task: Task<T>, turn: Turn): Promise<T> {
     let begun = false;
     try {
-      return await this.#queue.run(turn, () => {
+      const own = this.#admitted(turn);
+      return await this.#queue.run(own, async () => {
+        // Who waited for the turn may have lost the device meanwhile.
+        this.admit(turn.lease);
         begun = true;
         this.#isShown = false;
         this.#action = actionOf(turn, Number.POSITIVE_INFINITY);
-        return this.#using(this.#run(task, turn.signal));
+        return this.#using(this.#run(task, own.signal));
       });
     } catch (error) {
       throw begun ? error : named(error, this.record, task.doing);
@@ -684,7 +725,7 @@ export class Device {
     const { trust } = this.#deps;
     const doubted = this.reaches.filter((reach) => trust.doubt(reach.record));
     for (const { record } of doubted.length > 0 ? doubted : [this.reach]) await trust.trust(record);
-    this.#use();
+    this.use();
   }
 
   /** It is no longer known, with the entries that it had: what is open is closed, and its user need not answer any more. What is under way ends by itself. */
@@ -714,10 +755,10 @@ export class Device {
   async #using<T>(work: Promise<T>): Promise<T> {
     try {
       const result = await work;
-      this.#use();
+      this.use();
       return result;
     } catch (error) {
-      if (error instanceof ZapdError && error.status === 500) this.#use();
+      if (error instanceof ZapdError && error.status === 500) this.use();
       throw error;
     }
   }
@@ -728,7 +769,7 @@ export class Device {
   }
 
   /** Somebody drives it: it is no longer one of those that merely were found. Written once. */
-  #use(): void {
+  use(): void {
     const { registry, log } = this.#deps;
     const isWritten = this.#reaches.every(({ id, record }) => id !== this.id || record.used !== false);
     if (isWritten || this.#isBeingUsed || !this.#isKnown) return;

@@ -51,6 +51,16 @@ export class Devices {
         if (entry) this.of(entry).appeared();
       },
     };
+    deps.leases?.attend({
+      nameOf: (id) => deps.registry.get(id)?.name ?? id,
+      settled: async (id, turn) => this.find(id).settled(turn),
+      letGo: (id, reason) => this.#devices.get(id)?.letGo(reason),
+      detach: (id) => this.#devices.get(id)?.detach(),
+      changed: (device_id, lease, why, owner) => {
+        this.journal.publish({ type: "lease.changed", device_id, lease, why, owner });
+        this.#changed(device_id);
+      },
+    });
     this.#told = this.#tellable();
     this.#feed.known(this.describeAll());
     deps.registry.onChange(() => this.#registryChanged());
@@ -124,6 +134,7 @@ export class Devices {
       if (ids.has(id)) continue;
       this.#held.get(id)?.();
       this.#held.delete(id);
+      this.#deps.leases?.drop(id);
       this.#feed.removed(id);
       if (this.#deps.registry.get(id)) this.#devices.get(id)?.absorbed();
     }

@@ -115,9 +115,9 @@ export class HeldKey {
     return this.#stopping.signal;
   }
 
-  /** Nothing is held any more: the device is removed, or the daemon stops. */
-  stop(): void {
-    this.#stopping.abort(letGoError());
+  /** Nothing is held any more: the device is removed, somebody else has it, or the daemon stops. */
+  stop(reason: ZapdError = letGoError()): void {
+    this.#stopping.abort(reason);
     this.#stopping = new AbortController();
     this.end().catch(() => {});
   }

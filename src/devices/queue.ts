@@ -24,6 +24,8 @@ export interface Turn extends Partial<Span> {
   /** Waits behind commands that are known to be long, for as long as they take. */
   readonly patient?: boolean;
   readonly signal: AbortSignal;
+  /** The tokens of leases that its caller carries, as in the header `zapd-lease`: a leased device takes commands of its holder alone. */
+  readonly lease?: string | undefined;
   /** By which what it brings about is told from what happens by itself. */
   readonly action?: string;
 }

@@ -364,6 +364,11 @@ export class Reach {
     this.disconnect();
   }
 
+  /** Hangs up on its console. */
+  detach(): void {
+    this.#opened?.connection.dev?.console.close();
+  }
+
   /** Closes what is open; the next call opens it anew. */
   disconnect(): void {
     this.#opened?.connection.close();

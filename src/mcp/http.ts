@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { createClient, createStream } from "../api/client.ts";
-import { clientHeader } from "../api/routes.ts";
+import { clientHeader, leaseHeader } from "../api/routes.ts";
 import { explainInside } from "./failure.ts";
 import { ResourceNews } from "./resources.ts";
 import { createServer } from "./server.ts";
@@ -38,8 +38,6 @@ const mostSessions = 32;
 const idleMs = 60 * 60_000;
 /** Streams are counted by who serves them. */
 const mostListeners = 64;
-/** What of a request goes on to the API. */
-const passedOn = ["zapd-lease"];
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
@@ -47,17 +45,17 @@ interface Session {
 }
 
 export function createMcp({ state, fetch }: McpOptions): Mcp {
-  const client = (headers: Readonly<Record<string, string>>) => ({
+  const client = {
     url: "http://zapd/v1",
     fetch(request: Request) {
-      for (const [name, value] of Object.entries(headers)) request.headers.set(name, value);
+      request.headers.set(clientHeader, "mcp");
       return fetch(request);
     },
-  });
-  const own = { [clientHeader]: "mcp" };
-  const news = new ResourceNews((signal) => createStream({ ...client(own), resumed: true }, "events", { signal }));
+  };
+  const news = new ResourceNews((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
   const options = {
-    api: (request: Request | undefined) => createClient(client({ ...own, ...passedOnBy(request) })),
+    api: (request: Request | undefined) =>
+      createClient({ ...client, lease: request?.headers.get(leaseHeader) ?? undefined }),
     explain: explainInside,
   };
   const bus: ServerEventBus = {
@@ -119,12 +117,6 @@ function makeRoom(sessions: Map<string, Session>): void {
     sessions.delete(id);
     void transport.close();
   }
-}
-
-function passedOnBy(request: Request | undefined): Record<string, string> {
-  return Object.fromEntries(
-    passedOn.flatMap((name) => [[name, request?.headers.get(name) ?? ""]]).filter(([, value]) => value),
-  );
 }
 
 /** As the protocol has it: the client begins a new one. */

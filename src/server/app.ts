@@ -4,6 +4,7 @@ import type { Result } from "../api/client.ts";
 import type { ConfigFile } from "../config/config.ts";
 import type { Arrivals } from "../devices/arrivals.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { Leases } from "../devices/leases.ts";
 import type { Registry } from "../devices/registry.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
@@ -16,6 +17,7 @@ import { deviceRoutes } from "./devices.ts";
 import { eventRoutes } from "./events.ts";
 import { groupRoutes } from "./groups.ts";
 import { guard } from "./guard.ts";
+import { leaseRoutes } from "./leases.ts";
 import { type McpService, mcpRoute } from "./mcp.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
@@ -28,6 +30,7 @@ export interface AppDependencies {
   readonly registry: Registry;
   readonly devices: Devices;
   readonly arrivals: Arrivals;
+  readonly leases: Leases;
   readonly config: ConfigFile;
   readonly log: Log;
   /** The folder of the registry and what else is kept. */
@@ -67,12 +70,14 @@ export function createApp(deps: AppDependencies): Hono<Env> {
       deps.sleep,
       () => addressOf(deps),
       (ended) => tellAction(deps.devices, ended),
+      (id, lease) => deps.devices.known(id)?.admit(lease),
     ),
   );
   app.onError((error, c) => answerError(error, c, deps.log));
   app.notFound((c) => answerUnknown(c, deps.prefix));
   const streams = new Streams();
   deviceRoutes(app, deps);
+  leaseRoutes(app, deps);
   appRoutes(app, deps);
   remoteRoutes(app, deps);
   controlRoutes(app, deps);

@@ -21,7 +21,7 @@ const uploadsAtOnce = 2;
 
 /** Development: sideload a package, start it anew, read its log. */
 export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Streams): void {
-  const { devices } = deps;
+  const { devices, leases } = deps;
   const installing = new Set<string>();
 
   route(app, "installPackage", async ({ id, request, turn }) => {
@@ -74,13 +74,16 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     return device.acted("remove", {});
   });
 
-  route(app, "readLogs", async ({ id, query, request, signal, context }) => {
+  route(app, "readLogs", async ({ id, query, request, signal, turn, context }) => {
     const device = devices.find(id);
     if (query.follow === "true") {
       const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
       // What is wrong from the start is told in the envelope; HEAD asks nothing.
       const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
-      return streams.open(context, formFor(request), () => followed(device, first, () => devices.journal.isOver));
+      // Its holder follows it for as long as the lease lasts; of others it asks none.
+      const over = leases.heldBy(device.id, turn.lease);
+      const isOver = () => devices.journal.isOver || over?.aborted === true;
+      return streams.open(context, formFor(request), () => followed(device, first, isOver));
     }
     const { lines, cursor, dropped = 0 } = await readLogs(device, query.cursor ?? null, signal);
     return { device: device.describe(), lines, cursor, ...(dropped > 0 && { dropped }) };

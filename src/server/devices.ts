@@ -45,8 +45,9 @@ export function deviceRoutes(app: Hono<Env>, { devices, arrivals, registry }: Ap
     return device.acted("cancel_pairing", { cancelled });
   });
 
-  route(app, "joinDevice", async ({ id, body }) => {
+  route(app, "joinDevice", async ({ id, body, turn }) => {
     const [one, other] = [devices.find(id), devices.find(body.with)];
+    other.admit(turn.lease);
     return devices.of(await arrivals.join(one.record, other.record)).describe();
   });
 

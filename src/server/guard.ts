@@ -4,7 +4,7 @@
  */
 import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import type { Reach } from "../api/routes.ts";
+import { leaseHeader, type Reach } from "../api/routes.ts";
 import type { Config } from "../config/config.ts";
 import type { SleepWatch } from "../system/clock.ts";
 import { marker } from "../transport/socket.ts";
@@ -25,8 +25,8 @@ const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
  * The guard. `hosts` are names beyond those of loopback that callers may use, each as a `Host` header writes it; `sleep`
- * tells the routes what was sent before this machine woke, `address` is where zapd listens, and `finished` is told of every
- * command that has ended.
+ * tells the routes what was sent before this machine woke, `address` is where zapd listens, `finished` is told of every
+ * command that has ended, and `admit` judges who may change a device that is leased.
  */
 export function guard(
   cors: () => Pick<Config["daemon"], "cors_enabled" | "cors_allowed_origins">,
@@ -34,10 +34,12 @@ export function guard(
   sleep?: SleepWatch,
   address: () => string = () => "http://127.0.0.1:7272",
   finished?: (ended: Ended) => void,
+  admit?: (id: string, lease: string | undefined) => void,
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set("sleep", sleep);
     c.set("finished", finished);
+    c.set("admit", admit);
     const { cors_enabled, cors_allowed_origins } = cors();
     const origin = c.req.header("origin");
     const allowed = cors_enabled && origin !== undefined && cors_allowed_origins.includes(origin);
@@ -125,7 +127,7 @@ function answerPreflight(c: Context<Env>): Response {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
   return c.body(null, 204, {
     "access-control-allow-methods": methods,
-    "access-control-allow-headers": "content-type",
+    "access-control-allow-headers": `content-type, ${leaseHeader}`,
     "access-control-max-age": "600",
     ...(privateNetwork && { "access-control-allow-private-network": "true" }),
   });

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
 import { type Operation, operations } from "../api/operations.ts";
-import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
+import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
@@ -25,6 +25,8 @@ export interface Env {
     sleep?: SleepWatch | undefined;
     /** Told of every command that has ended. */
     finished?: ((ended: Ended) => void) | undefined;
+    /** Fails where a caller may not change a device now, by the `{id}` and the leases that it carries. */
+    admit?: ((id: string, lease: string | undefined) => void) | undefined;
   };
 }
 
@@ -54,8 +56,8 @@ export interface Given<O extends Operation> {
   readonly query: QueryOf<O>;
   /** Ends when the caller hangs up. */
   readonly signal: AbortSignal;
-  /** The same, with the id by which those who follow know what the command brings about. */
-  readonly turn: { readonly signal: AbortSignal; readonly action: string };
+  /** The same, with the leases that the caller carries, and the id by which those who follow know what the command brings about. */
+  readonly turn: { readonly signal: AbortSignal; readonly action: string; readonly lease: string | undefined };
   /** For those that make their own answer. */
   readonly context: Context<Env>;
   readonly request: Request;
@@ -85,7 +87,9 @@ export function route<Name extends ValueName>(
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
   const commands = path.includes("/:id") && reaches === "device" && method !== "get";
-  const action = actionOf(operation);
+  const holders = isHolders(operation);
+  // Of what only zapd is asked there is an event of its own.
+  const action = reaches === "device" ? actionOf(operation) : null;
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
     const sleep = commands ? c.get("sleep") : undefined;
@@ -99,6 +103,8 @@ export function route<Name extends ValueName>(
     const query = operation.query && checked(operation.query, queryOf(c));
     if (sleep?.times !== slept) throw tooOld();
     const id = c.req.param("id") ?? c.req.param("group") ?? "";
+    const lease = c.req.header(leaseHeader);
+    if (holders) c.get("admit")?.(id, lease);
     const actionId = action === null ? "" : crypto.randomUUID();
     const given = {
       id,
@@ -112,7 +118,7 @@ export function route<Name extends ValueName>(
         return request.signal;
       },
       get turn() {
-        return { signal: request.signal, action: actionId };
+        return { signal: request.signal, action: actionId, lease };
       },
     };
     const since = performance.now();
@@ -201,7 +207,7 @@ export function stream<Name extends StreamName | PictureName>(
       query,
       request,
       signal,
-      turn: { signal, action: "" },
+      turn: { signal, action: "", lease: c.req.header(leaseHeader) },
       context: c,
     };
     return handler(given as unknown as Parameters<typeof handler>[0]);

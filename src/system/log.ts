@@ -35,6 +35,8 @@ export interface LogOptions {
 const maxLine = 8 * 1024;
 /** What stands before the host in an address: a name, and perhaps a password. */
 const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
+/** How tokens of leases look: whoever has one changes the device, so that none is ever shown. */
+export const tokenForm = { prefix: "zapd_lease_", all: /zapd_lease_[\w-]+/g } as const;
 /** A secret this short would be hidden out of every other word. */
 const shortestSecret = 4;
 /** Milliseconds in which an error that recurs is told once. */
@@ -46,7 +48,7 @@ const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m",
 export function createLog(options: LogOptions): Log {
   const secrets = new Set<string>();
   const redact = (text: string, echoed: readonly string[] = []) => {
-    const hidden = [...[...secrets].flatMap((secret) => placesOf(secret, text)), ...loginsIn(text)];
+    const hidden = [...[...secrets].flatMap((secret) => placesOf(secret, text)), ...loginsIn(text), ...tokensIn(text)];
     if (hidden.length === 0) return text;
     const folded = text.toLowerCase();
     const kept = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
@@ -99,6 +101,11 @@ function loginsIn(text: string): Place[] {
   return text.includes("@")
     ? [...text.matchAll(login)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }))
     : [];
+}
+
+function tokensIn(text: string): Place[] {
+  if (!text.includes(tokenForm.prefix)) return [];
+  return [...text.matchAll(tokenForm.all)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }));
 }
 
 /** The text with a word in the place of each of these; of those that overlap, in the place of all. */

@@ -1,7 +1,7 @@
 /** Calls to the API, typed by the same table as the server. A failure says what the daemon said, word for word. */
 import type { Arguments, Result, ValueName } from "../api/client.ts";
 import type { Client } from "../api/client-types.ts";
-import type { ErrorCode, PairingReason } from "../api/errors.ts";
+import type { ErrorCode, ErrorDetails, PackageProblem, PairingReason } from "../api/errors.ts";
 import { clientHeader, type Endpoint, type EndpointName, endpoints } from "../api/routes.ts";
 
 /** Why a call failed. */
@@ -13,6 +13,8 @@ export interface Failure {
   readonly hint: string | null;
   /** Of a pairing that failed. */
   readonly reason: PairingReason | null;
+  /** Of a package that was rejected: what is wrong with it. */
+  readonly problems?: readonly PackageProblem[] | undefined;
 }
 
 /** A call that failed, as it is thrown. */
@@ -87,8 +89,8 @@ export async function readAnswer(response: Response): Promise<unknown> {
 }
 
 /** A failure as the page keeps it, from the envelope's. */
-export function failureIn({ code, message, hint, reason }: EnvelopeError): Failure {
-  return { code, message, hint: hint ?? null, reason: reason ?? null };
+export function failureIn({ code, message, hint, reason, details }: EnvelopeError): Failure {
+  return { code, message, hint: hint ?? null, reason: reason ?? null, problems: details?.problems };
 }
 
 interface Places {
@@ -103,6 +105,7 @@ interface EnvelopeError {
   readonly message: string;
   readonly hint?: string;
   readonly reason?: PairingReason;
+  readonly details?: ErrorDetails;
 }
 
 interface Envelope {

@@ -2,6 +2,7 @@
 import { addressOf, call, send } from "./calls.ts";
 import { attempt, type Entry, press } from "./store.ts";
 import { say } from "./ui/status.tsx";
+import type { Key } from "./words.ts";
 
 /** A finger that rests for so long means to hold. */
 const holdAfterMs = 500;
@@ -21,7 +22,7 @@ function sendUp(id: string, key: string): void {
 }
 
 /** Presses a key, and holds it until the answer is called. */
-export function holdKey(entry: Entry, key: Entry["device"]["value"]["keys"][number]): () => void {
+export function holdKey(entry: Entry, key: Key): () => void {
   const device = entry.device.peek();
   const doing = `pressing ${key}`;
   const first = press(entry, key, doing);

@@ -2,6 +2,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
 import { call, type Failure, failureOf } from "./calls.ts";
+import type { Key } from "./words.ts";
 
 /** A device and what is known of it. Each part is a signal of its own: of a thousand, only the one that changed is drawn. */
 export interface Entry {
@@ -148,8 +149,8 @@ export async function attempt<T>(entry: Entry, doing: string, work: () => Promis
 }
 
 /** Presses a key of a device, once. */
-export function press(entry: Entry, key: string, doing: string): Promise<unknown> {
-  return attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key: key as Device["keys"][number] } }));
+export function press(entry: Entry, key: Key, doing: string): Promise<unknown> {
+  return attempt(entry, doing, () => call("pressKey", { id: entry.id, body: { key } }));
 }
 
 /** By device, the level that is wanted next, while one is on its way; `null` for none. */

@@ -135,13 +135,14 @@ type Line = Followed | { readonly type: "heartbeat"; readonly id: string };
 async function open(): Promise<{ body: ReadableStream<Uint8Array>; stop: AbortController }> {
   const stop = new AbortController();
   const query = lastId === null ? {} : { since: lastId };
-  return { body: await openStream(query, stop.signal), stop };
+  return { body: await openLines(addressOf("events", { query }), stop.signal), stop };
 }
 
-async function openStream(query: Record<string, string>, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-  const response = await send(addressOf("events", { query }), { signal, headers: { accept: "application/x-ndjson" } });
-  const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
-  if (isStream && response.body) return response.body;
+/** Opens a stream of JSON Lines. Fails with what the daemon said, where it is none. */
+export async function openLines(address: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const accept = "application/x-ndjson";
+  const response = await send(address, { signal, headers: { accept } });
+  if (response.headers.get("content-type")?.startsWith(accept) === true && response.body) return response.body;
   await readAnswer(response);
   throw new CallError({ code: "no_answer", message: "What answers is not zapd", hint: null, reason: null });
 }
@@ -173,7 +174,7 @@ async function readHistory(upTo: string): Promise<void> {
   const end = placeOf(upTo);
   const stop = new AbortController();
   const past: Followed[] = [];
-  const body = await openStream({ since: "oldest", snapshot: "false" }, stop.signal);
+  const body = await openLines(addressOf("events", { query: { since: "oldest", snapshot: "false" } }), stop.signal);
   for await (const told of linesOf({ body, stop })) {
     if (told.type !== "heartbeat" && placeOf(told.id) <= end) past.push(told);
     if (told.type === "heartbeat" || placeOf(told.id) >= end) break;

@@ -26,6 +26,27 @@ export const standingWords: Readonly<Record<Standing, string>> = {
 };
 
 type Capability = Device["capabilities"][number];
+export type Key = Device["keys"][number];
+
+/** The key that turns a device off when it is on, and on when it is not; `undefined` where it has none. */
+export function powerKey({ keys }: Device, isOn: boolean): Key | undefined {
+  const wanted: readonly Key[] = isOn ? ["power-off", "power"] : ["power-on", "power"];
+  return wanted.find((one) => keys.includes(one));
+}
+
+/** `1 line`, `3 lines`. */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Whether a text has each of the words that are looked for, whatever their case. */
+export function hasWords(text: string, wanted: string): boolean {
+  const lower = text.toLowerCase();
+  return wanted
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}
 
 /** What a device can do, as people call it: what they miss when it is kept back. */
 const capabilityWords: Partial<Readonly<Record<Capability, string>>> = {

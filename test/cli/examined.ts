@@ -107,6 +107,7 @@ export function device(name: string, facts: Partial<Device> = {}): Device {
     access: "full",
     capabilities: ["state", "keys"],
     withheld: [],
+    lease: null,
     keys: ["home"],
     is_default: false,
     power: "on",

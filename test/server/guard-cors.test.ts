@@ -94,7 +94,7 @@ describe("T3 preflights", () => {
       expect(headers).toEqual({
         ...{ ...fixed, vary: "Origin", "access-control-allow-origin": listed },
         "access-control-allow-methods": "GET, HEAD, POST, PATCH, DELETE",
-        "access-control-allow-headers": "content-type",
+        "access-control-allow-headers": "content-type, zapd-lease",
         "access-control-max-age": "600",
       });
     },

@@ -1,5 +1,5 @@
 /** Developer mode of a Roku: sideloading, starting anew, the console (protocols/roku.md 2). */
-import { ZapdError } from "../../api/errors.ts";
+import { type PackageProblem, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import type { Archive, Connection, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
@@ -113,8 +113,17 @@ function rejected(messages: readonly string[], compiler: readonly string[], byte
   return new ZapdError(
     "package_rejected",
     `${compiles ? "could not compile" : "refused"} the package: ${all.join("; ")}`,
-    { hint: bytes < smallestArchive ? "Sets refuse archives under 512 bytes: add a file to it" : logHint },
+    {
+      hint: bytes < smallestArchive ? "Sets refuse archives under 512 bytes: add a file to it" : logHint,
+      details: { problems: all.map(problemIn) },
+    },
   );
+}
+
+/** `Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)`: what is wrong, and where (2.2). */
+function problemIn(said: string): PackageProblem {
+  const [, text = said, file = null, line] = /^(.*?) in (\S+)\((\d+)\)$/.exec(said) ?? [];
+  return { text: text.replace(". (", " ("), file, line: line === undefined ? null : Number(line) };
 }
 
 const manifestBytes = 64 * 1024;

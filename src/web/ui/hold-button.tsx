@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { connection } from "../store.ts";
+import { onLeaving } from "./leaving.ts";
 
 interface HoldButtonProps {
   /** Its name, as it is read out. */
@@ -34,18 +34,9 @@ export function HoldButton({ label, className = "", withheld, onDown, onUp, chil
     lastUp.current();
   }).current;
   useEffect(() => {
-    const hidden = () => document.hidden && up();
-    addEventListener("blur", up);
-    addEventListener("pagehide", up);
-    document.addEventListener("visibilitychange", hidden);
-    const unsubscribe = connection.subscribe((now) => {
-      if (now === "lost") up();
-    });
+    const stay = onLeaving(up);
     return () => {
-      removeEventListener("blur", up);
-      removeEventListener("pagehide", up);
-      document.removeEventListener("visibilitychange", hidden);
-      unsubscribe();
+      stay();
       up();
     };
   }, []);

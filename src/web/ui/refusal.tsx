@@ -1,4 +1,5 @@
 import type { Failure } from "../calls.ts";
+import type { Entry } from "../store.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -13,5 +14,19 @@ export function Refusal({ failure, onClose }: { readonly failure: Failure; reado
       </p>
       {onClose && <Button label="Put away" icon="x" iconOnly kind="quiet" onPress={onClose} />}
     </div>
+  );
+}
+
+/** Why the last thing that this page asked of a device failed; nothing once something has worked. */
+export function LastRefusal({ entry: { refusal } }: { readonly entry: Entry }) {
+  const { value: failure } = refusal;
+  if (failure === null) return null;
+  return (
+    <Refusal
+      failure={failure}
+      onClose={() => {
+        refusal.value = null;
+      }}
+    />
   );
 }

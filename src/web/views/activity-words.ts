@@ -46,6 +46,8 @@ export function lineOf(event: Followed): Line | null {
       };
     case "pairing.changed":
       return line("link", pairingText(event));
+    case "lease.changed":
+      return event.why === "renewed" ? null : line("link", `lease of ${event.owner}: ${event.why}`);
     case "install.progress":
       return line("file-archive", `package: ${phaseWords[event.phase]}${sizeText(event)}`);
     case "discovery.finished":

@@ -103,15 +103,11 @@ function Row({ line }: { readonly line: Told }) {
       <Icon name={line.icon} size={18} />
       <p>
         {name !== null && (device ? <a href={linkTo("remote", device.id)}>{name}</a> : <strong>{name}</strong>)}{" "}
-        {line.failure ? wordsAfter(name, line.failure.message) : line.text}
+        {line.text}
         {line.by && <span class="activity-by">{line.by}</span>}
+        {line.failure && <span class="activity-hint">{line.failure.message}</span>}
         {line.failure?.hint && <span class="activity-hint">{line.failure.hint}</span>}
       </p>
     </li>
   );
-}
-
-/** What the daemon said of a device mostly begins with its name, which stands here already. */
-function wordsAfter(name: string | null, message: string): string {
-  return name !== null && message.startsWith(`${name} `) ? message.slice(name.length + 1) : message;
 }

@@ -7,8 +7,8 @@ import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { say } from "../ui/status.tsx";
+import { counted } from "../words.ts";
 import { type Log, type LogLine, mostLines, useLog } from "./developer-log.ts";
-import { counted } from "./developer-words.ts";
 
 /** So near to its end, it goes along with it. */
 const nearPx = 24;

@@ -1,9 +1,9 @@
 /** The console of a set as it grows, kept to so many lines; it goes on where it was when it was broken off. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
+import { addressOf, type Failure, failureOf } from "../calls.ts";
 import { connection, type Entry } from "../store.ts";
-import { linesOf } from "../stream.ts";
+import { linesOf, openLines } from "../stream.ts";
 
 export interface LogLine {
   /** Counts up from the first line that was shown. */
@@ -72,7 +72,8 @@ export function useLog(entry: Entry): Log {
       while (!stop.signal.aborted) {
         const own = new AbortController();
         const signal = AbortSignal.any([own.signal, stop.signal]);
-        const body = await openLog(entry.id, cursor.current, signal);
+        const query = { follow: "true", cursor: cursor.current };
+        const body = await openLines(addressOf("readLogs", { id: entry.id, query }), signal);
         isLive.value = true;
         failure.value = null;
         try {
@@ -98,20 +99,6 @@ export function useLog(entry: Entry): Log {
       attempt.value++;
     },
   };
-}
-
-/** Fails with what the daemon said, where there is no console to be had. */
-async function openLog(
-  id: string,
-  cursor: string | undefined,
-  signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array>> {
-  const accept = "application/x-ndjson";
-  const address = addressOf("readLogs", { id, query: { follow: "true", cursor } });
-  const response = await send(address, { signal, headers: { accept } });
-  if (response.headers.get("content-type")?.startsWith(accept) === true && response.body) return response.body;
-  await readAnswer(response);
-  throw new TypeError("The console is no stream");
 }
 
 function cut(text: string): string {

@@ -9,9 +9,10 @@ import { Field } from "../ui/field.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { say } from "../ui/status.tsx";
+import { counted } from "../words.ts";
 import { type Delivery, deliver, deliverTo, deliveryTo, type Parcel } from "./developer-delivery.ts";
 import { type Chosen, chosenIn, droppedIn, PackageError } from "./developer-package.ts";
-import { counted, paramsIn, problemsIn, sizeOf } from "./developer-words.ts";
+import { paramsIn, sizeOf } from "./developer-words.ts";
 
 /** A package that was read, as it was sent last. */
 interface Sent {
@@ -349,9 +350,9 @@ interface RefusedProps {
 
 /** Why a set did not take it: where the package is wrong, or what is to be done; a password is asked for here. */
 function Refused({ name, failure, isOne, again }: RefusedProps) {
-  const found = problemsIn(failure);
   const wantsPassword = failure.code === "dev_password_missing" || failure.code === "dev_auth_failed";
-  if (found === null)
+  const problems = failure.problems ?? [];
+  if (problems.length === 0)
     return (
       <>
         <Refusal failure={failure} />
@@ -362,21 +363,21 @@ function Refused({ name, failure, isOne, again }: RefusedProps) {
         )}
       </>
     );
-  const { what, problems } = found;
+  const placed = problems.filter(({ file }) => file !== null);
   return (
     <div class="dev-errors" role="alert">
       <p>
         <Icon name="circle-alert" size={18} />
-        <strong>{what}</strong>
+        <strong>{`${name} ${placed.length > 0 ? "could not compile" : "refused"} the package`}</strong>
       </p>
       <ol>
-        {problems.map(({ place, text }) => (
-          <li key={`${place?.file}:${place?.line}:${text}`}>
-            {place && (
+        {(placed.length > 0 ? placed : problems).map(({ file, line, text }) => (
+          <li key={`${file}:${line}:${text}`}>
+            {file !== null && (
               <code>
-                {place.file}
+                {file}
                 <span class="dev-at">
-                  <span class="muted">line</span> {place.line}
+                  <span class="muted">line</span> {line}
                 </span>
               </code>
             )}

@@ -2,13 +2,14 @@
 import { useSignal } from "@preact/signals";
 import type { Device } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
-import { go, linkTo } from "../route.ts";
+import { linkTo } from "../route.ts";
 import { attempt, connection, type Entry, entries, entryOf, press } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
-import { Refusal } from "../ui/refusal.tsx";
-import { appOf, modelOf, standingOf, standingWords, withheldHint } from "../words.ts";
+import { LastRefusal } from "../ui/refusal.tsx";
+import { Switcher } from "../ui/switcher.tsx";
+import { appOf, modelOf, powerKey, standingOf, standingWords, withheldHint } from "../words.ts";
 import { Console } from "./developer-console.tsx";
 import { Reload, Remove } from "./developer-package-actions.tsx";
 import { Screen } from "./developer-screen.tsx";
@@ -51,11 +52,10 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const params = useSignal("");
   const device = entry.device.value;
   const standing = standingOf(device, entry.state.value);
-  const refusal = entry.refusal.value;
   const doing = entry.doing.value;
   const app = appOf(entry.state.value);
   const isThere = device.status !== "offline";
-  const on = (["power-on", "power"] as const).find((key) => device.keys.includes(key));
+  const on = powerKey(device, false);
   const sleeps = takesPackages(device) && (standing === "off" || standing === "standby");
   return (
     <div class={`dev is-${isThere ? standing : "offline"}`}>
@@ -63,7 +63,11 @@ function Shown({ entry }: { readonly entry: Entry }) {
         <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
           <Icon name="chevron-left" />
         </a>
-        <Switcher entry={entry} />
+        <Switcher
+          entry={entry}
+          among={entries.value.filter((one) => one === entry || takesPackages(one.device.value))}
+          view="dev"
+        />
         <a class="button quiet" href={linkTo("remote", entry.id)} aria-label="Remote" title="Remote">
           <Icon name="tv" />
           <span>Remote</span>
@@ -86,14 +90,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
           />
         )}
       </div>
-      {refusal && (
-        <Refusal
-          failure={refusal}
-          onClose={() => {
-            entry.refusal.value = null;
-          }}
-        />
-      )}
+      <LastRefusal entry={entry} />
       {!takesPackages(device) ? (
         <Without device={device} />
       ) : (
@@ -107,26 +104,6 @@ function Shown({ entry }: { readonly entry: Entry }) {
           <Console entry={entry} />
         </div>
       )}
-    </div>
-  );
-}
-
-/** The name of the set, and the way to another one that takes packages. */
-function Switcher({ entry }: { readonly entry: Entry }) {
-  const { name } = entry.device.value;
-  const sets = entries.value.filter((one) => one === entry || takesPackages(one.device.value));
-  if (sets.length < 2) return <h1>{name}</h1>;
-  return (
-    <div class="dev-switch">
-      <h1 class="hidden">{name}</h1>
-      <select aria-label="Device" value={entry.id} onChange={({ currentTarget }) => go("dev", currentTarget.value)}>
-        {sets.map(({ id, device }) => (
-          <option key={id} value={id}>
-            {device.value.name}
-          </option>
-        ))}
-      </select>
-      <Icon name="chevron-down" size={18} />
     </div>
   );
 }

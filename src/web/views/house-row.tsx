@@ -8,7 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
-import { Refusal } from "../ui/refusal.tsx";
+import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
 import { say } from "../ui/status.tsx";
 import {
@@ -17,6 +17,7 @@ import {
   modelOf,
   playingOf,
   positionOf,
+  powerKey,
   type Standing,
   standingOf,
   standingWords,
@@ -35,7 +36,6 @@ export function Row({ entry, ask }: RowProps) {
   const standing = standingOf(device, state);
   const withheld = withheldOf(device);
   const isOpen = useSignal(false);
-  const refusal = entry.refusal.value;
   return (
     <li class={`set is-${standing}`}>
       <div class="set-line">
@@ -80,14 +80,7 @@ export function Row({ entry, ask }: RowProps) {
           {isOpen.value && withheld.hints.map((hint) => <p key={hint}>{hint}</p>)}
         </div>
       )}
-      {refusal && (
-        <Refusal
-          failure={refusal}
-          onClose={() => {
-            entry.refusal.value = null;
-          }}
-        />
-      )}
+      <LastRefusal entry={entry} />
     </li>
   );
 }
@@ -198,7 +191,8 @@ function Power({
   readonly device: Device;
   readonly standing: Standing;
 }) {
-  const has = (key: Device["keys"][number]) => device.keys.includes(key);
+  const isOn = standing === "on";
+  const key = powerKey(device, isOn);
   const isBusy = entry.doing.value !== null;
   if (device.access === "unpaired") {
     return (
@@ -208,32 +202,17 @@ function Power({
       </a>
     );
   }
-  if (standing === "on") {
-    const off = has("power-off") ? "power-off" : "power";
-    if (!has(off)) return <span class="set-power is-empty" />;
-    return (
-      <span class="set-power">
-        <Button
-          label={`Turn off ${device.name}`}
-          icon="power"
-          iconOnly
-          busy={isBusy}
-          onPress={() => void press(entry, off, "turning off")}
-        />
-      </span>
-    );
-  }
-  const on = has("power-on") ? "power-on" : "power";
-  if (!has(on)) return <span class="set-power is-empty" />;
+  if (key === undefined) return <span class="set-power is-empty" />;
   return (
     <span class="set-power">
       <Button
-        label={`Turn on ${device.name}`}
+        label={`Turn ${isOn ? "off" : "on"} ${device.name}`}
         icon="power"
+        iconOnly={isOn}
         busy={isBusy}
-        onPress={() => void press(entry, on, "turning on")}
+        onPress={() => void press(entry, key, isOn ? "turning off" : "turning on")}
       >
-        <span class="set-power-word">Turn on</span>
+        {!isOn && <span class="set-power-word">Turn on</span>}
       </Button>
     </span>
   );

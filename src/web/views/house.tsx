@@ -8,7 +8,7 @@ import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { say } from "../ui/status.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { modelOf } from "../words.ts";
+import { hasWords, modelOf } from "../words.ts";
 import { Add, AddForm, type Asked, Forget, Labels, Rename } from "./house-dialogs.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
@@ -98,12 +98,10 @@ export function House() {
 }
 
 function filtered(all: readonly Entry[], wanted: string): readonly Entry[] {
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return all;
+  if (wanted.trim() === "") return all;
   return all.filter(({ device }) => {
     const one = device.value;
-    const text = [one.name, modelOf(one), ...(one.labels ?? [])].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word));
+    return hasWords([one.name, modelOf(one), ...(one.labels ?? [])].join(" "), wanted);
   });
 }
 

@@ -2,9 +2,10 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { holdKey } from "../holding.ts";
-import { connection, type Entry, press } from "../store.ts";
+import { type Entry, press } from "../store.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import type { Key } from "./remote-keys.tsx";
+import { onLeaving } from "../ui/leaving.ts";
+import { type Key, powerKey } from "../words.ts";
 import { searchClass } from "./remote-lists.tsx";
 
 /** Whether the keyboard drives the device; it is remembered while the page is open. */
@@ -76,22 +77,13 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       held.get(event.code)?.();
       held.delete(event.code);
     };
-    const hidden = () => document.hidden && letGo();
     addEventListener("keydown", down);
     addEventListener("keyup", up);
-    addEventListener("blur", letGo);
-    addEventListener("pagehide", letGo);
-    document.addEventListener("visibilitychange", hidden);
-    const unsubscribe = connection.subscribe((now) => {
-      if (now === "lost") letGo();
-    });
+    const stay = onLeaving(letGo);
     return () => {
       removeEventListener("keydown", down);
       removeEventListener("keyup", up);
-      removeEventListener("blur", letGo);
-      removeEventListener("pagehide", letGo);
-      document.removeEventListener("visibilitychange", hidden);
-      unsubscribe();
+      stay();
       letGo();
     };
   }, [entry]);
@@ -134,8 +126,6 @@ export function Shortcuts({ entry, close }: { readonly entry: Entry; close(): vo
 
 /** Turns it on or off: what `p` does once it is confirmed. */
 export function pressPower(entry: Entry, isOn: boolean): void {
-  const { keys } = entry.device.peek();
-  const wanted: readonly Key[] = isOn ? ["power-off", "power"] : ["power-on", "power"];
-  const key = wanted.find((one) => keys.includes(one));
+  const key = powerKey(entry.device.peek(), isOn);
   if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
 }

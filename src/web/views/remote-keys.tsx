@@ -1,14 +1,11 @@
 /** The keys of a remote, where a remote has them: only those that the device has, and dimmed what its settings keep back. */
 import { useRef } from "preact/hooks";
-import type { Device } from "../../api/client-types.ts";
 import { holdKey } from "../holding.ts";
 import type { IconName } from "../icons.ts";
 import type { Entry } from "../store.ts";
 import { HoldButton } from "../ui/hold-button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { withheldHint } from "../words.ts";
-
-export type Key = Device["keys"][number];
+import { type Key, withheldHint } from "../words.ts";
 
 interface Drawn {
   readonly key: Key;

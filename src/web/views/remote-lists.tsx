@@ -7,7 +7,7 @@ import { addressOf, call, type Failure, failureOf } from "../calls.ts";
 import { attempt, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
-import { withheldHint } from "../words.ts";
+import { hasWords, withheldHint } from "../words.ts";
 
 type Input = Result<"listInputs">["inputs"][number];
 type Channel = Result<"listChannels">["channels"][number];
@@ -227,8 +227,7 @@ function Searched<Item>({
   const wanted = useSignal("");
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
-  const words = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = items.filter((item) => words.every((word) => wordsOf(item).toLowerCase().includes(word)));
+  const found = items.filter((item) => hasWords(wordsOf(item), wanted.value));
   return (
     <>
       <div class="remote-list-head">

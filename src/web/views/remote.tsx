@@ -2,15 +2,16 @@
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
-import { go, linkTo } from "../route.ts";
+import { linkTo } from "../route.ts";
 import { attempt, connection, type Entry, entries, entryOf, setMuted, setVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
-import { Refusal } from "../ui/refusal.tsx";
+import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
-import { appOf, modelOf, type Standing, standingOf, standingWords } from "../words.ts";
+import { Switcher } from "../ui/switcher.tsx";
+import { appOf, type Key, modelOf, powerKey, type Standing, standingOf, standingWords } from "../words.ts";
 import { Pairing } from "./pairing.tsx";
 import { isKeyboardOn, pressPower, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
 import { KeyButton, Keys } from "./remote-keys.tsx";
@@ -41,7 +42,6 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
   const state = entry.state.value;
   const standing = standingOf(device, state);
-  const refusal = entry.refusal.value;
   const ask = (what: Asking) => {
     asking.value = what;
   };
@@ -52,7 +52,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
         <a class="button quiet icon-only" href={linkTo("")} aria-label="To the house" title="To the house">
           <Icon name="chevron-left" />
         </a>
-        <Switcher entry={entry} />
+        <Switcher entry={entry} among={entries.value} view="remote" leavesFocus />
         <div class="remote-head-end">
           <Button
             label={isKeyboardOn.value ? "Keyboard on" : "Keyboard off"}
@@ -68,14 +68,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
       </header>
       <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
       <div class="remote-refusal">
-        {refusal && (
-          <Refusal
-            failure={refusal}
-            onClose={() => {
-              entry.refusal.value = null;
-            }}
-          />
-        )}
+        <LastRefusal entry={entry} />
       </div>
       {standing === "unpaired" ? (
         <Notice icon="link" title={`${device.name} wants to be asked first`}>
@@ -109,34 +102,6 @@ function Shown({ entry }: { readonly entry: Entry }) {
   );
 }
 
-/** The name of the device, and the way to another one. */
-function Switcher({ entry }: { readonly entry: Entry }) {
-  const { name } = entry.device.value;
-  if (entries.value.length < 2) return <h1>{name}</h1>;
-  return (
-    <div class="remote-switch">
-      <h1 class="hidden">{name}</h1>
-      <select
-        aria-label="Device"
-        value={entry.id}
-        onChange={(event) => {
-          const { value } = event.currentTarget;
-          // Arrows drive the device again.
-          event.currentTarget.blur();
-          go("remote", value);
-        }}
-      >
-        {entries.value.map((one) => (
-          <option key={one.id} value={one.id}>
-            {one.device.value.name}
-          </option>
-        ))}
-      </select>
-      <Icon name="chevron-down" size={18} />
-    </div>
-  );
-}
-
 interface StandingsProps {
   readonly entry: Entry;
   readonly device: Device;
@@ -150,8 +115,6 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
   const doing = entry.doing.value;
   const app = appOf(state);
   const isOn = standing === "on";
-  const powers: readonly Device["keys"][number][] = isOn ? ["power-off", "power"] : ["power-on", "power"];
-  const canPower = powers.some((key) => device.keys.includes(key));
   return (
     <div class="remote-standing">
       <span class="set-mark" aria-hidden="true" />
@@ -166,7 +129,7 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
           Developer
         </a>
       )}
-      {canPower && standing !== "unpaired" && (
+      {powerKey(device, isOn) !== undefined && standing !== "unpaired" && (
         <Button
           label={isOn ? `Turn off ${device.name}` : `Turn on ${device.name}`}
           icon="power"
@@ -221,7 +184,7 @@ function Volume({
   readonly device: Device;
   readonly state: State | null;
 }) {
-  const has = (key: Device["keys"][number]) => device.keys.includes(key);
+  const has = (key: Key) => device.keys.includes(key);
   const can = (what: "volume" | "mute") => device.capabilities.includes(what);
   const { level = null, muted = null } = state?.volume ?? {};
   if (!has("volume-up") && !can("volume")) return null;

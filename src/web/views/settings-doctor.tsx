@@ -5,6 +5,7 @@ import { call, type Failure, failureOf } from "../calls.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
+import { counted } from "../words.ts";
 
 type Report = Result<"examine">;
 
@@ -73,7 +74,6 @@ export function Doctor() {
 }
 
 function summaryOf({ problems, remarks }: Report): string {
-  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
   if (problems + remarks === 0) return "All is well.";
   return `${counted(problems, "problem")}, ${counted(remarks, "remark")}.`;
 }

@@ -1,0 +1,273 @@
+/**
+ * A device as Home Assistant is told of it: the retained payload of MQTT discovery, from what the API says of the device.
+ * Format: home-assistant/core, homeassistant/components/mqtt, schemas.py and a file for each platform. Pure.
+ */
+import type { App, Device, Input } from "../api/schemas.ts";
+import { type Key, keys, playbackStatuses } from "../platforms/platform.ts";
+import { version } from "../system/version.ts";
+
+/** What can be set of a device by a plain value at a topic of its own. */
+export type Settable = "power" | "volume" | "mute" | "app" | "input" | "key" | "text" | "notify";
+
+/** Where on the broker a device is told of, and what it is told. */
+export interface DiscoveryTopics {
+  /** Retained, JSON: `online` says whether the daemon is there. */
+  readonly status: string;
+  /** Retained, JSON: `state` is the state as the API has it. */
+  readonly state: string;
+  /** Events as the API tells them, one JSON object each. */
+  readonly events: string;
+  set(what: Settable): string;
+}
+
+/** What is known of a device. */
+export interface Discovered {
+  readonly device: Device;
+  /** `null`: not known yet. */
+  readonly apps: readonly App[] | null;
+  /** `null`: not known yet. */
+  readonly inputs: readonly Input[] | null;
+  readonly topics: DiscoveryTopics;
+  /** The page of the device, where one is served. */
+  readonly page?: string | undefined;
+  /** Where the picture of what plays can be fetched, where Home Assistant can reach that. */
+  readonly artwork?: string | undefined;
+}
+
+/** What Home Assistant makes of it: a component by its platform; one with nothing else is one that is gone. */
+interface Component {
+  readonly platform: string;
+  readonly [option: string]: unknown;
+}
+
+/** Of a thing that is chosen by its name: what stands for it in lists, and how the state tells it. */
+interface Choice {
+  readonly id: string;
+  readonly option: string;
+}
+
+/** At least once: what is told and what is asked for must arrive. */
+const qos = 1;
+/** More are no list that anybody chooses from. */
+const mostOptions = 250;
+/** What a state of Home Assistant may have at most (`MAX_LENGTH_STATE_STATE`). */
+const longestState = 255;
+/** Keys for which there is something better: they are there, and off until their user turns them on. */
+const offAtFirst: ReadonlySet<Key> = new Set<Key>([
+  ...(["power-on", "power-off"] as const),
+  ...(["input-hdmi1", "input-hdmi2", "input-hdmi3", "input-hdmi4", "input-av", "input-tuner"] as const),
+]);
+
+/** Icons of Material Design that say what a key does. */
+const icons: Readonly<Partial<Record<Key, string>>> = {
+  home: "home",
+  back: "keyboard-return",
+  up: "chevron-up",
+  down: "chevron-down",
+  left: "chevron-left",
+  right: "chevron-right",
+  select: "checkbox-blank-circle-outline",
+  play: "play",
+  pause: "pause",
+  "play-pause": "play-pause",
+  stop: "stop",
+  rewind: "rewind",
+  "fast-forward": "fast-forward",
+  replay: "replay",
+  skip: "skip-forward",
+  "volume-up": "volume-plus",
+  "volume-down": "volume-minus",
+  mute: "volume-mute",
+  power: "power",
+  "channel-up": "chevron-up-box-outline",
+  "channel-down": "chevron-down-box-outline",
+  search: "magnify",
+  info: "information-outline",
+  options: "menu",
+};
+
+/** Where Home Assistant looks for a device; an empty payload there takes it away. */
+export function discoveryTopic({ id }: Pick<Device, "id">): string {
+  return `homeassistant/device/${id}/config`;
+}
+
+/** The whole payload. A component that the device has not is in it by its platform alone, which takes it away where it was before. */
+export function discoveryPayload(discovered: Discovered): Readonly<Record<string, unknown>> {
+  const { device, topics, page } = discovered;
+  const { id, name, manufacturer, model, serial, software_version } = device;
+  return {
+    device: {
+      identifiers: [`zapd_${id}`],
+      name,
+      ...(manufacturer !== null && { manufacturer }),
+      ...(model !== null && { model }),
+      ...(serial !== null && { serial_number: serial }),
+      ...(software_version !== null && { sw_version: software_version }),
+      ...(page !== undefined && { configuration_url: page }),
+    },
+    origin: { name: "zapd", sw_version: version },
+    availability_topic: topics.status,
+    availability_template: "{{ 'online' if value_json.online else 'offline' }}",
+    state_topic: topics.state,
+    // Each button has it; what is no button says its own.
+    command_topic: topics.set("key"),
+    qos,
+    components: Object.fromEntries(
+      Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).map(
+        ([word, { platform, is, ...options }]) => [
+          word,
+          is ? { platform, unique_id: `zapd_${id}_${word}`, ...options } : { platform },
+        ],
+      ),
+    ),
+  };
+}
+
+/** A component, and whether this device has it. */
+type Offered = Component & { readonly is: boolean };
+
+/** What changes something. */
+function controls({ device, apps, inputs, topics }: Discovered): Record<string, Offered> {
+  const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
+  const hasKey = (key: Key) => device.keys.includes(key);
+  const hasInputs = can("inputs") && inputs !== null;
+  const shown = choices(
+    (apps ?? []).filter(({ installed, type }) => installed && (type === "app" || type === "dev" || !hasInputs)),
+  );
+  const plugs = choices(inputs ?? []);
+  return {
+    power: {
+      ...{ platform: "switch", is: hasKey("power-on") && hasKey("power-off") },
+      ...{ name: "Power", icon: "mdi:power", command_topic: topics.set("power") },
+      ...onOff,
+      value_template: from("power", "{'on': 'on', 'standby': 'off', 'off': 'off'}.get(it, 'None')"),
+    },
+    app: {
+      ...{ platform: "select", is: can("launch") && shown.length > 0 },
+      ...{ name: "App", icon: "mdi:apps", command_topic: topics.set("app") },
+      options: shown.map(({ option }) => option),
+      value_template: from("app", `${dictionary(shown)}.get(it.id, 'None')`),
+    },
+    input: {
+      ...{ platform: "select", is: can("inputs") && plugs.length > 0 },
+      ...{ name: "Input", icon: "mdi:import", command_topic: topics.set("input") },
+      options: plugs.map(({ option }) => option),
+      value_template: from("input", `${dictionary(plugs)}.get(it, 'None')`),
+    },
+    volume: {
+      ...{ platform: "number", is: can("volume") },
+      ...{ name: "Volume", icon: "mdi:volume-high", command_topic: topics.set("volume") },
+      ...{ min: 0, max: 100, step: 1, mode: "slider", unit_of_measurement: "%" },
+      value_template: from("volume", "it.level"),
+    },
+    muted: {
+      ...{ platform: "switch", is: can("mute") },
+      ...{ name: "Muted", icon: "mdi:volume-off", command_topic: topics.set("mute") },
+      ...onOff,
+      value_template: from("volume", "{true: 'on', false: 'off'}.get(it.muted, 'None')"),
+    },
+    text: {
+      ...{ platform: "text", is: can("text") },
+      ...{ name: "Type", icon: "mdi:keyboard", command_topic: topics.set("text"), max: longestState },
+      // What is typed may be a password. Without a state, Home Assistant would keep the text itself as one.
+      value_template: "{{ '' }}",
+    },
+    message: {
+      ...{ platform: "notify", is: can("notify") },
+      ...{ name: "Message", icon: "mdi:message-outline", command_topic: topics.set("notify") },
+    },
+  };
+}
+
+const onOff = { payload_on: "on", payload_off: "off", state_on: "on", state_off: "off" } as const;
+
+/** What only tells. */
+function sensors({ device, topics, artwork }: Discovered): Record<string, Offered> {
+  const hasState = device.capabilities.includes("state");
+  const hasApps = device.capabilities.includes("launch") || device.capabilities.includes("apps");
+  const cut = `| string | truncate(${longestState}, true, '', 0)`;
+  return {
+    app_shown: {
+      ...{ platform: "sensor", is: hasState && hasApps, name: "App", icon: "mdi:apps" },
+      value_template: from("app", `it.name ${cut}`),
+    },
+    playback: {
+      ...{ platform: "sensor", is: hasState, name: "Playback", icon: "mdi:play-pause" },
+      ...{ device_class: "enum", options: playbackStatuses },
+      value_template: from("playback", "it.status"),
+    },
+    title: {
+      ...{ platform: "sensor", is: hasState, name: "Title", icon: "mdi:subtitles-outline" },
+      value_template: from("playback", `it.title ${cut} if it.title else 'None'`),
+    },
+    artwork: {
+      ...{ platform: "image", is: device.capabilities.includes("artwork") && artwork !== undefined },
+      ...{ name: "Artwork", url_topic: topics.state, url_template: artwork },
+    },
+    failure: {
+      ...{ platform: "event", is: true, name: "Failure", icon: "mdi:alert-circle-outline" },
+      ...{ state_topic: topics.events, event_types: ["failure"] },
+      value_template: `{% if value_json.type == 'action.finished' and value_json.device_id == '${device.id}' and not value_json.ok %}{{ {'event_type': 'failure', 'action': value_json.action, 'code': value_json.error.code, 'message': value_json.error.message} | to_json }}{% endif %}`,
+    },
+  };
+}
+
+/** A button for each key. */
+function buttons({ keys: its }: Device): Record<string, Offered> {
+  return Object.fromEntries(
+    keys.map((key) => [
+      `key_${key.replaceAll("-", "_")}`,
+      {
+        ...{ platform: "button", is: its.includes(key), name: keyLabel(key), payload_press: key },
+        ...(icons[key] !== undefined && { icon: `mdi:${icons[key]}` }),
+        ...(offAtFirst.has(key) && { enabled_by_default: false }),
+      },
+    ]),
+  );
+}
+
+/** `Volume up`, `Input HDMI 1`. */
+function keyLabel(key: Key): string {
+  const words = key
+    .replaceAll("-", " ")
+    .replace(/hdmi(\d)/, "HDMI $1")
+    .replace(/\bav\b/, "AV");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/**
+ * A template for a part of the state, which is `it` where it is known. `None` is Home Assistant's word for what is not; what
+ * has been said before stays only where nothing is said at all.
+ */
+function from(part: string, expression: string): string {
+  return `{% set it = value_json.state.${part} if value_json.state else none %}{{ (${expression}) if it is not none else 'None' }}`;
+}
+
+/**
+ * What stands for each in a list: its name, where no other can be meant by that and Home Assistant takes it, or else its id. A
+ * command carries the same word, which is resolved by platform id, by id, and by name, in this order.
+ */
+function choices(all: readonly (Input & Partial<Pick<App, "platform_id">>)[]): readonly Choice[] {
+  const meansOne = (word: string, own: Input) =>
+    all.every((other) => other === own || ![other.id, other.name, other.platform_id].includes(word));
+  return all.slice(0, mostOptions).flatMap((one) => {
+    const option = [one.name, one.id].find((word) => isOption(word) && meansOne(word, one));
+    return option === undefined ? [] : [{ id: one.id, option }];
+  });
+}
+
+/** Whether a select can show it: `none` is nothing chosen, and a state has no end of lines. */
+function isOption(word: string): boolean {
+  return word.length > 0 && word.length <= longestState && word.toLowerCase() !== "none" && !/\p{C}/u.test(word);
+}
+
+/** The options by their ids, as a template writes them. */
+function dictionary(all: readonly Choice[]): string {
+  return `{${all.map(({ id, option }) => `${literal(id)}: ${literal(option)}`).join(", ")}}`;
+}
+
+/** A text in a template: what could end it, or begin another, is written by its number. */
+function literal(text: string): string {
+  const plain = (character: string) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+  return `'${text.replace(/['"\\{}%#]/g, plain)}'`;
+}

@@ -1,0 +1,255 @@
+/**
+ * What Home Assistant takes as the discovery payload of a device, as a strict checker: facts read in home-assistant/core,
+ * homeassistant/components/mqtt. schemas.py (the edition that requires a unique_id of each entity, later than c6ca7f5f), config.py
+ * (459c79f2), switch.py (58963430 and later), select.py (01dba6ff), number.py (25c30036 and later), button.py (1ecdb9be), text.py
+ * (9acf305f), sensor.py (17309b78 and later), image.py (02e61246), notify.py (78247e60), event.py (03ffd74c), discovery.py,
+ * util.py (topics), helpers/config_validation.py (urls, icons). Where Home Assistant drops an option that it does not know, this refuses it.
+ */
+import { isObject } from "../../src/system/json.ts";
+
+/** Says what is wrong with a value; `null` where nothing is. */
+type Check = (value: unknown) => string | null;
+
+const text: Check = (value) => (typeof value === "string" ? null : "is no text");
+const flag: Check = (value) => (typeof value === "boolean" ? null : "is neither true nor false");
+const whole: Check = (value) => (Number.isInteger(value) && Number(value) >= 0 ? null : "is no whole number");
+const decimal: Check = (value) => (typeof value === "number" && Number.isFinite(value) ? null : "is no number");
+const qos: Check = (value) => (value === 0 || value === 1 || value === 2 ? null : "is no quality of service");
+const oneOf =
+  (...words: readonly string[]): Check =>
+  (value) =>
+    words.includes(String(value)) && typeof value === "string" ? null : `is none of ${words.join(", ")}`;
+const texts: Check = (value) =>
+  Array.isArray(value) && value.every((one) => typeof one === "string") ? null : "is no list of texts";
+const atLeast =
+  (least: number): Check =>
+  (value) =>
+    decimal(value) ?? (Number(value) >= least ? null : `is less than ${least}`);
+const topic: Check = (value) => {
+  if (typeof value !== "string" || value === "") return "is no topic";
+  if (Buffer.byteLength(value) > 65_535) return "is too long for a topic";
+  return /[\p{Cc}\p{Cs}\p{Cn}]/u.test(value) ? "holds what no topic may" : null;
+};
+const published: Check = (value) => topic(value) ?? (/[+#]/.test(String(value)) ? "has a wildcard" : null);
+const subscribed: Check = (value) => {
+  const levels = String(value).split("/");
+  const isSound = levels.every((level, at) => {
+    if (level.includes("#")) return level === "#" && at === levels.length - 1;
+    return !level.includes("+") || level === "+";
+  });
+  return topic(value) ?? (isSound ? null : "has a wildcard where none may stand");
+};
+const url: Check = (value) => {
+  if (typeof value !== "string" || !URL.canParse(value)) return "is no address";
+  const { protocol, host } = new URL(value);
+  return /^(https?|homeassistant):$/.test(protocol) && host !== "" ? null : "is no address that it opens";
+};
+const icon: Check = (value) => (/^[a-z0-9-]+:[a-z0-9-]+$/.test(String(value)) ? null : "is no icon: prefix:name");
+/** Jinja: what is opened is closed, outside of quotes, and what a template names is there. */
+const template: Check = (value) => {
+  if (typeof value !== "string") return "is no template";
+  let rest = value.replaceAll(/'(?:[^'\\]|\\.)*'/gs, "''");
+  for (const [, inside = ""] of rest.matchAll(/\{[{%](.*?)[%}]\}/gs))
+    if (/\{[{%]|[%}]\}/.test(inside)) return "opens what is open";
+  rest = rest.replaceAll(/\{\{.*?\}\}(?!\})|\{%.*?%\}/gs, "");
+  return /\{[{%#]|[%}#]\}/.test(rest) ? "is not closed" : null;
+};
+
+interface Shape {
+  readonly required?: Readonly<Record<string, Check>>;
+  readonly optional: Readonly<Record<string, Check>>;
+  /** What holds of all of it. */
+  readonly whole?: (value: Readonly<Record<string, unknown>>) => string | null;
+}
+
+const availability: Shape["optional"] = {
+  availability_topic: subscribed,
+  availability_template: template,
+  payload_available: text,
+  payload_not_available: text,
+  availability_mode: oneOf("all", "any", "latest"),
+  availability: (value) =>
+    Array.isArray(value) && value.every((one) => isObject(one) && problemsOf(one, availabilityRow, "").length === 0)
+      ? null
+      : "is no list of topics",
+};
+const availabilityRow: Shape = {
+  required: { topic: subscribed },
+  optional: { payload_available: text, payload_not_available: text, value_template: template },
+};
+const oneAvailability: NonNullable<Shape["whole"]> = (value) =>
+  "availability" in value && "availability_topic" in value ? "says twice where it is available" : null;
+
+const base: Shape["optional"] = { qos, encoding: text, group: texts };
+const reads = { required: { state_topic: subscribed }, optional: { value_template: template } } as const;
+const writes = {
+  required: { command_topic: published },
+  optional: { optimistic: flag, retain: flag, state_topic: subscribed },
+} as const;
+const common: Shape["optional"] = {
+  ...availability,
+  ...{ enabled_by_default: flag, visible_by_default: flag, entity_category: oneOf("config", "diagnostic"), icon },
+  ...{ entity_picture: url, default_entity_id: text, unique_id: text, message_expiry_interval: whole },
+  ...{ json_attributes_topic: subscribed, json_attributes_template: template },
+};
+const name: Check = (value) => (value === null ? null : text(value));
+
+/** The platforms that we use, each with its options. */
+const platforms: Readonly<Record<string, Shape>> = {
+  switch: {
+    required: writes.required,
+    optional: {
+      ...{ ...base, ...common, ...writes.optional, name, value_template: template },
+      ...{ payload_on: text, payload_off: text, state_on: text, state_off: text },
+      device_class: oneOf("outlet", "switch"),
+    },
+  },
+  select: {
+    required: { ...writes.required, options: texts },
+    optional: { ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
+  },
+  number: {
+    required: writes.required,
+    optional: {
+      ...{ ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
+      ...{ min: decimal, max: decimal, step: atLeast(0.001), mode: oneOf("auto", "box", "slider") },
+      ...{ payload_reset: text, unit_of_measurement: text, device_class: text },
+    },
+    whole: ({ min = 1, max = 100 }) => (Number(min) >= Number(max) ? "has a min that is not below its max" : null),
+  },
+  button: {
+    required: writes.required,
+    optional: {
+      ...{ ...base, ...common, name, command_template: template, payload_press: text, retain: flag },
+      device_class: oneOf("identify", "restart", "update"),
+    },
+  },
+  text: {
+    required: writes.required,
+    optional: {
+      ...{ ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
+      ...{ min: whole, max: whole, mode: oneOf("text", "password"), pattern: text },
+    },
+    whole: ({ min = 0, max = 255 }) =>
+      Number(min) > Number(max) || Number(max) > 255 ? "has lengths that no state can have" : null,
+  },
+  sensor: {
+    required: reads.required,
+    optional: {
+      ...{ ...base, ...common, ...reads.optional, name, options: texts, expire_after: whole, force_update: flag },
+      ...{ last_reset_value_template: template, suggested_display_precision: whole, unit_of_measurement: text },
+      ...{ state_class: oneOf("measurement", "total", "total_increasing"), device_class: text },
+    },
+    whole({ options, state_class, unit_of_measurement, device_class }) {
+      if (options === undefined) return null;
+      if (Array.isArray(options) && options.length === 0) return "has no options";
+      if (state_class !== undefined || unit_of_measurement !== undefined) return "has options and a measure";
+      return device_class === "enum" ? null : "has options, and is no enum";
+    },
+  },
+  image: {
+    optional: {
+      ...{ ...base, ...common, name, content_type: text, image_encoding: oneOf("b64") },
+      ...{ url_topic: subscribed, url_template: template, image_topic: subscribed },
+    },
+    whole({ url_topic, image_topic, content_type }) {
+      if ((url_topic === undefined) === (image_topic === undefined)) return "needs one of url_topic and image_topic";
+      return content_type !== undefined && url_topic !== undefined ? "has a content_type for an address" : null;
+    },
+  },
+  notify: {
+    required: writes.required,
+    optional: { ...base, ...common, name, command_template: template, retain: flag },
+  },
+  event: {
+    required: { ...reads.required, event_types: texts },
+    optional: {
+      ...{ ...base, ...common, ...reads.optional, name },
+      device_class: oneOf("button", "doorbell", "motion"),
+    },
+  },
+};
+
+/** What a component has of the device, where it does not say it itself; what its platform does not know of it is dropped. */
+const shared = [
+  ...["availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding"],
+  ...["message_expiry_interval", "payload_available", "payload_not_available", "state_topic", "qos"],
+] as const;
+
+const device: Shape = {
+  optional: {
+    ...{ identifiers: texts, manufacturer: text, model: text, model_id: text, name: text, hw_version: text },
+    ...{ serial_number: text, sw_version: text, via_device: text, suggested_area: text, configuration_url: url },
+    connections: (value) =>
+      Array.isArray(value) && value.every((one) => texts(one) === null && one.length === 2) ? null : "are no pairs",
+  },
+  whole: ({ identifiers, connections }) =>
+    [identifiers, connections].some((one) => Array.isArray(one) && one.length > 0) ? null : "has no identity",
+};
+const origin: Shape = { required: { name: text }, optional: { sw_version: text, support_url: url } };
+const object: Check = (value) => (isObject(value) ? null : "is no object");
+const payload: Shape = {
+  required: { device: object, origin: object, components: object },
+  optional: {
+    ...availability,
+    ...{ state_topic: subscribed, command_topic: published, qos, encoding: text },
+  },
+  whole: oneAvailability,
+};
+
+/** Everything that Home Assistant would refuse, or drop, of a discovery payload: `components.power.options is no list of texts`. */
+export function refusals(given: unknown): readonly string[] {
+  if (!isObject(given)) return ["it is no object"];
+  const found = problemsOf(given, payload, "");
+  const { device: its, origin: from, components } = given;
+  if (isObject(its)) found.push(...problemsOf(its, device, "device"));
+  if (isObject(from)) found.push(...problemsOf(from, origin, "origin"));
+  const ids = new Set<unknown>();
+  for (const [word, one] of Object.entries(isObject(components) ? components : {})) {
+    const place = `components.${word}`;
+    if (!isObject(one)) found.push(`${place} is no object`);
+    else found.push(...componentProblems(one, given, place));
+    const id = isObject(one) ? one["unique_id"] : undefined;
+    if (id !== undefined && ids.has(id)) found.push(`${place}.unique_id is another's`);
+    ids.add(id);
+    // The id of a component is made with spaces between its parts.
+    if (/\s/.test(word) || word === "") found.push(`${place} has an id that is none`);
+  }
+  return found;
+}
+
+function componentProblems(
+  { platform, ...options }: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
+  place: string,
+): string[] {
+  const shape = typeof platform === "string" && Object.hasOwn(platforms, platform) ? platforms[platform] : undefined;
+  if (!shape) return [`${place}.platform is none that we know`];
+  // One that is gone.
+  if (Object.keys(options).length === 0) return [];
+  const known = { ...shape.required, ...shape.optional };
+  const inherited = Object.fromEntries(
+    shared.filter((one) => one in given && one in known).map((one) => [one, given[one]]),
+  );
+  const found = problemsOf({ ...inherited, ...options }, shape, place);
+  if (typeof options["unique_id"] !== "string") found.push(`${place}.unique_id is missing`);
+  return found;
+}
+
+function problemsOf(
+  value: Readonly<Record<string, unknown>>,
+  { required = {}, optional, whole: all }: Shape,
+  place: string,
+): string[] {
+  const at = (key: string) => (place === "" ? key : `${place}.${key}`);
+  const missing = Object.keys(required).filter((key) => value[key] === undefined);
+  const found = missing.map((key) => `${at(key)} is missing`);
+  for (const [key, one] of Object.entries(value)) {
+    const check = required[key] ?? optional[key];
+    const problem = one === undefined ? null : check ? check(one) : "is not known";
+    if (problem) found.push(`${at(key)} ${problem}`);
+  }
+  const problem = all?.(value);
+  if (problem) found.push(`${place || "it"} ${problem}`);
+  return found;
+}

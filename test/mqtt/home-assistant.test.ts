@@ -1,0 +1,254 @@
+/** What Home Assistant is told of a device, held against its own schema, and its templates rendered as it renders them. */
+import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import type { App, Device, Input, State } from "../../src/api/schemas.ts";
+import { type Discovered, discoveryPayload, discoveryTopic } from "../../src/mqtt/home-assistant.ts";
+import { capabilities, keys } from "../../src/platforms/platform.ts";
+import { refusals } from "./home-assistant-schema.ts";
+
+const id = "3f2b1c4d-5e6f-5a7b-8c9d-0e1f2a3b4c5d";
+const at = "2026-11-22T10:00:00.000Z";
+const base = `zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/devices/${id}`;
+const topics: Discovered["topics"] = {
+  status: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/status",
+  state: `${base}/state`,
+  events: "zapd/1/7d1f8a52-6f0c-4c3e-9b0e-2f6f0f1c2d3e/events",
+  set: (what) => `${base}/set/${what}`,
+};
+
+const able: Device = {
+  ...{ id, name: "Living Room", platform: "simulated", platforms: ["simulated"], kind: "tv" },
+  ...{ manufacturer: "Acme", model: "55-X", serial: "S1", mac: "aa:bb:cc:00:11:22", software_version: "9.1" },
+  ...{ power: "on", host: "192.0.2.7", port: 8060, ports: {}, status: "online", access: "full" },
+  ...{ capabilities: [...capabilities], withheld: [], keys: [...keys], used: true, is_default: true },
+  ...{ added_at: at, last_seen: at, lease: null },
+};
+const app = (appId: string, name: string, more: Partial<App> = {}): App => ({
+  ...{ id: appId, name, platform_id: `p-${appId}`, type: "app", version: null, installed: true },
+  ...more,
+});
+const apps = [app("netflix", "Netflix"), app("youtube", "YouTube")];
+const inputs: Input[] = [
+  { id: "hdmi1", name: "PlayStation" },
+  { id: "hdmi2", name: "HDMI 2" },
+];
+const full: Discovered = {
+  ...{ device: able, apps, inputs, topics, page: `http://127.0.0.1:7272/#/remote/${id}` },
+  artwork: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
+};
+
+type Components = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+const componentsOf = (given: Discovered) => discoveryPayload(given)["components"] as Components;
+/** Those that the device has. */
+const presentOf = (given: Discovered) =>
+  Object.entries(componentsOf(given))
+    .filter(([, { unique_id }]) => unique_id !== undefined)
+    .map(([word]) => word);
+
+/** A payload of its own, as it comes out of JSON, to be spoiled. */
+function payloadOf(
+  given: Discovered,
+): Record<string, unknown> & { components: Record<string, Record<string, unknown>> } {
+  return JSON.parse(JSON.stringify(discoveryPayload(given)));
+}
+
+describe("the payload of a device", () => {
+  test("is what Home Assistant takes, whatever the device can", () => {
+    const bare = { capabilities: [], keys: [], manufacturer: null, model: null, serial: null, software_version: null };
+    const cases: Discovered[] = [
+      full,
+      { ...full, device: { ...able, ...bare }, apps: null, inputs: null, page: undefined, artwork: undefined },
+      ...capabilities.map((one) => ({ ...full, device: { ...able, keys: [], capabilities: [one] } })),
+      ...keys.map((one) => ({ ...full, device: { ...able, keys: [one] } })),
+      { ...full, apps: [], inputs: [] },
+    ];
+    for (const one of cases) expect(refusals(payloadOf(one))).toEqual([]);
+    expect(discoveryTopic(able)).toMatch(/^homeassistant\/device\/[a-zA-Z0-9_-]+\/config$/);
+  });
+
+  test("has every component of a device that can do everything, and those alone that a device can do", () => {
+    const buttons = keys.map((key) => `key_${key.replaceAll("-", "_")}`);
+    const rest = ["power", "app", "input", "volume", "muted", "text", "message"];
+    const told = ["app_shown", "playback", "title", "artwork", "failure"];
+    expect(presentOf(full).sort()).toEqual([...buttons, ...rest, ...told].sort());
+    const speaker: Device = { ...able, capabilities: ["state", "volume"], keys: ["play"] };
+    expect(presentOf({ ...full, device: speaker }).sort()).toEqual(
+      ["failure", "key_play", "playback", "title", "volume"].sort(),
+    );
+    // On and off are one switch: who can be told but one of them has its key.
+    const offOnly: Device = { ...able, keys: ["power-off", "power"] };
+    expect(presentOf({ ...full, device: offOnly })).not.toContain("power");
+    // What it lacks is taken away, where it was told before.
+    expect(componentsOf({ ...full, device: speaker })["text"]).toEqual({ platform: "text" });
+  });
+
+  test("has 24 keys that are on, the rest off until they are turned on", () => {
+    const buttons = Object.values(componentsOf(full)).filter(({ platform }) => platform === "button");
+    expect(buttons).toHaveLength(keys.length);
+    expect(buttons.filter(({ enabled_by_default }) => enabled_by_default !== false)).toHaveLength(24);
+  });
+
+  test("offers an app by its name where that means one, else by its id; and none that is gone", () => {
+    const odd = [
+      app("news-1", "News"),
+      app("news-2", "News"),
+      app("none", "None"),
+      app("gone", "Gone", { installed: false }),
+      app("twelve", "p-netflix"),
+      ...apps,
+      app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`),
+      app("lines", "two\nlines"),
+      app("hdmi1", "HDMI 1", { type: "input" }),
+    ];
+    const { options } = componentsOf({ ...full, apps: odd })["app"] ?? {};
+    expect(options).toEqual([
+      ...["news-1", "news-2", "twelve", "Netflix", "YouTube"],
+      ...[`It's "50 %" {{ x }} {% y %} \\ 😀`, "lines"],
+    ]);
+    expect(componentsOf({ ...full, apps: odd, inputs: null })["app"]?.["options"]).toContain("HDMI 1");
+    expect(refusals(payloadOf({ ...full, apps: odd }))).toEqual([]);
+    const many = Array.from({ length: 2_000 }, (_, n) => app(`app-${n}`, `App ${n}`));
+    expect(componentsOf({ ...full, apps: many })["app"]?.["options"]).toHaveLength(250);
+  });
+
+  test("takes 14 kB at most for a usual set, and tells no position, no text that was typed", () => {
+    const usual = Array.from({ length: 30 }, (_, n) => app(`service-${n}`, `Service Number ${n}`));
+    const text = JSON.stringify(discoveryPayload({ ...full, apps: usual }));
+    expect(text.length).toBeLessThan(14_336);
+    expect(text).not.toContain("position");
+    // Optimistic, Home Assistant would keep what was typed as its state.
+    expect(componentsOf(full)["text"]).toMatchObject({ value_template: "{{ '' }}" });
+  });
+});
+
+describe("what Home Assistant would refuse is seen", () => {
+  type Spoiled = ReturnType<typeof payloadOf>;
+  const spoilt: Readonly<Record<string, (one: Spoiled) => unknown>> = {
+    "no device": (one) => delete one["device"],
+    "no origin": (one) => delete one["origin"],
+    "an origin without a name": (one) => (one["origin"] = { sw_version: "1" }),
+    "no components": (one) => delete (one as Partial<Spoiled>).components,
+    "a device without an identity": (one) => (one["device"] = { name: "TV" }),
+    "a device with a fact that is null": (one) => (one["device"] = { identifiers: ["x"], model: null }),
+    "an address that is none": (one) => (one["device"] = { identifiers: ["x"], configuration_url: "page" }),
+    "an abbreviated base": (one) => (one["~"] = "zapd"),
+    "an unknown option of the device": (one) => (one["friendly_name"] = "TV"),
+    "two kinds of availability": (one) => (one["availability"] = [{ topic: "a/b" }]),
+    "a quality of service that is none": (one) => (one["qos"] = 3),
+    "a topic to write with a wildcard": (one) => (one["command_topic"] = "zapd/+/set"),
+    "a topic with a wildcard in a word": (one) => (one["state_topic"] = "zapd/a+/state"),
+    "an empty topic": (one) => (one["availability_topic"] = ""),
+    "an unknown platform": (one) => (one.components["power"] = { platform: "media_player", unique_id: "x" }),
+    "no platform": (one) => delete one.components["power"]?.["platform"],
+    "no unique_id": (one) => delete one.components["power"]?.["unique_id"],
+    "the unique_id of another": (one) =>
+      (one.components["app"] = { ...one.components["app"], unique_id: `zapd_${id}_power` }),
+    "an option of another platform": (one) => Object.assign(one.components["power"] ?? {}, { payload_press: "x" }),
+    "a select without options": (one) => delete one.components["app"]?.["options"],
+    "options that are no texts": (one) => Object.assign(one.components["app"] ?? {}, { options: [1] }),
+    "a number that cannot be": (one) => Object.assign(one.components["volume"] ?? {}, { min: 100 }),
+    "a step of nothing": (one) => Object.assign(one.components["volume"] ?? {}, { step: 0 }),
+    "a mode that is none": (one) => Object.assign(one.components["volume"] ?? {}, { mode: "dial" }),
+    "a text longer than a state": (one) => Object.assign(one.components["text"] ?? {}, { max: 1_024 }),
+    "an enum that is none": (one) => delete one.components["playback"]?.["device_class"],
+    "an enum with a unit": (one) => Object.assign(one.components["playback"] ?? {}, { unit_of_measurement: "s" }),
+    "an image from nowhere": (one) => delete one.components["artwork"]?.["url_topic"],
+    "an image from two places": (one) => Object.assign(one.components["artwork"] ?? {}, { image_topic: "a/b" }),
+    "an event without types": (one) => delete one.components["failure"]?.["event_types"],
+    "a template that is not closed": (one) => Object.assign(one.components["power"] ?? {}, { value_template: "{{ x" }),
+    "an icon without its prefix": (one) => Object.assign(one.components["power"] ?? {}, { icon: "power" }),
+    "a word where a flag stands": (one) =>
+      Object.assign(one.components["key_power_on"] ?? {}, { enabled_by_default: "no" }),
+    "no topic for commands": (one) => {
+      delete one["command_topic"];
+    },
+    "no topic for the state": (one) => {
+      delete one["state_topic"];
+    },
+    "a component with a space in its id": (one) => (one.components["key up"] = { platform: "button" }),
+  };
+  for (const [what, spoil] of Object.entries(spoilt)) {
+    test(what, () => {
+      const payload = payloadOf(full);
+      spoil(payload);
+      expect(refusals(payload)).not.toEqual([]);
+    });
+  }
+});
+
+const state: State = {
+  ...{ power: "on", app: apps[0] ?? null, screensaver: null, input: "hdmi1", observed_at: at },
+  playback: {
+    ...{ status: "playing", position_ms: 5_000, duration_ms: 60_000, live: false },
+    ...{ title: "Big Buck Bunny", position_at: at, rate: 1 },
+  },
+  volume: { level: 12, muted: false },
+};
+
+/** Renders templates as Home Assistant does: Jinja, with its own `to_json`. */
+function render(asked: readonly { readonly template: string; readonly value: unknown }[]): string[] {
+  const program = `
+import json, sys
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+env = ImmutableSandboxedEnvironment()
+env.filters["to_json"] = json.dumps
+asked = json.load(sys.stdin)
+print(json.dumps([env.from_string(one["template"]).render(value_json=one["value"]) for one in asked]))`;
+  const ran = spawnSync("python3", ["-c", program], { input: JSON.stringify(asked), encoding: "utf8" });
+  if (ran.status !== 0) throw new Error(`Jinja is needed (Debian: python3-jinja2): ${ran.stderr}`);
+  return JSON.parse(ran.stdout);
+}
+
+test("each template says what the state says, `None` where nothing is known, and nothing that Home Assistant refuses", () => {
+  const odd = app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`);
+  const components = componentsOf({ ...full, apps: [...apps, odd] });
+  const values = [
+    { state },
+    { state: { ...state, app: odd, power: "standby", volume: { level: null, muted: null }, input: "av" } },
+    {
+      state: { ...state, app: app("other", "Somebody's"), playback: null, volume: null, input: null, power: "unknown" },
+    },
+    { state: { ...state, app: null, volume: { level: 33.5, muted: true } } },
+    { state: null },
+  ];
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    power: ["on", "off", "None", "on", "None"],
+    app: ["Netflix", odd.name, "None", "None", "None"],
+    input: ["PlayStation", "None", "None", "PlayStation", "None"],
+    volume: ["12", "None", "None", "33.5", "None"],
+    muted: ["off", "None", "None", "on", "None"],
+    text: ["", "", "", "", ""],
+    app_shown: ["Netflix", odd.name, "Somebody's", "None", "None"],
+    playback: ["playing", "playing", "None", "playing", "None"],
+    title: ["Big Buck Bunny", "Big Buck Bunny", "None", "Big Buck Bunny", "None"],
+  };
+  const own = { type: "action.finished", device_id: id, action: "key", ok: false };
+  const failed = { ...own, error: { code: "device_timeout", message: `did "not" answer` } };
+  const asked = [
+    ...Object.keys(expected).flatMap((word) =>
+      values.map((value) => ({ template: String(components[word]?.["value_template"]), value })),
+    ),
+    ...[failed, { ...failed, ok: true }, { ...failed, device_id: "another" }, { type: "device.added" }].map(
+      (value) => ({
+        template: String(components["failure"]?.["value_template"]),
+        value,
+      }),
+    ),
+    ...[{ online: true }, { online: false }].map((value) => ({
+      template: String(discoveryPayload(full)["availability_template"]),
+      value,
+    })),
+    { template: `{{ '${"x".repeat(300)}' | string | truncate(255, true, '', 0) }}`, value: {} },
+  ];
+  const rendered = render(asked);
+  for (const [word, texts] of Object.entries(expected))
+    expect({ [word]: rendered.splice(0, texts.length) }).toEqual({ [word]: [...texts] });
+  const [told = "", ...silent] = rendered.splice(0, 4);
+  expect(JSON.parse(told)).toEqual({
+    ...{ event_type: "failure", action: "key", code: "device_timeout" },
+    message: `did "not" answer`,
+  });
+  expect(silent).toEqual(["", "", ""]);
+  expect(rendered.splice(0, 2)).toEqual(["online", "offline"]);
+  expect(rendered[0]).toHaveLength(255);
+});
