@@ -14,6 +14,7 @@ import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
 import type { Mcp } from "./mcp/http.ts";
+import { MqttLink } from "./mqtt/link.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
@@ -218,25 +219,29 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     page: () => options.page !== false && running.daemon.page,
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");
-      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
-      return examineFrom(places, async (request) => app.fetch(request, call));
+      return examineFrom(places, async (request) => app.fetch(request, ownCall));
     },
     mcp() {
       mcp ??= openMcp();
       return mcp;
     },
-    warnings: () => [...warnings, ...config.warnings, ...trust.warnings()],
+    warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],
+    mqtt: () => mqtt.status,
   });
+  const ownCall: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
+  const mqtt = new MqttLink({ state, log, ask: (request) => app.fetch(request, ownCall) });
+  config.follow((now) => mqtt.use(now.mqtt));
   let mcp: Promise<Mcp> | undefined;
   async function openMcp(): Promise<Mcp> {
     const { createMcp } = await import("./mcp/http.ts");
-    const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
-    return createMcp({ state, fetch: (request) => app.fetch(request, call) });
+    return createMcp({ state, fetch: (request) => app.fetch(request, ownCall) });
   }
   let stopped = false;
+  let left: Promise<void> | undefined;
   const windDown = () => {
-    void mcp?.then((one) => one.close());
+    void mcp?.then((one) => one.close()).catch(() => {});
+    left ??= mqtt.stop();
     devices.letGo();
     leases.close();
     devices.journal.close(false);
@@ -249,20 +254,21 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       const own =
         asked instanceof Request ? new Request(asked, init) : new Request(new URL(asked, "http://zapd"), init);
       const isBelow = prefix === "" || new URL(own.url).pathname.startsWith(`${prefix}/`);
-      const call: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
-      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, call)) : app.fetch(own, call);
+      return isBelow ? app.fetch(below(prefix, own), mounted(prefix, own, ownCall)) : app.fetch(own, ownCall);
     },
     async start() {
       // Behind whoever has been knocking: they are heard when the loop comes round.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       if (stopped) return;
       config.sweep();
+      mqtt.start();
       await discovery.start();
     },
     windDown,
     async stop() {
       stopped = true;
       windDown();
+      await left;
       await discovery.stop();
       devices.close();
       sleep.end();

@@ -120,7 +120,7 @@ const layers: readonly Layer[] = [
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "doctor", "agents"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "mqtt", "doctor", "agents"],
     why: "the only place that builds things and joins them",
   },
   {

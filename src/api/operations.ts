@@ -855,6 +855,20 @@ const own = {
       default_device: text.describe("The name of the default device; `null`, when there is none"),
       config_file: z.string().optional().describe("The config file that the daemon runs on; it need not be there yet"),
       state_folder: z.string().optional().describe("The folder of the registry and what else is kept"),
+      mqtt: z
+        .object({
+          url: z.string().describe("The broker, as `mqtt.url` says it"),
+          site: z.string().describe("What this daemon is called in topics"),
+          state: z
+            .enum(["connecting", "connected", "waiting", "stopped"])
+            .describe("`waiting`: it is tried again by itself; `stopped`: not before the config is read again"),
+          commands: z.enum(["none", "control", "developer"]).describe("What is taken from the broker"),
+          since: time.describe("When it came to be so"),
+          problem: text.describe("What is in the way"),
+          hint: text.describe("What to do about it"),
+        })
+        .optional()
+        .describe("How it stands with the MQTT broker; left out where there is none"),
     }),
   },
   readConfig: {

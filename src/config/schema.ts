@@ -41,6 +41,21 @@ const addresses = text(253, address)
   .min(1, address)
   .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
 
+/** Nothing, or what the pattern says. */
+const optional = (most: number, pattern: RegExp, must: string) =>
+  text(most, must)
+    .refine((given) => given === "" || pattern.test(given), must)
+    .default("");
+const broker =
+  "must be mqtt://HOST[:PORT] or mqtts://HOST[:PORT], with no login in it: mqtt.username and mqtt.password_file are for that";
+const site = "must have at most 64 of the characters A to Z, a to z, 0 to 9, . _ -";
+const label = "must have at most 64 of the characters a to z, 0 to 9, . _ = -";
+const prefix = "must be 1 to 64 of the characters A to Z, a to z, 0 to 9, . _ -, with / between them";
+const name = "must have at most 256 characters, none of them a control character";
+const file = "must be an absolute path without control characters";
+const path = (description: string) =>
+  optional(4_096, /^\/[^\p{Cc}\p{Cs}]*$|^[A-Za-z]:[\\/][^\p{Cc}\p{Cs}]*$/u, file).meta({ description });
+
 /** Every section with every setting. What a file leaves out has its default. */
 export const configSchema = z.object({
   daemon: z.object({
@@ -113,6 +128,38 @@ export const configSchema = z.object({
     http: toggle.default(false).meta({
       description: "Whether agents may call `/mcp` of the HTTP API, with the token that `zapd mcp token` prints",
     }),
+  }),
+  mqtt: z.object({
+    url: optional(300, /^mqtts?:\/\/(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/, broker)
+      .refine((given) => given === "" || URL.canParse(given), broker)
+      .meta({
+        description:
+          "The broker that devices are told to and driven from, such as `mqtts://broker.lan:8883`; empty means none, and that nothing of it is loaded",
+      }),
+    site: optional(64, /^[A-Za-z0-9._-]+$/, site).meta({
+      description: "What this daemon is called in topics; empty means a UUID of its own, which is kept",
+    }),
+    site_labels: list(32, text(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
+      description: "Words by which whoever has many sites picks some, such as `room=lab2`",
+    }),
+    username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, name).meta({
+      description: "The name that the broker knows zapd by",
+    }),
+    password_file: path("The file that holds its password, 0600; $ZAPD_MQTT_PASSWORD goes before it"),
+    ca: path("The file (PEM) of who signed the broker's certificate; empty means whom the system trusts"),
+    cert: path("The file (PEM) of zapd's own certificate, where the broker wants one"),
+    key: path("The file (PEM) of its key, 0600"),
+    prefix: text(64, prefix)
+      .regex(/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/, prefix)
+      .default("zapd")
+      .meta({ description: "What every topic begins with" }),
+    commands: z
+      .enum(["none", "control", "developer"], "must be one of none, control, developer")
+      .default("control")
+      .meta({ description: "What is taken from the broker: nothing, what a remote can do, or sideloading as well" }),
+    home_assistant: toggle
+      .default(false)
+      .meta({ description: "Whether Home Assistant is told of every device, so that it appears there by itself" }),
   }),
 });
 

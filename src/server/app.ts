@@ -54,6 +54,8 @@ export interface AppDependencies {
   mcp(): Promise<McpService>;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
+  /** How it stands with the broker; `null` without one. */
+  mqtt?(): NonNullable<Result<"status">["mqtt"]> | null;
 }
 
 export function createApp(deps: AppDependencies): Hono<Env> {

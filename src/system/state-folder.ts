@@ -9,9 +9,9 @@ import { checkAbove, checkGroup, checkOwned, closeSecret, followLinks } from "./
 const secrets = "credentials.json";
 /** What is larger is no file of ours, and is not read to know. */
 const mostSecrets = 64 * 1024;
-const plain = ["devices.json", "devices.json.bak", "apps.json", "leases.json"] as const;
+const plain = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
 /** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
-const written = ["devices.json", "apps.json", "leases.json", secrets, "doctor"] as const;
+const written = ["devices.json", "apps.json", "mqtt.json", "leases.json", secrets, "doctor"] as const;
 /** An upload while it is received: nobody else names a file so. */
 const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
 

@@ -126,6 +126,21 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   ],
   "devices.request_timeout_ms": [...wrongNumbers, 0, 99, 30_001],
   "dev.vendor_password": [1, true, "[redacted]", "x".repeat(257), ...controls],
+  "mqtt.url": [
+    ...[1, true, "broker.lan", "http://broker.lan", "mqtt://", "mqtt://a b", "mqtt://broker.lan:99999"],
+    ...["mqtt://user:secret@broker.lan", "mqtt://user@broker.lan", "mqtt://broker.lan/path", "mqtt://broker.lan?x=1"],
+    ...["MQTT://broker.lan", "wss://broker.lan", `mqtt://${"a".repeat(300)}`, ...controls],
+  ],
+  "mqtt.site": [1, true, "a/b", "a+b", "#", "a b", "é", "x".repeat(65), ...controls],
+  "mqtt.site_labels": [...wrongLists, "A", "a b", "a/b", "x".repeat(65), "a,".repeat(33)],
+  "mqtt.username": [1, true, "x".repeat(257), ...controls],
+  "mqtt.password_file": [1, true, "secret", "./secret", "~/secret", ...controls.map((one) => `/tmp/${one}`)],
+  "mqtt.ca": [1, true, "ca.pem", `/${"x".repeat(4_096)}`],
+  "mqtt.cert": [1, true, "cert.pem"],
+  "mqtt.key": [1, true, "key.pem"],
+  "mqtt.prefix": [1, true, "", "/zapd", "zapd/", "a//b", "a+", "#", "$SYS", "x".repeat(65), ...controls],
+  "mqtt.commands": [1, true, "", "all", "Control"],
+  "mqtt.home_assistant": wrongBooleans,
 };
 
 describe("T23 values of another type, or out of range", () => {

@@ -86,7 +86,7 @@ describe("complete", () => {
           .filter(([, { description }]) => !description)
           .map(([field]) => `${name}.${field}`),
       );
-    expect(silent).toEqual(["Config.daemon", "Config.discovery", "Config.devices", "Config.dev"]);
+    expect(silent).toEqual(["Config.daemon", "Config.discovery", "Config.devices", "Config.dev", "Config.mqtt"]);
   });
 
   test("every route, by the name of its operation", () => {

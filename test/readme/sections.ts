@@ -183,7 +183,7 @@ const rooms: Readonly<Record<string, string>> = {
   api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
-  mqtt: "the bus: a client of the API for those who are behind a broker, and for Home Assistant",
+  mqtt: "devices told to a broker and driven from it, loaded only with `mqtt.url` ([MQTT](mqtt/README.md))",
   mcp: "tools for agents: a client of the API, over stdio and at `/mcp` ([agents](mcp/README.md))",
   doctor: "what may be in the way, and what to do about it: for `zapd doctor`, and inside the daemon",
   server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",

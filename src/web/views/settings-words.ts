@@ -93,4 +93,5 @@ export const sectionWords: Readonly<Record<string, string>> = {
   discovery: "Looking for devices",
   devices: "Devices",
   dev: "Developing",
+  mqtt: "MQTT",
 };

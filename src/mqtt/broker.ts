@@ -1,0 +1,473 @@
+/**
+ * A bus over one connection to an MQTT broker: MQTT 5, or 3.1.1 where the broker knows no other. The session ends with the
+ * connection, so that nothing waits for who is away. Of npm `mqtt` it takes the client alone: its front door brings WebSockets
+ * and proxies, 0.85 MB of the program (README.md).
+ */
+import { randomBytes } from "node:crypto";
+import net from "node:net";
+import tls from "node:tls";
+import type { MqttClient } from "mqtt";
+import * as clientModule from "mqtt/lib/client";
+import { systemCode, textOf } from "../api/errors.ts";
+import { type Bus, BusError, type Message, type PublishOptions, type RequestOptions } from "./bus.ts";
+import { matches } from "./topics.ts";
+
+/** Where a broker is, and who we are to it. */
+export interface Broker {
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+  /** `mqtts://broker.lan:8883`, as people are told it: without a login. */
+  readonly url: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** PEM: who signed the broker's certificate, where that is not one that the system knows. */
+  readonly ca?: string | undefined;
+  /** PEM: our own certificate, and its key. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+export interface ConnectOptions {
+  readonly clientId: string;
+  /** What the broker publishes, and keeps, when we are gone without a word. */
+  readonly will?: { readonly topic: string; readonly payload: string };
+  readonly signal?: AbortSignal;
+}
+
+const connectTimeoutMs = 10_000;
+const keepAliveS = 60;
+/** No message of ours, or for us, is larger. */
+const largestPacket = 256 * 1024;
+/** Messages under way to the broker that it has not acknowledged: some take no more than twenty. */
+const mostInFlight = 16;
+/** A command that waited for so long is not wanted any more. */
+export const commandExpiryS = 10;
+
+type Version = 4 | 5;
+type ConstructorOf = new (builder: () => net.Socket, options: object) => MqttClient;
+
+// A module of the old kind: some runtimes show what it exports, others the whole of it as the default.
+const { default: exported } = clientModule as unknown as { default: ConstructorOf | { default: ConstructorOf } };
+const Client = typeof exported === "function" ? exported : exported.default;
+
+/** Connects; fails with a `BusError` that says what is in the way. */
+export async function connectBus(broker: Broker, options: ConnectOptions): Promise<Bus> {
+  try {
+    return await connect(broker, options, 5);
+  } catch (error) {
+    if (!(error instanceof BusError) || (error.reason !== "protocol" && error.reason !== "closed")) throw error;
+    // What knows MQTT 3.1.1 alone says so, or hangs up. What hangs up on both is told by the first.
+    return await connect(broker, options, 4).catch(() => {
+      throw error;
+    });
+  }
+}
+
+async function connect(broker: Broker, { clientId, will, signal }: ConnectOptions, version: Version): Promise<Bus> {
+  const socket = await dial(broker, signal);
+  bound(socket);
+  const client = new Client(() => socket, {
+    protocolVersion: version,
+    protocolId: "MQTT",
+    clientId,
+    clean: true,
+    keepalive: keepAliveS,
+    reconnectPeriod: 0,
+    connectTimeout: connectTimeoutMs,
+    resubscribe: false,
+    queueQoSZero: false,
+    ...(broker.username !== undefined && { username: broker.username }),
+    ...(broker.password !== undefined && { password: broker.password }),
+    ...(will && { will: { ...will, payload: Buffer.from(will.payload), qos: 1, retain: true } }),
+    ...(version === 5 && { properties: { sessionExpiryInterval: 0, maximumPacketSize: largestPacket } }),
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let why: BusError | undefined;
+  const aborted = () => client.end(true);
+  client.on("connect", () => resolve());
+  client.on("error", (error) => {
+    why ??= refusal(error, broker);
+  });
+  client.on("disconnect", ({ reasonCode = 0 }) => {
+    why = sentAway(reasonCode, broker);
+  });
+  const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
+  client.on("close", () => {
+    signal?.removeEventListener("abort", aborted);
+    const reason = why ?? new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) });
+    reject(reason);
+    end(reason);
+  });
+  signal?.addEventListener("abort", aborted, { once: true });
+  if (signal?.aborted) aborted();
+  await promise;
+  return new MqttBus(client, broker, clientId, version, ended, (left) => {
+    why ??= left;
+  });
+}
+
+/** A request that waits for its answer. */
+interface Waiting {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Subscription {
+  readonly filters: readonly string[];
+  readonly listener: (message: Message) => void;
+}
+
+class MqttBus implements Bus {
+  readonly ended: Promise<BusError>;
+  readonly #client: MqttClient;
+  readonly #broker: Broker;
+  readonly #clientId: string;
+  readonly #version: Version;
+  readonly #leave: (why: BusError) => void;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #waiting = new Map<string, Waiting>();
+  /** Topics of answers that are heard already. */
+  readonly #replies = new Map<string, Promise<unknown>>();
+  /** How many messages are under way, and who waits for a place among them. */
+  #inFlight = 0;
+  readonly #queue: (() => void)[] = [];
+  #over: BusError | undefined;
+
+  constructor(
+    client: MqttClient,
+    broker: Broker,
+    clientId: string,
+    version: Version,
+    ended: Promise<BusError>,
+    leave: (why: BusError) => void,
+  ) {
+    this.#client = client;
+    this.#broker = broker;
+    this.#clientId = clientId;
+    this.#version = version;
+    this.#leave = leave;
+    this.ended = ended;
+    client.on("message", (topic, payload, packet) => {
+      const { properties } = packet;
+      const message: Message = {
+        topic,
+        payload,
+        retained: packet.retain,
+        expiresInS: properties?.messageExpiryInterval ?? null,
+        sentAt: oneOf(properties?.userProperties?.["sent_at"]),
+        replyTo: properties?.responseTopic ?? null,
+        correlation: properties?.correlationData ?? null,
+      };
+      for (const { filters, listener } of [...this.#subscriptions])
+        if (filters.some((filter) => matches(filter, topic))) listener(message);
+    });
+    void ended.then((why) => {
+      this.#over = why;
+      for (const next of this.#queue.splice(0)) next();
+      for (const { reject } of this.#waiting.values()) reject(why);
+      this.#waiting.clear();
+      this.#subscriptions.clear();
+    });
+  }
+
+  async publish(topic: string, payload: string | Uint8Array, options: PublishOptions = {}): Promise<void> {
+    const { retain = false, qos = 0, expiresInS, correlation } = options;
+    await this.#send(topic, payload, retain, qos, {
+      ...(expiresInS !== undefined && { messageExpiryInterval: expiresInS }),
+      ...(correlation && { correlationData: Buffer.from(correlation) }),
+    });
+  }
+
+  async #send(
+    topic: string,
+    payload: string | Uint8Array,
+    retain: boolean,
+    qos: 0 | 1,
+    properties: object,
+  ): Promise<void> {
+    const bytes = Buffer.from(payload as Uint8Array);
+    if (bytes.length > largestPacket - 1024) {
+      const what = `A message of ${bytes.length} bytes to ${topic} is larger than ${largestPacket - 1024}`;
+      throw new BusError("too_large", what);
+    }
+    if (qos > 0) await this.#turn();
+    try {
+      if (this.#over) throw this.#over;
+      await this.#bounded(
+        this.#client.publishAsync(topic, bytes, { qos, retain, ...(this.#version === 5 && { properties }) }),
+      );
+    } finally {
+      if (qos > 0) this.#done();
+    }
+  }
+
+  async subscribe(filters: readonly string[], listener: (message: Message) => void): Promise<() => Promise<void>> {
+    if (this.#over) throw this.#over;
+    const subscription = { filters, listener };
+    this.#subscriptions.add(subscription);
+    const leave = async () => {
+      if (!this.#subscriptions.delete(subscription) || this.#over) return;
+      const others = new Set([...this.#subscriptions].flatMap((one) => one.filters));
+      const unused = filters.filter((filter) => !others.has(filter));
+      if (unused.length > 0) await this.#bounded(this.#client.unsubscribeAsync(unused)).catch(() => {});
+    };
+    try {
+      // A retained message says that it is one also to those who have subscribed already.
+      const granted = await this.#bounded(this.#client.subscribeAsync([...filters], { qos: 1, rap: true }));
+      const refused = granted.find(({ qos }) => qos >= 0x80);
+      if (refused) throw forbidden(refused.topic, this.#broker);
+    } catch (error) {
+      await leave();
+      throw error instanceof BusError ? error : (this.#over ?? forbidden(filters.join(", "), this.#broker));
+    }
+    return leave;
+  }
+
+  async request(
+    topic: string,
+    body: Readonly<Record<string, unknown>>,
+    { replyTo, timeoutMs, signal }: RequestOptions,
+  ): Promise<unknown> {
+    await this.#hear(replyTo);
+    const mark = randomBytes(12).toString("base64url");
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const late = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
+    const timer = setTimeout(() => reject(late), timeoutMs);
+    const aborted = () => reject(signal?.reason);
+    signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted) aborted();
+    this.#waiting.set(mark, { resolve, reject });
+    // Whoever gives up before it is sent is told by the other promise.
+    promise.catch(() => {});
+    try {
+      const own = { ...body, sent_at: new Date().toISOString() };
+      // MQTT 3.1.1 has no place for where the answer goes but the message itself.
+      const sent = this.#version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
+      await this.#send(topic, JSON.stringify(sent), false, 1, {
+        responseTopic: replyTo,
+        correlationData: Buffer.from(mark),
+        messageExpiryInterval: commandExpiryS,
+      });
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", aborted);
+      this.#waiting.delete(mark);
+    }
+  }
+
+  #hear(replyTo: string): Promise<unknown> {
+    const heard = this.#replies.get(replyTo);
+    if (heard) return heard;
+    const hearing = this.subscribe([replyTo], ({ payload, correlation, retained }) => {
+      if (retained) return;
+      const answer = parsed(payload);
+      const mark = correlation ? Buffer.from(correlation).toString() : answer?.["transaction"];
+      if (answer && typeof mark === "string") this.#waiting.get(mark)?.resolve(answer);
+    });
+    this.#replies.set(replyTo, hearing);
+    hearing.catch(() => this.#replies.delete(replyTo));
+    return hearing;
+  }
+
+  async close(): Promise<void> {
+    if (this.#over) return;
+    this.#leave(new BusError("left", `${this.#clientId} has left ${this.#broker.url}`));
+    this.#client.end();
+    const timer = setTimeout(() => this.#client.end(true), 1_000);
+    const cut = setTimeout(() => this.#client.stream.destroy(), 1_500);
+    await this.ended;
+    clearTimeout(timer);
+    clearTimeout(cut);
+  }
+
+  async #turn(): Promise<void> {
+    while (this.#inFlight >= mostInFlight && !this.#over)
+      await new Promise<void>((resolve) => {
+        this.#queue.push(resolve);
+      });
+    this.#inFlight++;
+  }
+
+  #done(): void {
+    this.#inFlight--;
+    this.#queue.shift()?.();
+  }
+
+  /** What the broker does not answer ends with the connection. */
+  async #bounded<T>(work: Promise<T>): Promise<T> {
+    const over = this.ended.then((why) => {
+      throw why;
+    });
+    over.catch(() => {});
+    return Promise.race([work, over]);
+  }
+}
+
+function oneOf(value: string | readonly string[] | undefined): string | null {
+  const text = typeof value === "string" ? value : value?.[0];
+  return text === undefined ? null : text.slice(0, 64);
+}
+
+function parsed(payload: Uint8Array): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload).toString());
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A socket to the broker, with its certificate checked. */
+function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
+  const { host, port, secure, ca, cert, key } = broker;
+  return new Promise((resolve, reject) => {
+    const socket = secure
+      ? tls.connect({
+          host,
+          port,
+          ...(net.isIP(host) === 0 && { servername: host }),
+          ...(ca !== undefined && { ca: [ca] }),
+          ...(cert !== undefined && { cert }),
+          ...(key !== undefined && { key }),
+          rejectUnauthorized: true,
+        })
+      : net.connect({ host, port });
+    const done = (error?: BusError) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", aborted);
+      socket.removeAllListeners();
+      socket.setNoDelay(true);
+      if (!error) return resolve(socket);
+      socket.on("error", () => {});
+      socket.destroy();
+      reject(error);
+    };
+    const aborted = () => done(new BusError("left", "The connection was given up"));
+    const timer = setTimeout(() => done(late(broker)), connectTimeoutMs);
+    socket.once("error", (error) => done(unreachable(error, broker)));
+    socket.once("close", () =>
+      done(new BusError("closed", `The broker at ${broker.url} hung up`, { hint: hungUp(broker) })),
+    );
+    socket.once(secure ? "secureConnect" : "connect", () => done());
+    signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted) aborted();
+  });
+}
+
+/** Hangs up on who sends a packet that is larger than we said we take, before it is all in memory. */
+function bound(socket: net.Socket): void {
+  /** Bytes of the packet that are still to come; `-1` while its length is being read. */
+  let left = 0;
+  let length = 0;
+  let shift = 0;
+  socket.on("data", (bytes: Buffer) => {
+    for (let at = 0; at < bytes.length; ) {
+      if (left > 0) {
+        const step = Math.min(left, bytes.length - at);
+        left -= step;
+        at += step;
+        continue;
+      }
+      const byte = bytes[at++] ?? 0;
+      if (left === 0) {
+        left = -1;
+        length = 0;
+        shift = 0;
+        continue;
+      }
+      length += (byte & 0x7f) * 2 ** shift;
+      shift += 7;
+      if (length > largestPacket || shift > 28) return void socket.destroy();
+      if ((byte & 0x80) === 0) left = length;
+    }
+  });
+}
+
+function hungUp({ secure }: Broker): string {
+  return secure
+    ? "It may want a certificate of ours (mqtt.cert and mqtt.key), or another TLS"
+    : "Where it wants TLS, mqtt.url begins with mqtts:// (usually port 8883). Its own log says why";
+}
+
+function late({ url }: Broker): BusError {
+  return new BusError("timeout", `The broker at ${url} did not answer within ${connectTimeoutMs / 1_000} s`, {
+    hint: "Look at mqtt.url, at the broker, and at a firewall in between",
+  });
+}
+
+const withoutNet: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there",
+  ENOTFOUND: "there is no such host",
+  EAI_AGAIN: "its name could not be looked up",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
+  ECONNRESET: "it hung up",
+};
+
+/** Why there is no connection; what has none of the network's codes is about certificates. */
+function unreachable(error: unknown, broker: Broker): BusError {
+  const code = systemCode(error);
+  const why = withoutNet[code];
+  const { url, secure } = broker;
+  if (why !== undefined || !secure) {
+    const message = `The broker at ${url} cannot be reached: ${why ?? (code || textOf(error))}`;
+    const hint = "Start the broker, or say where it is: zapd config set mqtt.url mqtt://HOST:1883";
+    return new BusError("unreachable", message, { hint: code === "ECONNRESET" ? hungUp(broker) : hint, cause: error });
+  }
+  return new BusError("tls", `There is no trust between zapd and the broker at ${url}: ${textOf(error)}`, {
+    hint: "mqtt.ca names the file (PEM) of who signed the broker's certificate, which must be for the host in mqtt.url and not have run out; where the broker wants to know us, mqtt.cert and mqtt.key name ours. A port without TLS is mqtt://",
+    cause: error,
+  });
+}
+
+/** Codes of MQTT 5 and of 3.1.1 by which a broker refuses a connection (MQTT 5.0, 3.2.2.2; MQTT 3.1.1, 3.2.2.3). */
+const codes = { login: [0x86, 0x87, 0x8c, 4, 5], version: [0x84, 1], name: [0x85, 2], takenOver: 0x8e } as const;
+
+function refusal(error: unknown, broker: Broker): BusError {
+  const { url, username } = broker;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === undefined) {
+    return new BusError("protocol", `What answers at ${url} is no MQTT broker, or stopped answering`, {
+      hint: "mqtt.url is to name the broker's own port: 1883, or 8883 with mqtts://",
+      cause: error,
+    });
+  }
+  if (codes.login.some((one) => one === code)) {
+    const who = username === undefined ? "zapd without a name" : JSON.stringify(username);
+    return new BusError("login", `The broker at ${url} does not let in ${who}`, {
+      hint: "mqtt.username, with the password in the file of mqtt.password_file (mode 0600) or in $ZAPD_MQTT_PASSWORD, must be what the broker knows",
+      cause: error,
+    });
+  }
+  if (codes.version.some((one) => one === code))
+    return new BusError("protocol", `The broker at ${url} speaks no MQTT 5`, { cause: error });
+  if (codes.name.some((one) => one === code))
+    return new BusError("forbidden", `The broker at ${url} does not take our name`, {
+      hint: "Choose another mqtt.site, or allow client ids that begin with zapd- at the broker",
+      cause: error,
+    });
+  if (typeof code === "string") return unreachable(error, broker);
+  return new BusError("closed", `The broker at ${url} refused the connection (reason 0x${Number(code).toString(16)})`, {
+    hint: "Its own log says why",
+    cause: error,
+  });
+}
+
+/** The broker ends a connection that it had let in. */
+function sentAway(code: number, { url }: Broker): BusError {
+  if (code === codes.takenOver)
+    return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
+      hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+    });
+  return new BusError("closed", `The broker at ${url} ended the connection (reason 0x${code.toString(16)})`, {
+    hint: "Its own log says why",
+  });
+}
+
+function forbidden(topic: string, { url }: Broker): BusError {
+  return new BusError("forbidden", `The broker at ${url} does not let us hear ${topic}`, {
+    hint: "Its ACL is to allow it: src/mqtt/README.md has one to copy",
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * The bridge to the broker that the settings name, if any: it comes, goes and changes with them. What it needs is loaded when
+ * there is one; this file is all that there is of it without.
+ */
+import type { Config } from "../config/config.ts";
+import type { Log } from "../system/log.ts";
+import type { Bridge, BridgeStatus } from "./bridge.ts";
+
+export interface LinkOptions {
+  /** The state folder. */
+  readonly state: string;
+  /** Asks zapd itself. */
+  ask(request: Request): Response | Promise<Response>;
+  readonly log: Log;
+}
+
+export class MqttLink {
+  readonly #options: LinkOptions;
+  #settings: Config["mqtt"] | undefined;
+  #bridge: Bridge | undefined;
+  #isStarted = false;
+  #isOver = false;
+  /** One change after another. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  /** The settings as they are from now on. Read again, they also start anew what has stopped. */
+  use(settings: Config["mqtt"]): void {
+    const isSame = JSON.stringify(settings) === JSON.stringify(this.#settings);
+    if (isSame && this.#bridge?.status.state !== "stopped") return;
+    this.#settings = settings;
+    if (this.#isStarted) this.#renew();
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#renew();
+  }
+
+  /** Says goodbye to the broker, and ends. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    this.#renew();
+    await this.#turn;
+  }
+
+  /** How it stands; `null` without a broker. */
+  get status(): BridgeStatus | null {
+    return this.#bridge?.status ?? null;
+  }
+
+  /** What a person should know of. */
+  warnings(): string[] {
+    const { problem = null, hint = null } = this.status ?? {};
+    return problem === null ? [] : [`MQTT: ${problem}${hint === null ? "" : `. ${hint}`}`];
+  }
+
+  #renew(): void {
+    if (!this.#bridge && (this.#isOver || !this.#settings?.url)) return;
+    this.#turn = this.#turn.then(() => this.#replace());
+  }
+
+  async #replace(): Promise<void> {
+    const before = this.#bridge;
+    this.#bridge = undefined;
+    await before?.stop();
+    const settings = this.#settings;
+    if (this.#isOver || !settings?.url) return;
+    const { Bridge } = await import("./bridge.ts");
+    const bridge = await Bridge.open({ ...this.#options, settings });
+    if (this.#isOver) return;
+    this.#bridge = bridge;
+    bridge.start();
+  }
+}

@@ -1,0 +1,98 @@
+/** From the settings, and the files that they name, to a broker and a site. Files are read at each connection: a certificate that was renewed counts. */
+import { join } from "node:path";
+import { textOf, ZapdError } from "../api/errors.ts";
+import type { Config } from "../config/config.ts";
+import { makeFolder, readRegular, readUtf8, writeWhole } from "../system/files.ts";
+import { isObject } from "../system/json.ts";
+import { checkOwned, followLinks } from "../system/owners.ts";
+import type { Broker } from "./broker.ts";
+import { BusError } from "./bus.ts";
+
+export type MqttSettings = Config["mqtt"];
+
+const usualPorts = { plain: 1883, secure: 8883 } as const;
+const largestFile = 64 * 1024;
+/** Goes before `mqtt.password_file`. */
+export const passwordVariable = "ZAPD_MQTT_PASSWORD";
+
+/** Where the broker is and who we are to it. Fails with a `BusError`, `settings`, that names the file and what to do. */
+export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, string | undefined>>): Broker {
+  const { url, username, password_file, ca, cert, key } = settings;
+  const { protocol, hostname, port } = new URL(url);
+  const secure = protocol === "mqtts:";
+  if ((cert === "") !== (key === ""))
+    throw new BusError("settings", "Of mqtt.cert and mqtt.key one is set, and the other is not", {
+      hint: "A certificate of ours needs both",
+    });
+  const usual = secure ? usualPorts.secure : usualPorts.plain;
+  const password =
+    env[passwordVariable] || (password_file && secretIn(password_file, "mqtt.password_file").replace(/\r?\n$/, ""));
+  return {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? usual : Number(port),
+    secure,
+    url: `${protocol}//${hostname}:${port === "" ? usual : port}`,
+    username: username || undefined,
+    password: password || undefined,
+    ca: ca ? textIn(ca, "mqtt.ca", false) : undefined,
+    cert: cert ? textIn(cert, "mqtt.cert", false) : undefined,
+    key: key ? secretIn(key, "mqtt.key") : undefined,
+  };
+}
+
+function secretIn(path: string, setting: string): string {
+  return textIn(path, setting, true);
+}
+
+/** A file that a setting names; one with a secret must be its owner's alone. */
+function textIn(given: string, setting: string, secret: boolean): string {
+  let open = false;
+  let text: string | null;
+  try {
+    const { path } = followLinks(given);
+    text = readUtf8(path, largestFile, (found) => {
+      checkOwned(path, found);
+      open = secret && process.platform !== "win32" && (found.mode & 0o077) !== 0;
+    });
+  } catch (error) {
+    const hint = error instanceof ZapdError ? error.hint : undefined;
+    throw new BusError("settings", `The file of ${setting} cannot be used: ${textOf(error)}`, {
+      ...(hint !== undefined && { hint }),
+      cause: error,
+    });
+  }
+  if (text === null)
+    throw new BusError("settings", `The file of ${setting}, ${given}, is not there`, {
+      hint: `Make it, or mend the setting: zapd config set ${setting} PATH`,
+    });
+  if (open)
+    throw new BusError("settings", `The file of ${setting}, ${given}, can be read by others`, {
+      hint: `Close it: chmod 600 ${given}`,
+    });
+  return text;
+}
+
+const largestSite = 4_096;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** What this installation is called in topics where the settings do not say: made once, and kept in the state folder. */
+export async function ownSite(state: string): Promise<string> {
+  const path = join(state, "mqtt.json");
+  const kept = siteIn(path);
+  if (kept !== null) return kept;
+  const site = crypto.randomUUID();
+  makeFolder(state);
+  await writeWhole(path, `${JSON.stringify({ version: 1, site })}\n`);
+  return site;
+}
+
+function siteIn(path: string): string | null {
+  try {
+    const content: unknown = JSON.parse(readRegular(path, largestSite) ?? "null");
+    const site = isObject(content) ? content["site"] : null;
+    return typeof site === "string" && uuid.test(site) ? site : null;
+  } catch {
+    // What is damaged is made anew: nothing depends on it but the topics.
+    return null;
+  }
+}
