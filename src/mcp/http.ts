@@ -12,6 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { createClient, createStream } from "../api/client.ts";
 import { clientHeader, leaseHeader } from "../api/routes.ts";
+import { isObject } from "../system/json.ts";
 import { explainInside } from "./failure.ts";
 import { ResourceNews } from "./resources.ts";
 import { createServer } from "./server.ts";
@@ -88,7 +89,11 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
   return {
     isLetIn: async (authorization) => isBearer(authorization, await mcpToken(state)),
     async answer(request, body) {
-      if (!(await isLegacyRequest(request, body))) return modern.fetch(request, { parsedBody: body });
+      if (!(await isLegacyRequest(request, body))) {
+        const end = isListening(body) ? await news.subscribed(() => {}) : undefined;
+        // By then it listens itself.
+        return modern.fetch(request, { parsedBody: body }).finally(end);
+      }
       const id = request.headers.get("mcp-session-id");
       const session = id === null ? undefined : sessions.get(id);
       if (session) {
@@ -106,6 +111,11 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       await Promise.all([modern.close(), ...open.map(({ transport }) => transport.close())]);
     },
   };
+}
+
+/** Whether a message asks to be told of changes. */
+function isListening(message: unknown): boolean {
+  return isObject(message) && "method" in message && message.method === "subscriptions/listen";
 }
 
 /** Ends the sessions that nobody uses, and where there are too many, the one that was used least lately. */

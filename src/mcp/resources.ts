@@ -1,6 +1,7 @@
 /** What can be read without a tool, and who is told when it changes. */
 import type { Client, Followed } from "../api/client.ts";
 import { type Device, KeyName } from "../api/schemas.ts";
+import { sleep } from "../system/sleep.ts";
 import { guide } from "./guide.ts";
 
 const devicesUri = "zapd://devices";
@@ -87,11 +88,16 @@ function deviceOf(uri: string): string | null {
 /** Follows what happens; comes back by itself when it breaks off. */
 export type Follow = (signal: AbortSignal) => AsyncIterable<Followed>;
 
+/** So long at most is waited until what happens is followed: where no daemon runs, it begins when one does. */
+const beginsWithinMs = 2_000;
+
 /** Tells which resources are other than before, while somebody listens: with nobody, nothing is followed. */
 export class ResourceNews {
   readonly #follow: Follow;
   readonly #listeners = new Set<(uri: string) => void>();
   #following: AbortController | undefined;
+  /** The end of the first look at everything: what changes from then on is told. */
+  #begun = Promise.withResolvers<void>();
   #isOver = false;
 
   constructor(follow: Follow) {
@@ -103,12 +109,25 @@ export class ResourceNews {
     this.#listeners.add(listener);
     if (!this.#following && !this.#isOver) {
       this.#following = new AbortController();
+      this.#begun = Promise.withResolvers();
       void this.#run(this.#following.signal);
     }
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size === 0) this.#end();
     };
+  }
+
+  /**
+   * The same, once nothing that happens is missed any more: who is told that they are subscribed to has been. What is told
+   * meanwhile is told as well.
+   */
+  async subscribed(listener: (uri: string) => void): Promise<() => void> {
+    const end = this.subscribe(listener);
+    const late = new AbortController();
+    await Promise.race([this.#begun.promise, sleep(beginsWithinMs, late.signal).catch(() => {})]);
+    late.abort();
+    return end;
   }
 
   /** Nobody is told anything any more. */
@@ -125,11 +144,16 @@ export class ResourceNews {
 
   async #run(signal: AbortSignal): Promise<void> {
     const known = new Map<string, Device>();
+    const { resolve: begun } = this.#begun;
     try {
-      for await (const event of this.#follow(signal)) for (const uri of changedBy(event, known)) this.#tell(uri);
+      for await (const event of this.#follow(signal)) {
+        for (const uri of changedBy(event, known)) this.#tell(uri);
+        if (event.type === "snapshot" && event.last) begun();
+      }
     } catch {
       // What cannot be followed is not told of: its readers find out when they read.
     } finally {
+      begun();
       if (this.#following?.signal === signal) this.#following = undefined;
     }
   }

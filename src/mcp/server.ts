@@ -110,20 +110,21 @@ export function createServer({ api: clientFor, explain, openPackage, news }: Ser
 /** Clients of the first edition subscribe to one resource at a time, for as long as they are connected. */
 function subscriptions(server: Server, news: ResourceNews): void {
   const wanted = new Set<string>();
-  let end: (() => void) | undefined;
+  let following: Promise<() => void> | undefined;
   const tell = (uri: string) => {
     if (wanted.has(uri)) void server.sendResourceUpdated({ uri }).catch(() => {});
   };
   const leave = () => {
-    end?.();
-    end = undefined;
+    void following?.then((end) => end());
+    following = undefined;
   };
-  server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
+  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
     if (!isResource(uri)) throw new ResourceNotFoundError(uri);
     if (wanted.size >= mostSubscriptions && !wanted.has(uri))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${mostSubscriptions} subscriptions already`);
     wanted.add(uri);
-    end ??= news.subscribe(tell);
+    following ??= news.subscribed(tell);
+    await following;
     return {};
   });
   server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {

@@ -16,17 +16,24 @@ export interface StdioOptions {
 /** Serves until stdin ends. */
 export async function serveOverStdio({ api, follow, explain, openPackage }: StdioOptions): Promise<void> {
   const news = new ResourceNews(follow);
-  const listening = Promise.withResolvers<void>();
+  const tells = new Set<(uri: string) => void>();
+  let following: Promise<unknown> | undefined;
+  // Followed from when its client begins to listen, and not before.
+  const begin = () => {
+    following ??= news.subscribed((uri) => {
+      for (const tell of tells) tell(uri);
+    });
+    return following;
+  };
   const over = Promise.withResolvers<void>();
   const handle = serveStdio(
     ({ era }) => {
       const server = createServer({ api: () => api, explain, openPackage, news });
-      const tell = (uri: string) => void server.sendResourceUpdated({ uri }).catch(() => {});
-      // To a client of the second edition, which is told only what it listens to.
-      if (era === "modern") void listening.promise.then(() => news.subscribe(tell));
+      // A client of the second edition is told what it listens to, which its server sorts out.
+      if (era === "modern") tells.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
       return server;
     },
-    { transport: new ListeningTransport(() => listening.resolve()) },
+    { transport: new ListeningTransport(begin) },
   );
   process.stdin.once("end", () => over.resolve());
   process.stdin.once("close", () => over.resolve());
@@ -35,20 +42,21 @@ export async function serveOverStdio({ api, follow, explain, openPackage }: Stdi
   await handle.close();
 }
 
-/** Notices when its client begins to listen: from then on what happens is followed, and not before. */
+/** Hands a message that asks to be told of changes on once they are followed. */
 class ListeningTransport extends StdioServerTransport {
-  readonly #begins: () => void;
+  readonly #begin: () => Promise<unknown>;
 
-  constructor(begins: () => void) {
+  constructor(begin: () => Promise<unknown>) {
     super(process.stdin, process.stdout);
-    this.#begins = begins;
+    this.#begin = begin;
   }
 
   override async start(): Promise<void> {
     const { onmessage } = this;
     this.onmessage = (message) => {
-      if ("method" in message && message.method === "subscriptions/listen") this.#begins();
-      onmessage?.(message);
+      if ("method" in message && message.method === "subscriptions/listen")
+        void this.#begin().then(() => onmessage?.(message));
+      else onmessage?.(message);
     };
     await super.start();
   }

@@ -1,6 +1,7 @@
 /** `/mcp`: whether it is on, who is let in, and how much may be open; what it says is in src/mcp, loaded at its first use. */
 import type { Context, Hono } from "hono";
 import { textOf, ZapdError } from "../api/errors.ts";
+import { isObject } from "../system/json.ts";
 import type { AppDependencies } from "./app.ts";
 import { readJson } from "./body.ts";
 import { checkReach } from "./guard.ts";
@@ -35,10 +36,12 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
         return unread(c, error);
       }
     }
-    const isStream =
-      request.method === "GET" || (body as { method?: unknown } | undefined)?.method === "subscriptions/listen";
     c.env.withoutIdleLimit("ended");
-    return isStream ? streams.pass(c, () => answer(request, body)) : answer(request, body);
+    const making = () => answer(request, body);
+    const made = await (request.method === "GET" || isListening(body) ? streams.pass(c, making) : making());
+    // What the guard says of every answer is said of these, too.
+    const headers = Object.fromEntries(made.headers);
+    return made.body ? c.body(made.body, made.status as 200, headers) : c.body(null, made.status as 202, headers);
   });
   app.all(path, (c) => answerMethod(c, path, ["POST", "DELETE", "GET"]));
 }
@@ -60,6 +63,11 @@ function refuse(c: Context<Env>): Response {
     hint: "Print it with: zapd mcp token. It goes into the header: authorization: Bearer TOKEN",
   };
   return c.json({ ok: false, error }, 401, { "www-authenticate": 'Bearer realm="zapd"' });
+}
+
+/** Whether a message asks to be told of changes, for as long as it is open. */
+function isListening(message: unknown): boolean {
+  return isObject(message) && "method" in message && message.method === "subscriptions/listen";
 }
 
 /** What is no message is answered as one. */
