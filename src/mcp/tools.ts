@@ -61,8 +61,8 @@ async function command<Answer extends Done>(
   // Where the API has seen it, or cannot see it, one look tells what else there is.
   const { confirmed: told = isShown ? false : null } = answer;
   const after = await readUntil(api, id, told === false && isShown ? isShown : () => true, waitMs, signal);
-  const looked = after && isShown ? isShown(after) : (answer.confirmed ?? null);
-  const confirmed = told === false ? looked : told;
+  const seen = () => (after && isShown ? isShown(after) : (answer.confirmed ?? null));
+  const confirmed = told === false ? seen() : told;
   return {
     data: { ...answer, confirmed, before, after },
     text: outcome(said(answer), confirmed, answer.device, after),

@@ -32,6 +32,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     if (request.method === "POST") {
       try {
         body = await readJson(request);
+        if (body === undefined) throw new ZapdError("invalid_payload", "The body is empty, and holds no message");
       } catch (error) {
         return unread(c, error);
       }
