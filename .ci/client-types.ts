@@ -63,6 +63,7 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
   const queried = query && (z.toJSONSchema(query, { io: "input" }) as Schema);
   const fields: Record<string, string> = {};
   if (path.includes(":group")) fields["group"] = `${words("The devices: `all`, or a label")}group: string;`;
+  if (path.includes(":scene")) fields["scene"] = `${words("The name of the scene")}scene: string;`;
   if (path.includes(":id")) fields["id"] = `${words("The device: its UUID, its name, or `default`")}id: string;`;
   if (path.includes(":app")) fields["app"] = `${words("The app: its id, its name, or its platform id")}app: string;`;
   if (queried) fields["query"] = `query${queried.required ? "" : "?"}: ${typeOf(queried)};`;

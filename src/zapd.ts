@@ -190,6 +190,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platformHost,
     config: () => config.running.discovery,
     found: (finding, seats) => arrivals.found(finding, seats),
+    asleep: (platform, address) => arrivals.asleepAt(platform, address),
     alsoAsked: () => arrivals.alsoAsked(),
     scanning() {
       const before = new Set(registry.devices.map(({ id }) => id));
@@ -230,7 +231,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     mqtt: () => mqtt.status,
   });
   const ownCall: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };
-  const mqtt = new MqttLink({ state, log, ask: (request) => app.fetch(request, ownCall) });
+  const mqtt = new MqttLink({
+    state,
+    log,
+    ask: (request) => app.fetch(request, ownCall),
+    address: () => (options.listeners && running.daemon.http_enabled ? addressOf(options.listeners) : null),
+    page: () => options.page !== false && running.daemon.page,
+  });
   config.follow((now) => mqtt.use(now.mqtt));
   let mcp: Promise<Mcp> | undefined;
   async function openMcp(): Promise<Mcp> {
@@ -299,6 +306,10 @@ function isOwnHost(host: string, { http_host }: Listeners): boolean {
 
 function pick({ http_host, http_port }: { http_host: string; http_port: number }): Omit<Listeners, "socket"> {
   return { http_host, http_port };
+}
+
+function addressOf({ http_host, http_port }: Listeners): string {
+  return `http://${http_host.includes(":") ? `[${http_host}]` : http_host}:${http_port}`;
 }
 
 function silentLog(): Log {

@@ -38,7 +38,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: "api",
-    files: /^src\/api\/(operations|schemas|events)\.ts$/,
+    files: /^src\/api\/(operations|schemas|events|scenes|issues)\.ts$/,
     uses: ["words", "contract", "config", "endpoints"],
     why: "the one statement of the wire format",
   },
@@ -92,9 +92,17 @@ const layers: readonly Layer[] = [
   },
   {
     ...{
+      name: "scenes",
+      files: /^src\/scenes\//,
+      uses: ["words", "contract", "config", "endpoints", "api", "devices"],
+    },
+    why: "a scene is checked against the devices, and asks for each step as a caller of the API would",
+  },
+  {
+    ...{
       name: "routes",
       files: /^src\/server\/(?!app\.ts)/,
-      uses: ["words", "contract", "config", "endpoints", "api", "document", "devices"],
+      uses: ["words", "contract", "config", "endpoints", "api", "document", "devices", "scenes"],
     },
     knows: ["app"],
     why: "a route parses, calls and answers",

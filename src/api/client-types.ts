@@ -9,12 +9,14 @@ import type { Operation, operations } from "./operations.ts";
 
 export type { Followed } from "./client-stream.ts";
 export type { ApiEvent } from "./events.ts";
+export type { SceneInfo, SceneResult, StepResult } from "./scenes.ts";
 export type { App, Device, KeyOrText, State } from "./schemas.ts";
 
 type Optional<T> = Record<never, never> extends T ? { readonly query?: T } : { readonly query: T };
 type WithId<O extends Operation> = (O["path"] extends `${string}:id${string}` ? { readonly id: string } : unknown) &
   (O["path"] extends `${string}:app${string}` ? { readonly app: string } : unknown) &
-  (O["path"] extends `${string}:group${string}` ? { readonly group: string } : unknown);
+  (O["path"] extends `${string}:group${string}` ? { readonly group: string } : unknown) &
+  (O["path"] extends `${string}:scene${string}` ? { readonly scene: string } : unknown);
 type WithQuery<O extends Operation> = O["query"] extends z.ZodType ? Optional<z.input<O["query"]>> : unknown;
 type WithBody<O extends Operation> = O["body"] extends z.ZodType
   ? O["optionalBody"] extends true

@@ -169,6 +169,7 @@ interface AnyArguments extends Partial<Upload> {
   readonly id?: string;
   readonly app?: string;
   readonly group?: string;
+  readonly scene?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
@@ -176,7 +177,7 @@ interface AnyArguments extends Partial<Upload> {
 }
 
 async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments): Promise<Request> {
-  const { id = "", app = "", group = "", query = {}, body, archive, signal } = given;
+  const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = given;
   // A path of dots means another one, whatever it is encoded as.
   if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
   const set = Object.entries(query).flatMap(([name, value = []]) =>
@@ -187,7 +188,7 @@ async function requestOf(base: string, endpoint: Endpoint, given: AnyArguments):
   if (archive) Object.assign(init, (await import("./client-upload.ts")).formOf({ ...given, archive }));
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  const places: Readonly<Record<string, string>> = { id, app, group };
+  const places: Readonly<Record<string, string>> = { id, app, group, scene };
   const path = endpoint.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
   return new Request(base + path + search, init);
 }

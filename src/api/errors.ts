@@ -210,6 +210,18 @@ export const codes = {
     when: "The device cannot play what was given",
     message: "Cinema cannot play http://192.168.1.5/film.xyz: it knows no such kind of file",
   },
+  invalid_scene: {
+    ...invalid,
+    when: "Something is wrong with a scene, or with steps that were given at once: none of it was run, and the message has a line for each mistake",
+    message: 'movie-night.toml has 1 mistake:\nline 4, step 1: key: "hoem" is not a key. Did you mean home?',
+    hint: "Nothing was run. Mend it, and look with zapd scenes",
+  },
+  scene_not_found: {
+    ...missing,
+    when: "There is no file of a scene with that name",
+    message: 'There is no scene "movie"',
+    hint: "Did you mean movie-night? The scenes are listed by zapd scenes",
+  },
   group_not_found: {
     ...missing,
     when: "No device has that label",
@@ -262,6 +274,12 @@ export const codes = {
     when: "Somebody else has a lease of the device; who, and until when, is in the hint, and as data in `details`. Or the lease that the call carries has ended. Reads are free",
     message: "Workbench is leased to ci@runner-3",
     hint: "ci@runner-3 has it until 2026-11-22T21:00:00.000Z (nightly run). To wait for it: zapd lease -d Workbench --wait 60s; to take it away: zapd lease break -d Workbench",
+  },
+  site_offline: {
+    ...unreachable,
+    when: "Over a broker alone: the daemon of a site is not there, and nothing waits for it",
+    message: "lab2 is offline",
+    hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
   },
   device_unproven: {
     ...refused,
@@ -363,6 +381,8 @@ export interface ErrorDetails {
   readonly problems?: readonly PackageProblem[];
   /** Who has a device that is leased; `null`: the lease of the caller has ended. */
   readonly lease?: { readonly owner: string; readonly until: string; readonly note: string | null } | null;
+  /** Everything that is wrong with a scene. */
+  readonly mistakes?: readonly object[];
 }
 
 /** One reason why a set rejected a package. */

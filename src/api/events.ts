@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { codes, type ErrorCode } from "./errors.ts";
 import { clientHeader } from "./routes.ts";
+import { sceneEvents } from "./scenes.ts";
 import { App, Device, Lease, State } from "./schemas.ts";
 
 /** Why a whole snapshot is told: the stream begins; the daemon is another than before; too much was missed; the reader was too slow. */
@@ -101,6 +102,9 @@ export const events = {
     bytes: z.int().describe("So far"),
     total: z.int().nullable().describe("`null`: not known"),
   }),
+  "scene.started": event("scene.started", "A scene begins, or steps that were given at once", sceneEvents.started),
+  "scene.step": event("scene.step", "A step of a scene has ended", sceneEvents.step),
+  "scene.finished": event("scene.finished", "A scene has ended", sceneEvents.finished),
   "discovery.finished": event("discovery.finished", "A search for devices has ended", {
     found: z.int().describe("How many devices answered"),
     added: z.int().describe("How many of them are new"),

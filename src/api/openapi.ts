@@ -5,6 +5,7 @@ import { codes, type ErrorCode, type ErrorOptions } from "./errors.ts";
 import { events } from "./events.ts";
 import { ConfigReload, carriesLease, everywhere, Failure, type Operation, operations, tags } from "./operations.ts";
 import type { EndpointName } from "./routes.ts";
+import { SceneGiven, SceneInfo, SceneResult, Step, StepResult, sceneName } from "./scenes.ts";
 import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playback, State, Volume } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -74,6 +75,14 @@ const appId = {
   schema: { type: "string", minLength: 1 },
 } as const;
 
+const sceneParameter = {
+  name: "scene",
+  in: "path",
+  required: true,
+  description: "The scene: the name of its file, without `.toml`",
+  schema: { type: "string", pattern: sceneName.source },
+} as const;
+
 const groupName = {
   name: "group",
   in: "path",
@@ -95,8 +104,13 @@ const sharedAnswers = {
   Config: configSchema,
   ConfigReload,
   Failure,
+  SceneInfo,
+  SceneResult,
+  StepResult,
 };
-const sharedRequests = { Key: KeyName, KeyOrText };
+const sharedRequests = { Key: KeyName, KeyOrText, SceneStep: Step };
+/** Bodies that the daemon checks by code, which says more of what is wrong. */
+const checkedByCode: Readonly<Partial<Record<EndpointName, z.ZodType>>> = { runSteps: SceneGiven };
 
 const pascal = (words: string) => words.replace(/(?:^|\W)(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** The events by the names of their components: `StateChangedEvent`. */
@@ -172,8 +186,12 @@ function operationObject(name: EndpointName, operation: Operation): Json {
   const byId = path.includes(":id") ? [{ $ref: "#/components/parameters/DeviceId" }] : [];
   const byApp = path.includes(":app") ? [appId] : [];
   const byGroup = path.includes(":group") ? [groupName] : [];
-  const byLease = operation.codes.includes("device_leased") ? [{ $ref: "#/components/parameters/Lease" }] : [];
-  const parameters = [...byId, ...byApp, ...byGroup, ...(query ? queryParameters(query) : []), ...byLease];
+  const byScene = path.includes(":scene") ? [sceneParameter] : [];
+  // The steps of a scene carry what its caller said.
+  const isLeasable = operation.codes.includes("device_leased") || (tag === "scenes" && operation.method === "post");
+  const byLease = isLeasable ? [{ $ref: "#/components/parameters/Lease" }] : [];
+  const byPath = [...byId, ...byApp, ...byGroup, ...byScene];
+  const parameters = [...byPath, ...(query ? queryParameters(query) : []), ...byLease];
   const requestBody = takes === "upload" ? packageForm : body && jsonBody(name, operation);
   return {
     operationId: name,
@@ -309,7 +327,7 @@ function componentSchemas(): Record<string, Schema> {
   for (const [name, schema] of Object.entries(sharedRequests)) requests.add(schema, { id: name });
   for (const [name, { body, data }] of named) {
     const result = componentOf(name, "Result");
-    if (body) requests.add(body, { id: componentOf(name, "Body") });
+    if (body) requests.add(checkedByCode[name] ?? body, { id: componentOf(name, "Body") });
     if (data !== Picture && dataSchema(name, data).$ref?.endsWith(`/${result}`)) answers.add(data, { id: result });
   }
   const schemas = { ...converted(requests, "input"), ...converted(answers, "output") };

@@ -20,6 +20,7 @@ import {
   leaseLimits,
   sequenceLimits,
 } from "./routes.ts";
+import { Mistake, SceneGiven, SceneInfo, SceneRequest, SceneResult } from "./scenes.ts";
 import {
   App,
   Channel,
@@ -42,6 +43,7 @@ export const tags = {
   devices: "The registry, discovery and live state",
   apps: "The catalog of a device, launching and leaving",
   remote: "One key, text, or a timed sequence",
+  scenes: "Steps that run one after another, from a file or given at once",
   dev: "Sideloading, for platforms with a developer mode",
   events: "What happens, as it happens",
   daemon: "zapd itself",
@@ -106,6 +108,7 @@ export const Failure = z.strictObject({
         lease: Lease.nullable()
           .optional()
           .describe("With `device_leased`: who has the device; `null`: the lease of the caller has ended"),
+        mistakes: z.array(Mistake).optional().describe("With `invalid_scene`: everything that is wrong with it"),
       })
       .optional()
       .describe("What programs may want to know of it; most failures have none"),
@@ -206,6 +209,16 @@ const asking: readonly ErrorCode[] = [
   "device_unproven",
   "pairing_required",
 ];
+
+/** Any object is let through: all that is wrong with a scene is told at once, as `invalid_scene`. */
+const SceneBody = z
+  .custom<SceneGiven>(isObject, { error: 'must be an object with steps, such as {"steps": [{"key": "home"}]}' })
+  .meta(SceneGiven.meta() ?? {});
+
+const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
+
+const ofRuns =
+  "The whole scene is checked first, and where anything is wrong with it (`invalid_scene` tells all of it, with its lines in a file) none of it runs. Each step is a command like every other, to its device or to each of a group at the same moment. What is already so (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` behind it. A step that fails, at one of its devices, stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: a second waits for the first, 32 at most. A caller who hangs up ends the run, and no step comes after; it ends by itself after 10 minutes. Answered with what each step did, 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; the same are told to those who follow `/events`. There are no loops and no expressions; 200 steps at most.";
 
 const own = {
   listDevices: {
@@ -414,7 +427,9 @@ const own = {
           .max(leaseLimits.waitS)
           .default(0)
           .describe("Seconds to wait where somebody has it; else it fails at once"),
-        note: leaseText(leaseLimits.note).optional().describe("What for, for others to read"),
+        note: leaseText(leaseLimits.note)
+          .optional()
+          .describe("What for, for others to read; one that is renewed without it keeps what it has"),
       })
       .meta({ examples: [{ owner: "ci@runner-3", ttl_s: 600, wait_s: 30, note: "nightly run" }] }),
     data: action("lease", {
@@ -735,6 +750,36 @@ const own = {
     description: "With none there, it is `dev_package_missing`.",
     codes: [...asking, "dev_package_missing", "dev_password_missing", "dev_auth_failed", "device_busy"],
     data: action("remove", {}),
+  },
+  listScenes: {
+    ...endpoints.listScenes,
+    tag: "scenes",
+    summary: "The scenes of the files",
+    description:
+      "The files `<name>.toml` in the folder `scenes` beside the config, each read and checked now. Nothing is asked of the devices.",
+    codes: [],
+    data: z.object({
+      folder: z.string().describe("Where the files are"),
+      scenes: z.array(SceneInfo).describe("By their names"),
+    }),
+  },
+  runScene: {
+    ...endpoints.runScene,
+    tag: "scenes",
+    summary: "Run a scene of a file",
+    description: `The file is read at the call. ${ofRuns}`,
+    codes: sceneCodes,
+    body: SceneRequest,
+    data: SceneResult,
+  },
+  runSteps: {
+    ...endpoints.runSteps,
+    tag: "scenes",
+    summary: "Run steps that are given at once",
+    description: ofRuns,
+    codes: sceneCodes.filter((code) => code !== "scene_not_found"),
+    body: SceneBody,
+    data: SceneResult,
   },
   installPackage: {
     ...endpoints.installPackage,

@@ -86,6 +86,9 @@ const own = {
     takes: "query",
     answers: "picture",
   },
+  listScenes: { method: "get", path: "/scenes", reaches: "memory" },
+  runScene: { method: "post", path: "/scenes/:scene", reaches: "device", takes: "json", optionalBody: true },
+  runSteps: { method: "post", path: "/run", reaches: "device", takes: "json" },
   installPackage: { method: "post", path: "/devices/:id/dev/install", reaches: "device", takes: "upload" },
   reloadPackage: {
     method: "post",

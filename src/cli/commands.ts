@@ -40,6 +40,12 @@ const output: Readonly<Record<string, Option>> = {
   output: { type: "string", short: "o", value: "FILE", about: "where the picture goes" },
 };
 
+const leasing: Readonly<Record<string, Option>> = {
+  wait: value("TIME", "wait in line for so long where somebody else has it (else it fails at once)"),
+  owner: value("NAME", "who has it, for others to read (else you, and this machine)"),
+  note: value("TEXT", "what for, for others to read"),
+};
+
 /** Modules that are loaded when one of their commands is asked for. */
 const serve = () => import("./serve.ts");
 const demo = () => import("./demo.ts");
@@ -60,6 +66,8 @@ const doctor = () => import("./doctor.ts");
 const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 const mcp = () => import("./mcp.ts");
+const leases = () => import("./lease.ts");
+const withLease = () => import("./with-lease.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {
   return async () => (await module())[name];
@@ -304,6 +312,40 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     screenshot: command("-o FILE", "what a device shows, into a file", from(controls, "screenshot"), {
       options: { ...output, ...timeout },
     }),
+    lease: command(
+      "[take | renew | free | break | list]",
+      "have a device to yourself: others only read it until you free it",
+      from(leases, "lease"),
+      {
+        completes: ["take", "renew", "free", "break", "list"],
+        most: 1,
+        also: ["lock", "reserve", "leases"],
+        options: { ttl: value("TIME", "it ends by itself after so long, an hour at most (else 10m)"), ...leasing },
+        examples: [
+          "export ZAPD_LEASE=$(zapd lease -d Workbench --ttl 30m)      (commands carry the token)",
+          "zapd lease free -d Workbench",
+          "zapd lease break -d Workbench               (takes it away from whoever has it)",
+          "zapd lease list",
+        ],
+      },
+    ),
+    "with-lease": command(
+      "-- PROGRAM [WORD …]",
+      "run a program that has a device to itself, the first free one of -d label:lab",
+      from(withLease, "withLease"),
+      {
+        completes: "file",
+        most: many,
+        options: {
+          ttl: value("TIME", "how long the device is kept when this is killed; it is renewed meanwhile (else 60s)"),
+          ...leasing,
+        },
+        examples: [
+          "zapd with-lease -d label:lab -- npm test    (it finds $ZAPD_DEVICE and $ZAPD_LEASE, as zapd itself does)",
+          "zapd with-lease -d Workbench --wait 10m -- ./smoke.sh",
+        ],
+      },
+    ),
     openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi")),
   },
   "The daemon": {

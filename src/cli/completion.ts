@@ -73,7 +73,7 @@ const channels: Source = async ({ context, signal }) => {
 /** Commands that a group of devices takes, as the keys do. */
 const forGroups: readonly string[] = [
   ...(["key", "keys", "text", "hold", "launch", "stop"] as const),
-  ...(["volume", "mute", "play", "seek", "notify"] as const),
+  ...(["volume", "mute", "play", "seek", "notify", "lease", "with-lease"] as const),
 ];
 
 /** Devices, and the groups of them where the command takes any. */

@@ -15,7 +15,12 @@ export interface Option {
 
 /** Options that every command takes. */
 export const common = {
-  device: { type: "string", short: "d", value: "NAME", about: "the device, by name or id (else the default device)" },
+  device: {
+    type: "string",
+    short: "d",
+    value: "NAME",
+    about: "the device, by name or id (else $ZAPD_DEVICE, or the default device)",
+  },
   json: { type: "boolean", about: "the response of the daemon, unchanged: exactly one document" },
   socket: {
     type: "string",
@@ -52,7 +57,7 @@ export class Context {
   readonly words: readonly string[];
   /** The response as it is, instead of text for people. */
   readonly json: boolean;
-  /** The device of `-d`, or `default`. */
+  /** The device of `-d`, or of $ZAPD_DEVICE, or `default`. */
   readonly device: string;
   /** The time of `--timeout`, in milliseconds; none without that option. */
   readonly timeoutMs: number | undefined;
@@ -65,7 +70,7 @@ export class Context {
     this.timeoutMs = timeoutMs;
     this.#values = values;
     this.json = this.flag("json");
-    this.device = this.option("device") ?? "default";
+    this.device = this.option("device") ?? (process.env["ZAPD_DEVICE"] || "default");
   }
 
   /** The value of an option. */

@@ -148,6 +148,7 @@ function deviceFacts(one: Device): string {
     ["access", one.access],
     ["can", one.capabilities.join(", ")],
     ...withheldRows(one),
+    ["leased to", one.lease && `${one.lease.owner}, until ${fullTime(new Date(one.lease.until))}`],
     ["labels", one.labels?.join(", ") ?? null],
     ["added", fullTime(new Date(one.added_at))],
     ["last seen", one.last_seen && fullTime(new Date(one.last_seen))],

@@ -76,5 +76,6 @@ export async function tellWaiting(
 /** Reading, turning off and leaving an app wake nobody (README, Off is a state). */
 function wakes(name: EndpointName, body: unknown): boolean {
   const key = typeof body === "object" && body !== null && "key" in body ? body.key : undefined;
-  return endpoints[name].method === "post" && name !== "stopApp" && key !== "power-off";
+  const { method, reaches } = endpoints[name];
+  return method === "post" && reaches === "device" && name !== "stopApp" && key !== "power-off";
 }

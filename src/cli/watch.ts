@@ -8,6 +8,7 @@ import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";
+import { statusWords, stepsText } from "./scene-words.ts";
 
 export async function watch(context: Context): Promise<void> {
   const stopped = new AbortController();
@@ -81,6 +82,12 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       return about(`lease of ${event.owner} is ${event.why}${event.lease ? `, until ${event.lease.until}` : ""}`);
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
+    case "scene.started":
+      return about(`scene ${event.scene ?? "of steps"}: ${stepsText(event.steps)}`);
+    case "scene.step":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.step.does}: ${statusWords[event.step.status]}`);
+    case "scene.finished":
+      return about(`scene ${event.scene ?? "of steps"}: ${event.outcome}`);
     case "discovery.finished":
       return about(`discovery: ${event.found} found, ${event.added} of them new`);
     case "config.changed":

@@ -64,6 +64,14 @@ export class Arrivals {
     return found.flatMap((entry) => this.#deps.registry.get(entry.id) ?? []);
   }
 
+  /** The device that is known at an address, said that it goes off, and would be turned on by being asked who it is. */
+  asleepAt(platform: string, address: Address): Entry | null {
+    const { registry, devices } = this.#deps;
+    const entry = registry.entries.find((one) => one.platform === platform && isSameAddress(one, address));
+    const reach = entry && devices.reachOf(entry);
+    return reach?.isOff && reach.connection.power?.wakesByConnecting ? reach.record : null;
+  }
+
   /** Where else than at their own addresses a scan asks for devices that are known. */
   alsoAsked(): Asked[] {
     return this.#deps.registry.entries

@@ -12,6 +12,8 @@ export interface Seen<State extends object = Partial<PlatformState>> {
   readonly pushed: ReadonlySet<string>;
   /** It knows a part of the device: what it says stands where nobody else says it. */
   readonly isPartial?: boolean;
+  /** Parts of the state of which that is so, though it knows the device as a whole. */
+  readonly behind?: readonly string[];
 }
 
 /** Which entries belong to each entry; always told of both. */
@@ -295,7 +297,7 @@ export function mergedState<State extends object>(first: Seen<State>, ...others:
   const merged = { ...first.state };
   for (const part of parts) {
     const all = seen.filter((one) => says(one, part));
-    const whole = all.filter(({ isPartial }) => !isPartial);
+    const whole = all.filter(({ isPartial, behind }) => !isPartial && !behind?.includes(part));
     const tells = whole.length > 0 ? whole : all;
     const teller = tells.find(({ pushed }) => pushed.has(part)) ?? tells[0];
     if (teller) merged[part] = teller.state[part];

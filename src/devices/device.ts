@@ -193,6 +193,12 @@ export class Device {
     return this.#deps.registry.composition.partial?.includes(platform) === true;
   }
 
+  /** How far what a reach says of its state stands behind what others say. */
+  #standingOf(reach: Reach): { readonly isPartial: boolean; readonly behind: readonly StatePart[] } {
+    const { behind = {} } = this.#deps.registry.composition;
+    return { isPartial: this.#isPartial(reach), behind: behind[reach.record.platform] ?? [] };
+  }
+
   /** Those whose keys are its own: what reaches a part of a device has keys for that part, which mean another thing. */
   get #keyed(): readonly Reach[] {
     const leaders = this.#leaders;
@@ -391,7 +397,7 @@ export class Device {
     over.abort();
     const seen = order.flatMap((reach) => {
       const state = read.get(reach);
-      return state ? [{ state, pushed: reach.seen.pushed, isPartial: this.#isPartial(reach) }] : [];
+      return state ? [{ state, pushed: reach.seen.pushed, ...this.#standingOf(reach) }] : [];
     });
     const [first, ...others] = seen;
     // None has answered: the first is looked for, and says why.
@@ -616,7 +622,7 @@ export class Device {
   get lastState(): Partial<PlatformState> {
     const [first = this.reach.seen, ...others] = this.#told.map((reach) => ({
       ...reach.seen,
-      isPartial: this.#isPartial(reach),
+      ...this.#standingOf(reach),
     }));
     return mergedState(first, ...others);
   }

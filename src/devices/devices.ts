@@ -29,6 +29,7 @@ export class Devices {
   #interested = 0;
   readonly #held = new Map<string, () => void>();
   #over: ZapdError | undefined;
+  readonly #ending = new AbortController();
   /** The devices that path segments were found to mean, until the registry changes. */
   readonly #found = new Map<string, Device>();
 
@@ -240,8 +241,14 @@ export class Devices {
     return this.#deps.registry.keepContacts((id) => this.#reaches.get(id)?.contact);
   }
 
-  /** Lets go of every key that is held. */
+  /** Ends when the daemon stops: whatever goes on for longer than a command goes on no more. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Lets go of every key that is held, and ends what goes on for longer than a command. */
   letGo(): void {
+    this.#ending.abort(new ZapdError("internal_error", "zapd is stopping"));
     for (const device of this.#devices.values()) device.letGo();
   }
 

@@ -324,7 +324,7 @@ export class Leases {
   async #renew(held: Held, { owner, note, ttl_s }: WantedLease): Promise<string> {
     const before = { owner: held.owner, note: held.note };
     const left = held.term ? held.term.ms - held.term.passed() : 0;
-    Object.assign(held, { owner, note: note ?? null });
+    Object.assign(held, { owner, note: note ?? held.note });
     const { until } = this.#begin(held, ttl_s * 1_000);
     try {
       await this.#save();
@@ -403,7 +403,8 @@ export class Leases {
     return new ZapdError("device_leased", `${name} is leased${owner === undefined ? "" : ` to ${owner}`}`, {
       hint: `${holder}. To wait for it: zapd lease -d ${word} --wait 60s; to take it away: zapd lease break -d ${word}`,
       named: true,
-      details: { lease: held?.term ? leaseOf(held, held.term) : null },
+      // Whoever is about to get it is not known to others yet.
+      details: held?.term ? { lease: leaseOf(held, held.term) } : undefined,
     });
   }
 }

@@ -64,6 +64,8 @@ interface Underway {
   entering: boolean;
   /** It has let us in, which is being written down. */
   taking: boolean;
+  /** The device has ended it by itself. */
+  lost: boolean;
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
 }
@@ -160,6 +162,7 @@ export class DevicePairing {
       held: false,
       entering: false,
       taking: false,
+      lost: false,
       step: undefined,
     };
     const current = Object.assign(underway, { opened: this.#open(underway) });
@@ -208,6 +211,7 @@ export class DevicePairing {
           ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
           : undefined;
       end?.catch(() => {});
+      if (pairing.step === "code") pairing.ended?.catch((error: unknown) => this.#endedByDevice(current, error));
       return { pairing, expiresAt, leftMs, accepted: end };
     } catch (error) {
       this.#end(current, error);
@@ -247,7 +251,7 @@ export class DevicePairing {
       current.taking = true;
       await this.#take(current, paired);
     } catch (error) {
-      if (!(current.held && failedBy(error, "wrong"))) this.#end(current, error);
+      if (current.lost || !(current.held && failedBy(error, "wrong"))) this.#end(current, error);
       throw error;
     }
     const { step } = current;
@@ -313,6 +317,12 @@ export class DevicePairing {
     await registry.settled();
   }
 
+  /** What is being entered meanwhile fails by itself, and says more. */
+  #endedByDevice(current: Underway, error: unknown): void {
+    current.lost = true;
+    if (!current.entering && !current.taking) this.#end(current, error);
+  }
+
   #expire(current: Underway, { step, expiresMs }: Pairing): void {
     if (current.taking) return;
     const { problem, hint } = lateWords[step];
@@ -327,7 +337,7 @@ export class DevicePairing {
     if (step) this.#deps.pairing(this.#reach.id, { status: "failed", step, reason: whyOf(reason) });
     if (this.#current !== current) return;
     this.#current = undefined;
-    if (current.held && failedBy(reason, "late", "cancelled")) this.#ended = { error, at: performance.now() };
+    if (current.held && failedBy(reason, "late", "cancelled", "denied")) this.#ended = { error, at: performance.now() };
   }
 
   /** A code that is typed too late is for no other pairing than the one that showed it. */

@@ -40,6 +40,8 @@ export interface DiscoveryDependencies<D> {
   config(): Config["discovery"];
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
+  /** A device that is known at an address, and that being asked would turn on: no scan asks it. */
+  asleep?(platform: string, address: Address): D | null;
   /** Addresses to ask for devices that are known, beside those that answer a search. */
   alsoAsked?(): readonly Asked[];
   /** A scan begins; gives what is told of those that it found. */

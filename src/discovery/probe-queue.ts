@@ -31,6 +31,8 @@ interface Host {
 export interface IntakeDependencies<D> {
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   identify(platform: Platform, lead: Lead): Promise<Sighting>;
+  /** A device that is known at an address, and that being asked would turn on: it is left alone there, and found as it is. */
+  asleep?(platform: string, address: Address): D | null;
   /** Takes a device in the moment it has said who it is; a new one needs one of the scan's seats. */
   found(finding: Finding, seats: Seats): Promise<D>;
   debug(message: string): void;
@@ -122,6 +124,11 @@ export class Intake<D> {
 
   async #take(platform: Platform, lead: Lead, only?: string): Promise<boolean> {
     try {
+      const asleep = this.#deps.asleep?.(platform.name, lead) ?? null;
+      if (asleep !== null) {
+        this.#found.set(`${platform.name} asleep at ${lead.host}:${lead.port}`, asleep);
+        return true;
+      }
       const sighting = await this.#deps.identify(platform, lead);
       if (only !== undefined && (sighting.provisional || sighting.identity !== only)) return false;
       const address = addressOf(lead, sighting);

@@ -7,6 +7,8 @@ export interface ToolFailure {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
+  /** What came of it at each part, where it has parts. */
+  readonly details?: object | undefined;
 }
 
 /** Says what a call failed with that the daemon did not answer itself. */
@@ -14,8 +16,8 @@ export type Explain = (error: unknown) => Promise<ToolFailure>;
 
 export async function failureOf(error: unknown, explain: Explain): Promise<ToolFailure> {
   if (error instanceof ApiError || error instanceof ZapdError) {
-    const { code, message, hint } = error;
-    return { code, message, ...(hint !== undefined && { hint }) };
+    const { code, message, hint, details } = error;
+    return { code, message, ...(hint !== undefined && { hint }), ...(details && { details }) };
   }
   return explain(error);
 }
@@ -25,3 +27,11 @@ export const explainInside: Explain = async (error) => ({
   code: "internal_error",
   message: `zapd failed at this: ${textOf(error)}`,
 });
+
+/** The same as a text, for those who read no more. */
+export function failureText({ code, message, hint, details }: ToolFailure): string {
+  const said = `${code}: ${message}${/[.!?]$/.test(message) ? "" : "."}`;
+  return [said, hint ?? "", details ? JSON.stringify(details).slice(0, mostDetails) : ""].filter(Boolean).join(" ");
+}
+
+const mostDetails = 8_000;

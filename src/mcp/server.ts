@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Client } from "../api/client.ts";
 import { version } from "../system/version.ts";
-import { type Explain, failureOf } from "./failure.ts";
+import { type Explain, failureOf, failureText } from "./failure.ts";
 import { instructions } from "./guide.ts";
 import { runPaired } from "./pairing.ts";
 import { fixedResources, isResource, type ResourceNews, readResource, stateResources, templates } from "./resources.ts";
@@ -76,8 +76,7 @@ export function createServer({ api: clientFor, explain, openPackage, news }: Ser
     } catch (error) {
       signal.throwIfAborted();
       const failure = await failureOf(error, explain);
-      const { code, message, hint } = failure;
-      const text = `${code}: ${message}${/[.!?]$/.test(message) ? "" : "."}${hint === undefined ? "" : ` ${hint}`}`;
+      const text = failureText(failure);
       return { isError: true, structuredContent: { ...failure }, content: [{ type: "text", text }] };
     }
   });

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import type { Client, Upload } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
+import { describeIssue } from "../api/issues.ts";
 import { Device, State } from "../api/schemas.ts";
-import { describeIssue } from "../system/issues.ts";
 
 /** A package on the disk of who calls, ready to be sent. */
 export interface Package {

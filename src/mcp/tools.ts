@@ -6,6 +6,7 @@ import { z } from "zod";
 import { ApiError, type Client } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
 import { operations } from "../api/operations.ts";
+import { type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State } from "../api/schemas.ts";
 import { powers } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
@@ -618,7 +619,80 @@ const devLogs = tool({
   },
 });
 
+/** What a step may hold, but for steps in it. Any object is let through: the API tells all that is wrong at once. */
+const { then: _then, else: _else, parallel: _parallel, ...flat } = Step.shape;
+const { properties } = z.toJSONSchema(z.looseObject(flat), { io: "input" });
+const AnyStep = (z.looseObject({}) as unknown as z.ZodType<SceneStep>).meta({ properties });
+
+const runScene = tool({
+  name: "run_scene",
+  title: "Run a scene",
+  description:
+    "Runs a scene of the house by its name, or steps given at once, one after another in one call: `key`, `keys`, `launch`, `volume`, `power`, `input`, `play`, `notify`, `wait_ms`, `wait_for`; also `if` with `then` and `else`, and `parallel`. All of it is checked first; `dry_run` does no more. Each step tells what it did.",
+  marks: "D",
+  takes: {
+    name: z.string().min(1).max(64).optional().describe("A scene of the house; or give steps"),
+    steps: z.array(AnyStep).min(1).max(sceneLimits.steps).optional().describe("In their order"),
+    device: device.describe("What steps that name no device are for; the default device without it"),
+    dry_run: z.boolean().default(false).describe("Checks it, and runs none of it"),
+    wait_ms: waitMs.describe("How long each device is asked what it does, before and after, in milliseconds"),
+  },
+  answers: {
+    ...operations.runSteps.data.shape,
+    devices: z.array(z.unknown()).describe("Each device that it is for, with what it did `before` and `after`"),
+    ...read,
+  },
+  async run({ name, steps, device, dry_run, wait_ms }, { api, signal }) {
+    if ((name === undefined) === (steps === undefined))
+      throw new ZapdError("invalid_payload", "run_scene takes name or steps, one of them", {
+        hint: `The scenes of the house: ${(await api.listScenes({ signal })).scenes.map((one) => one.name).join(", ") || "none yet"}`,
+      });
+    const run = (isDry: boolean) => {
+      const how = { ...(device !== undefined && { device }), dry_run: isDry };
+      if (name !== undefined) return api.runScene({ scene: name, body: how, signal });
+      return api.runSteps({ body: { ...how, steps: steps ?? [] }, signal });
+    };
+    const checked = await run(true);
+    const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
+    const look = async () =>
+      new Map(
+        await Promise.all(
+          [...meant.keys()].map(async (id) => [id, await readState(api, id, wait_ms, signal)] as const),
+        ),
+      );
+    const befores = await look();
+    if (dry_run) {
+      const none = { devices: [], confirmed: null, before: null, after: null };
+      return {
+        data: { ...checked, ...none },
+        text: `It would run: ${checked.steps.length} steps, nothing is wrong with them.`,
+      };
+    }
+    const done = await run(false);
+    const afters = await look();
+    const devices = [...meant.values()].map((one) => ({
+      device: one,
+      before: befores.get(one.id) ?? null,
+      after: afters.get(one.id) ?? null,
+    }));
+    const [only] = devices.length === 1 ? devices : [];
+    const seen = done.steps
+      .filter(({ status, devices }) => status === "did" && devices.length > 0)
+      .map((one) => one.confirmed);
+    const confirmed =
+      done.failed > 0 || seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
+    const lines = done.steps.map(({ at, does, status, confirmed, error }) => {
+      const how = status === "did" && confirmed !== null ? (confirmed ? ", seen" : ", not seen yet") : "";
+      return `${at} ${does}: ${status}${how}${error ? ` (${error.message})` : ""}`;
+    });
+    return {
+      data: { ...done, devices, confirmed, before: only?.before ?? null, after: only?.after ?? null },
+      text: printable(`The scene is ${done.outcome}; ${done.failed} failed. ${lines.join("; ")}.`),
+    };
+  },
+});
+
 export const tools: readonly Tool[] = [
   ...[listDevices, getState, waitFor, listApps, launchApp, pressKeys, typeText, setPower, setVolume],
-  ...[controlPlayback, playMedia, getScreenshot, discover, devInstall, devLogs],
+  ...[controlPlayback, playMedia, getScreenshot, discover, devInstall, devLogs, runScene],
 ];

@@ -10,6 +10,7 @@ import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
 import { connectBus } from "./broker.ts";
 import { type Bus, BusError } from "./bus.ts";
+import { Commands } from "./commands.ts";
 import { Kept } from "./kept.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
@@ -26,6 +27,8 @@ export interface Companion {
   topicsOf(deviceId: string): readonly string[];
   /** What it keeps for a device as it is now; asked again with every change of the device and of its apps. */
   of(device: Device, zapd: Client): Promise<readonly Retained[]>;
+  /** There is a connection: what the broker kept for these devices, and is not wanted any more, can be cleared. */
+  attached?(bus: Bus, deviceIds: readonly string[]): Promise<void>;
 }
 
 /** How it stands with the broker. */
@@ -64,6 +67,7 @@ export class Bridge {
   readonly #over = new AbortController();
   readonly #kept: Kept;
   readonly #client: Client;
+  readonly #commands: Commands | null;
   readonly #devices = new Map<string, Device>();
   readonly #topics: SiteTopics;
   readonly #companions: readonly Companion[];
@@ -81,6 +85,10 @@ export class Bridge {
     this.#client = createClient({ url, fetch: (request) => this.#ask(request) });
     const { url: broker, commands } = options.settings;
     const since = new Date().toISOString();
+    const { log } = options;
+    const fetch = (request: Request) => this.#ask(request);
+    const tell = (event: object) => this.#tellEvent(event);
+    this.#commands = commands === "none" ? null : new Commands({ topics, level: commands, url, fetch, log, tell });
     const { site } = topics;
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };
   }
@@ -110,6 +118,7 @@ export class Bridge {
       const left = bus.publish(this.#topics.status, JSON.stringify({ online: false }), { retain: true, qos: 1 });
       await Promise.race([left.catch(() => {}), sleep(1_000)]);
     }
+    this.#commands?.end();
     this.#over.abort(new BusError("left", "zapd leaves the broker"));
     await bus?.close();
     await this.#work;
@@ -160,9 +169,19 @@ export class Bridge {
   /** What is done with a connection; ends when all that waited is under way. */
   async #serve(bus: Bus): Promise<void> {
     const topics = this.#topics;
+    const commands = this.#commands;
+    if (commands) await bus.subscribe(commands.filters, (message) => commands.take(message, bus));
     await this.#tellStatus(bus);
     const filters = [topics.device("+"), topics.state("+")];
-    const isKnown = (topic: string) => this.#devices.has(partsOf(topics, topic)?.[0] ?? "");
+    const isKnown = (topic: string) => {
+      const id = partsOf(topics, topic)?.[0] ?? "";
+      if (this.#devices.has(id)) return true;
+      for (const other of this.#companions.flatMap((one) => one.topicsOf(id)))
+        void bus.publish(other, "", { retain: true, qos: 1 }).catch(() => {});
+      return false;
+    };
+    const ids = [...this.#devices.keys()];
+    for (const companion of this.#companions) void companion.attached?.(bus, ids).catch(() => {});
     await this.#kept.attach(bus, filters, isKnown, this.#over.signal);
   }
 
@@ -208,6 +227,7 @@ export class Bridge {
       } else {
         if (event.type === "device.added" || event.type === "device.changed") this.#tellDevice(event.device);
         if (event.type === "device.removed") this.#removed(event.device_id);
+        if (event.type === "lease.changed" && event.lease === null) this.#commands?.freed(event.device_id);
         if (event.type === "apps.changed") this.#tellCompanions(event.device_id);
         this.#tellEvent(event);
         if (event.type === "device.added" || event.type === "device.removed") this.#counted();

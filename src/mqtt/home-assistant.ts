@@ -1,13 +1,16 @@
 /**
  * A device as Home Assistant is told of it: the retained payload of MQTT discovery, from what the API says of the device.
- * Format: home-assistant/core, homeassistant/components/mqtt, schemas.py and a file for each platform. Pure.
+ * Format: home-assistant/core, homeassistant/components/mqtt, schemas.py and a file for each platform.
  */
+import type { Client } from "../api/client.ts";
 import type { App, Device, Input } from "../api/schemas.ts";
 import { type Key, keys, playbackStatuses } from "../platforms/platform.ts";
+import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
-
-/** What can be set of a device by a plain value at a topic of its own. */
-export type Settable = "power" | "volume" | "mute" | "app" | "input" | "key" | "text" | "notify";
+import type { Companion, Retained } from "./bridge.ts";
+import type { Bus } from "./bus.ts";
+import type { MqttSettings } from "./settings.ts";
+import type { Settable, SiteTopics } from "./topics.ts";
 
 /** Where on the broker a device is told of, and what it is told. */
 export interface DiscoveryTopics {
@@ -85,6 +88,84 @@ const icons: Readonly<Partial<Record<Key, string>>> = {
   info: "information-outline",
   options: "menu",
 };
+
+export interface HomeAssistantOptions {
+  readonly settings: Pick<MqttSettings, "home_assistant" | "url">;
+  readonly topics: SiteTopics;
+  /** Where HTTP is served on this machine; `null` where it is not. */
+  address(): string | null;
+  /** Whether the page for people is served there. */
+  page(): boolean;
+}
+
+/** What the broker keeps of a device's payload has come after so long. */
+const heardMs = 1_000;
+
+/** Keeps the payload of each device at the broker, and takes it away where it is not wanted any more. */
+export class HomeAssistant implements Companion {
+  readonly #options: HomeAssistantOptions;
+  /** Inputs by device, with what it was when they were read: the device itself is asked for them, and not with every change. */
+  readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
+
+  constructor(options: HomeAssistantOptions) {
+    this.#options = options;
+  }
+
+  topicsOf(deviceId: string): readonly string[] {
+    return this.#options.settings.home_assistant ? [discoveryTopic({ id: deviceId })] : [];
+  }
+
+  async of(device: Device, zapd: Client): Promise<readonly Retained[]> {
+    if (!this.#options.settings.home_assistant) return [];
+    const { topics, settings, address, page } = this.#options;
+    const { id } = device;
+    const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
+    const [apps, inputs] = await Promise.all([
+      can("apps") && zapd.listApps({ id }).then(({ apps }) => apps, nothing),
+      can("inputs") && this.#inputsOf(device, zapd),
+    ]);
+    const at = address();
+    // Home Assistant fetches it by itself: where the broker is elsewhere, so most likely is that, and our address is its own.
+    const isBeside = /^(localhost|127\.[\d.]+|\[::1\])$/.test(new URL(settings.url).hostname);
+    const payload = discoveryPayload({
+      device,
+      apps: apps || null,
+      inputs: inputs || null,
+      topics: {
+        ...{ status: topics.status, events: topics.events, state: topics.state(id) },
+        set: (what) => topics.set(id, what),
+      },
+      page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
+      artwork: at !== null && isBeside ? `${at}/v1/devices/${id}/artwork` : undefined,
+    });
+    return [{ topic: discoveryTopic(device), payload }];
+  }
+
+  /** Turned off: what was told while it was on is taken away. */
+  async attached(bus: Bus, deviceIds: readonly string[]): Promise<void> {
+    if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
+    const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
+    const leave = await bus.subscribe([...topics], ({ topic, payload, retained }) => {
+      if (!retained || payload.length === 0 || !topics.delete(topic)) return;
+      bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
+    });
+    await sleep(heardMs);
+    await leave();
+  }
+
+  async #inputsOf(device: Device, zapd: Client): Promise<readonly Input[] | null> {
+    const { id, capabilities, software_version, status } = device;
+    const of = JSON.stringify([capabilities, software_version]);
+    const known = this.#inputs.get(id);
+    if (known?.of === of) return known.inputs;
+    // One that does not answer is not waited for.
+    const read = status === "offline" ? null : await zapd.listInputs({ id }).then(({ inputs }) => inputs, nothing);
+    if (read) this.#inputs.set(id, { of, inputs: read });
+    return read ?? known?.inputs ?? null;
+  }
+}
+
+const nothing = () => null;
 
 /** Where Home Assistant looks for a device; an empty payload there takes it away. */
 export function discoveryTopic({ id }: Pick<Device, "id">): string {

@@ -5,6 +5,7 @@
 import type { Config } from "../config/config.ts";
 import type { Log } from "../system/log.ts";
 import type { Bridge, BridgeStatus } from "./bridge.ts";
+import type { SiteTopics } from "./topics.ts";
 
 export interface LinkOptions {
   /** The state folder. */
@@ -12,6 +13,10 @@ export interface LinkOptions {
   /** Asks zapd itself. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
+  /** Where HTTP is served on this machine, such as `http://127.0.0.1:7272`; `null` where it is not. */
+  address(): string | null;
+  /** Whether the page for people is served there. */
+  page(): boolean;
 }
 
 export class MqttLink {
@@ -69,8 +74,9 @@ export class MqttLink {
     await before?.stop();
     const settings = this.#settings;
     if (this.#isOver || !settings?.url) return;
-    const { Bridge } = await import("./bridge.ts");
-    const bridge = await Bridge.open({ ...this.#options, settings });
+    const [{ Bridge }, { HomeAssistant }] = await Promise.all([import("./bridge.ts"), import("./home-assistant.ts")]);
+    const companions = (topics: SiteTopics) => [new HomeAssistant({ ...this.#options, settings, topics })];
+    const bridge = await Bridge.open({ ...this.#options, settings, companions });
     if (this.#isOver) return;
     this.#bridge = bridge;
     bridge.start();

@@ -4,7 +4,7 @@
 const layout = 1;
 
 /** What a device takes as a plain value, for scripts, dashboards and hands. */
-export const settable = ["power", "volume", "mute", "app", "input", "key", "text"] as const;
+export const settable = ["power", "volume", "mute", "app", "input", "key", "text", "notify"] as const;
 export type Settable = (typeof settable)[number];
 
 /** The topics of one site. */

@@ -242,6 +242,8 @@ export type Pairing<Memory = unknown, Secret = unknown> = {
       /** Characters that it shows. */
       readonly length: number;
       enter(code: string): Promise<Paired<Memory, Secret>>;
+      /** Fails when the device ends it by itself. */
+      readonly ended?: Promise<never>;
     }
   | {
       readonly step: "login";
@@ -270,10 +272,10 @@ export interface PowerControl {
   /** Whether a magic packet may wake it now: not where its machine is up and the program that is driven has ended. */
   readonly wakesByPacket: boolean;
   /**
-   * Connecting to it may turn it on: while its last word is that it is off nothing is read from it, and only commands and
-   * waking call it.
+   * Connecting to it now may turn it on: while its last word is that it is off nothing is read from it, no search asks who it
+   * is, and only commands and waking call it.
    */
-  readonly wakesByConnecting?: true;
+  readonly wakesByConnecting?: boolean;
 }
 
 /** Bytes that a picture may have; an adapter reads no more (SECURITY.md 4). */
@@ -502,4 +504,6 @@ export interface Composition {
   readonly leading: readonly string[];
   /** Who comes first for a capability, where that is another order. */
   readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
+  /** Parts of the state of which others know more: what a platform says of them stands where nobody else does. */
+  readonly behind?: Readonly<Partial<Record<string, readonly StatePart[]>>>;
 }

@@ -23,6 +23,7 @@ import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
 import { answerError, answerUnknown, type Env, tellAction } from "./route.ts";
+import { sceneRoutes } from "./scenes.ts";
 import { Streams } from "./streams.ts";
 
 /** What the app works with. The caller makes it, and stops it. */
@@ -84,6 +85,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   remoteRoutes(app, deps);
   controlRoutes(app, deps);
   groupRoutes(app, deps);
+  sceneRoutes(app, deps, streams);
   devRoutes(app, deps, streams);
   eventRoutes(app, deps, streams);
   daemonRoutes(app, deps);

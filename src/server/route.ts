@@ -4,6 +4,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
+import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
@@ -11,7 +12,6 @@ import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import type { Call } from "../runtime/runtime.ts";
 import { type SleepWatch, tooOld } from "../system/clock.ts";
-import { describeIssue } from "../system/issues.ts";
 import { type Log, redacted } from "../system/log.ts";
 import { checkLength, readJson } from "./body.ts";
 import { checkReach } from "./guard.ts";
@@ -48,7 +48,7 @@ export interface Ended {
 
 /** What a handler is given, already checked. */
 export interface Given<O extends Operation> {
-  /** The `{id}` or `{group}` of the path, decoded once; empty where the path has none. */
+  /** The `{id}`, `{group}` or `{scene}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
   /** How the request came in. */
   readonly call: Call;
@@ -102,7 +102,7 @@ export function route<Name extends ValueName>(
     const body = takes === "json" ? await readBody(operation, request) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
     if (sleep?.times !== slept) throw tooOld();
-    const id = c.req.param("id") ?? c.req.param("group") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     if (holders) c.get("admit")?.(id, lease);
     const actionId = action === null ? "" : crypto.randomUUID();
@@ -198,7 +198,7 @@ export function stream<Name extends StreamName | PictureName>(
     const request = c.req.raw;
     checkUrl(request.url);
     const query = operation.query && checked(operation.query, queryOf(c));
-    const id = c.req.param("id") ?? c.req.param("group") ?? "";
+    const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const { signal } = request;
     const given = {
       id,

@@ -15,6 +15,11 @@ export function formFor(request: Request): Form {
   return /\bapplication\/(?:x-ndjson|jsonl)\b/i.test(request.headers.get("accept") ?? "") ? lines : eventStream;
 }
 
+/** Whether a reader asks for a stream, where a whole answer is usual. */
+export function asksForStream(request: Request): boolean {
+  return formFor(request) === lines || /\btext\/event-stream\b/i.test(request.headers.get("accept") ?? "");
+}
+
 /** How events are written down. */
 interface Form {
   readonly contentType: string;

@@ -4,7 +4,7 @@
  */
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import type { Line } from "./rpc.ts";
-import { connectSocket, fingerprintOf, refuseOwn } from "./socket.ts";
+import { certificateOf, connectSocket, fingerprint, refuseOwn, type Secure } from "./socket.ts";
 import type { LineEnd } from "./websocket.ts";
 
 /** A device that reads nothing of what it is sent, such as the answers to a flood of its own, is hung up on. */
@@ -21,6 +21,8 @@ export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body
 
 export interface FramedOptions {
   readonly address: Address;
+  /** What we show, where the device wants to know us. */
+  readonly secure?: Exclude<Secure, false>;
   readonly platformHost: Pick<PlatformHost, "isOwnListener">;
   readonly readHead: ReadHead;
   /** Bytes of a head, and of a body, at most. */
@@ -34,6 +36,8 @@ export interface FramedOptions {
 
 /** An open line. */
 export interface FramedLine extends Line {
+  /** The certificate that the device showed, in DER; `null` where it showed none. */
+  readonly certificate: Uint8Array | null;
   /** Sends bytes, which are a whole frame with its head. */
   send(frame: Uint8Array): void;
 }
@@ -41,8 +45,8 @@ export interface FramedLine extends Line {
 /** Opens one. Fails with `device_unreachable`. */
 export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedLine> {
   refuseOwn(options.address, options.platformHost);
-  const socket = await connectSocket(options.address, true, signal);
-  const fingerprint = fingerprintOf(socket);
+  const socket = await connectSocket(options.address, options.secure ?? {}, signal);
+  const certificate = certificateOf(socket);
   let isOpen = true;
   let heardAt = performance.now();
   const end = (reason: string) => {
@@ -97,7 +101,8 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
     if (rest === undefined) orEnd();
   });
   return {
-    fingerprint,
+    certificate,
+    fingerprint: certificate && fingerprint(certificate),
     get heardAt() {
       return heardAt;
     },

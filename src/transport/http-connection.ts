@@ -63,7 +63,7 @@ export class HttpConnection {
    * show any. Fails with `device_unreachable`, and with `device_unproven` where it shows another.
    */
   static async open(address: Address, signal: AbortSignal, certificate?: string | null): Promise<HttpConnection> {
-    const socket = await connectSocket(address, certificate !== undefined, signal);
+    const socket = await connectSocket(address, certificate === undefined ? false : {}, signal);
     refuseOtherThan(certificate, socket);
     return new HttpConnection(socket, address);
   }

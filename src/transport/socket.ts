@@ -11,16 +11,19 @@ export const marker = "zapd-call";
 /** Connecting takes this long at most (SECURITY.md 4). */
 const connectTimeout = 2_000;
 
+/** TLS, and the certificate that we show, in PEM, where a device wants one; its key stays here. `false`: no TLS. */
+export type Secure = false | { readonly cert?: string; readonly key?: string };
+
 /**
  * A TCP connection to a device, with TLS if wanted: whatever certificate it shows, for a device signs its own. Fails with
  * `device_unreachable`.
  */
-export async function connectSocket(address: Address, secure: boolean, signal: AbortSignal): Promise<net.Socket> {
+export async function connectSocket(address: Address, secure: Secure, signal: AbortSignal): Promise<net.Socket> {
   const place = { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
     // Sets of before 2018 speak nothing newer than TLS 1.0 or 1.1 (smart-tvs.md 1.3); what they show is compared, not trusted.
     const socket: net.Socket = secure
-      ? tls.connect({ ...place, rejectUnauthorized: false, minVersion: "TLSv1" })
+      ? tls.connect({ ...place, ...secure, rejectUnauthorized: false, minVersion: "TLSv1" })
       : net.connect({ ...place, noDelay: true });
     const done = (error?: ZapdError) => {
       clearTimeout(timer);
@@ -44,12 +47,37 @@ export async function connectSocket(address: Address, secure: boolean, signal: A
   });
 }
 
-/** SHA-256 of the certificate that is shown over a socket, in lower-case hex; `null` where none is. */
-export function fingerprintOf(socket: net.Socket): string | null {
+/** The certificate that is shown over a socket, in DER; `null` where none is. */
+export function certificateOf(socket: net.Socket): Uint8Array | null {
   if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;
   const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
-  if (!raw) return null;
-  return createHash("sha256").update(raw).digest("hex");
+  return raw ?? null;
+}
+
+/** SHA-256 of a certificate, in lower-case hex. */
+export function fingerprint(certificate: Uint8Array): string {
+  return createHash("sha256").update(certificate).digest("hex");
+}
+
+/** The same of the one that is shown over a socket; `null` where none is. */
+export function fingerprintOf(socket: net.Socket): string | null {
+  const shown = certificateOf(socket);
+  return shown && fingerprint(shown);
+}
+
+/** The certificate that is shown at an address to one who says nothing; `null` where none is. Fails with `device_unreachable`. */
+export async function lookAtCertificate(
+  address: Address,
+  secure: Secure,
+  platformHost: Pick<PlatformHost, "isOwnListener">,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  refuseOwn(address, platformHost);
+  const socket = await connectSocket(address, secure, signal);
+  socket.on("error", () => {});
+  const shown = certificateOf(socket);
+  socket.destroy();
+  return shown;
 }
 
 /**
@@ -76,6 +104,7 @@ const reasons: Readonly<Record<string, Told>> = {
   EHOSTUNREACH: noRoute,
   ENETUNREACH: noRoute,
   EHOSTDOWN: noRoute,
+  ECONNRESET: ["it hung up", "closed"],
 };
 
 /** Someone is there, and shares no version, cipher or kind of certificate with the runtime. */

@@ -62,7 +62,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   refuseOwn(address, platformHost);
   const late = AbortSignal.timeout(handshakeWithin);
   const within = AbortSignal.any([signal, late]);
-  const socket = await connectSocket(address, options.tls, within);
+  const socket = await connectSocket(address, options.tls && {}, within);
   refuseOtherThan(options.certificate, socket);
   try {
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");

@@ -7,6 +7,7 @@ import { createClient } from "../../src/api/client.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
+import { until } from "../support/http-device.ts";
 import { soundPackage } from "../support/room.ts";
 import { FakeRoku } from "./fake-roku.ts";
 
@@ -275,6 +276,8 @@ test("the client comes back by itself when the daemon was away, and the end is t
   })();
   while (!seen.includes("snapshot start")) await Bun.sleep(10);
   expect(await own.stop()).toBe(0);
+  // It has been told, and has yet to read it.
+  await until("the end is told", () => seen.length > 1);
   expect(seen).toEqual(["snapshot start", "daemon.stopping"]);
   const again = await startTestDaemon({ folder: own.folder });
   await following;

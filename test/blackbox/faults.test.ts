@@ -99,7 +99,7 @@ async function broken(): Promise<{ set: FakeRoku; id: string }> {
   return { set, id: (await add(daemon, set)).id };
 }
 
-/** What an operation may take: its identity check, its query, and some slack on a busy machine; faults.slow.ts holds it to half a second. */
+/** What an operation may take: its identity check, its query, and some slack on a busy machine; faults.timed.ts holds it to half a second. */
 const twoRequests = 2 * requestMs + 3_000;
 
 async function driveAll(what: string, id: string): Promise<void> {

@@ -224,6 +224,31 @@ describe.each(editions)("a client of %s", (edition) => {
   });
 });
 
+test("runs a scene in one call, and tells all that is wrong with one before any of it runs", () =>
+  withAgent("the second edition over HTTP", async (agent) => {
+    const steps = [{ launch: "netflix" }, { volume: 9 }, { key: "down" }];
+    const dry = await agent.call("run_scene", { device: "Study", steps, dry_run: true });
+    expect(dry.structuredContent).toMatchObject({ outcome: "checked", confirmed: null });
+    const done = await agent.call("run_scene", { device: "Study", steps });
+    expect(done.structuredContent).toMatchObject({
+      ...{ outcome: "done", failed: 0, confirmed: null, after: { app: { id: "netflix" }, volume: { level: 9 } } },
+      steps: [
+        { status: "did", confirmed: true },
+        { status: "did", confirmed: true },
+        { status: "did", confirmed: null },
+      ],
+      devices: [{ device: { name: "Study" } }],
+    });
+    expect(done.content[0]?.text).toStartWith("The scene is done; 0 failed. 1 launch netflix: did, seen; ");
+    const wrong = await agent.call("run_scene", { device: "Study", steps: [{ volume: 200 }, { lauch: "netflix" }] });
+    expect(wrong).toMatchObject({ isError: true, structuredContent: { code: "invalid_scene" } });
+    expect(wrong.structuredContent.details.mistakes).toHaveLength(2);
+    expect(wrong.content[0]?.text).toContain("launch");
+    expect(sets[1]?.state.volume).toBe(9);
+    for (const args of [{}, { name: "none", steps }, { name: "none" }])
+      expect(await agent.call("run_scene", args)).toMatchObject({ isError: true });
+  }));
+
 test("over stdio a client without a daemon is told how one is started", async () => {
   const agent = await connect("the second edition over stdio", {
     daemon,

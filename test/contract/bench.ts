@@ -50,12 +50,18 @@ export interface Contract {
   said?(set: SimulatedSet): Readonly<Record<string, string>>;
   /** For platforms that pair: what each set has given to us already. */
   readonly secret?: unknown;
+  /** The same, where each set has given another. */
+  secretOf?(set: SimulatedSet): unknown;
+  /** What the network shows of a set's hardware, for platforms whose sets do not tell what wakes them. */
+  macsOf?(set: SimulatedSet): readonly string[];
   /** A connection learns more of a set than those are told who only ask who it is. */
   readonly learnsMore?: boolean;
   /** What no set of the platform has: that is not tried. */
   readonly lacks?: ReadonlySet<Capability>;
   /** Two keys that every set takes whatever it does, where `up` and `down` are none; the first comes first. */
   readonly anyKeys?: readonly [Key, Key];
+  /** A set does not tell whether it has an app that it is told to launch. */
+  readonly hidesMissingApps?: boolean;
   /** Its apps take no deep link. */
   readonly takesNoLinks?: boolean;
   /** Nothing is told of power: who drives the set otherwise knows. */
@@ -123,14 +129,22 @@ export function createBench(contract: Contract): Bench {
     const path = contract.path?.(set);
     const lead = { host: set.host, port: set.port, ...(said && { said }), ...(path !== undefined && { path }) };
     const sighting = await platform.identify(lead, platformHost, never);
-    const known = contract.learnsMore ? await onceConnected(sighting, set) : sighting;
+    const known = withMacs(contract.learnsMore ? await onceConnected(sighting, set) : sighting, set);
     const { target, told } = targetOf(known, { host: set.host, port }, given(set));
     const connection = platform.connect(target, platformHost, told.emit);
     after(() => connection.close());
     return { sighting: known, target, connection, told };
   }
 
-  const given = ({ ports }: SimulatedSet) => ({ ports, secret: keptSecret(contract.secret ?? null) });
+  const given = (set: SimulatedSet) => ({
+    ports: set.ports,
+    secret: keptSecret(contract.secretOf?.(set) ?? contract.secret ?? null),
+  });
+
+  const withMacs = (sighting: Sighting, set: SimulatedSet): Sighting => {
+    const macs = contract.macsOf?.(set);
+    return macs ? { ...sighting, facts: { ...sighting.facts, macs } } : sighting;
+  };
 
   /** What is known of a set that tells the most to those it knows. */
   async function onceConnected(sighting: Sighting, set: SimulatedSet): Promise<Sighting> {

@@ -13,6 +13,8 @@ export interface LockedSet {
   readonly port: number;
   /** Whether it asks for something on its screen now; one that wants a login shows nothing. */
   readonly asking: boolean;
+  /** The code that it shows now, where it shows one. */
+  readonly code?: string | null;
   /** Its user accepts, where that is how it is paired. */
   accept(): void;
   /** Its user refuses, where that is how it is paired. */
@@ -24,8 +26,8 @@ export interface PairingContract {
   readonly platform: Platform;
   readonly step: Pairing["step"];
   start(): Promise<LockedSet>;
-  /** What is typed, where something is. */
-  readonly right?: object;
+  /** What is typed, where something is; of a set that shows a code, what it shows. */
+  readonly right?: object | ((set: LockedSet) => object);
   readonly wrong?: object;
 }
 
@@ -60,7 +62,7 @@ export function pairingContract({ platform, step, start, right, wrong }: Pairing
   };
   /** Ends it well, whoever does that. */
   const finish = async () => {
-    if (right) return pair(right);
+    if (right) return pair(typeof right === "function" ? right(set) : right);
     const waiting = pair();
     set.accept();
     return waiting;

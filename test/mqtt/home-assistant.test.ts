@@ -1,10 +1,13 @@
 /** What Home Assistant is told of a device, held against its own schema, and its templates rendered as it renders them. */
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
+import type { Client } from "../../src/api/client.ts";
 import type { App, Device, Input, State } from "../../src/api/schemas.ts";
-import { type Discovered, discoveryPayload, discoveryTopic } from "../../src/mqtt/home-assistant.ts";
+import { type Discovered, discoveryPayload, discoveryTopic, HomeAssistant } from "../../src/mqtt/home-assistant.ts";
+import { topicsOf } from "../../src/mqtt/topics.ts";
 import { capabilities, keys } from "../../src/platforms/platform.ts";
 import { refusals } from "./home-assistant-schema.ts";
+import { MemoryBroker } from "./memory-bus.ts";
 
 const id = "3f2b1c4d-5e6f-5a7b-8c9d-0e1f2a3b4c5d";
 const at = "2026-11-22T10:00:00.000Z";
@@ -251,4 +254,61 @@ test("each template says what the state says, `None` where nothing is known, and
   expect(silent).toEqual(["", "", ""]);
   expect(rendered.splice(0, 2)).toEqual(["online", "offline"]);
   expect(rendered[0]).toHaveLength(255);
+});
+
+describe("what is kept at the broker", () => {
+  /** One that keeps count of what it is asked. */
+  function client(asked: string[]): Client {
+    const listApps = async () => ({ device: able, apps });
+    const listInputs = async () => {
+      asked.push("inputs");
+      return { device: able, inputs };
+    };
+    // Nothing else is asked.
+    return { listApps, listInputs } as unknown as Client;
+  }
+  const own = { topics: topicsOf("zapd", "den"), address: () => "http://127.0.0.1:7272", page: () => true };
+  const settings = { home_assistant: true, url: "mqtt://127.0.0.1:1883" };
+
+  test("is the payload, with its page, and with artwork where Home Assistant can be on this machine", async () => {
+    const payloadAt = async (more: Partial<typeof own>, url = settings.url) => {
+      const companion = new HomeAssistant({ ...own, ...more, settings: { ...settings, url } });
+      const [kept, ...others] = await companion.of(able, client([]));
+      expect([kept?.topic, others]).toEqual([discoveryTopic(able), []]);
+      expect(refusals(JSON.parse(JSON.stringify(kept?.payload)))).toEqual([]);
+      return kept?.payload as { device: { configuration_url?: string }; components: Components };
+    };
+    const here = await payloadAt({});
+    expect(here.device.configuration_url).toBe(`http://127.0.0.1:7272/#/remote/${id}`);
+    expect(here.components["artwork"]).toMatchObject({
+      url_template: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
+    });
+    expect(here.components["app"]?.["options"]).toEqual(["Netflix", "YouTube"]);
+    expect((await payloadAt({}, "mqtts://broker.lan")).components["artwork"]).toEqual({ platform: "image" });
+    expect((await payloadAt({ page: () => false })).device.configuration_url).toBeUndefined();
+  });
+
+  test("asks a device for its inputs once, and anew when it is another; one that is offline is not asked", async () => {
+    const asked: string[] = [];
+    const companion = new HomeAssistant({ ...own, settings });
+    await companion.of({ ...able, status: "offline" }, client(asked));
+    expect(asked).toHaveLength(0);
+    for (const power of ["on", "standby", "on"] as const) await companion.of({ ...able, power }, client(asked));
+    expect(asked).toHaveLength(1);
+    await companion.of({ ...able, software_version: "9.2" }, client(asked));
+    expect(asked).toHaveLength(2);
+  });
+
+  test("is taken away when it is turned off, and nothing else is", async () => {
+    const broker = new MemoryBroker();
+    const bus = broker.client();
+    const other = "homeassistant/device/somebody-elses/config";
+    for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
+    const companion = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
+    expect(await companion.of(able, client([]))).toEqual([]);
+    await companion.attached(bus, [id, "another"]);
+    expect([...broker.kept.keys()]).toEqual([other]);
+    // What was told anew meanwhile would be taken away with it, were it heard for ever.
+    expect(broker.subscriptions.size).toBe(0);
+  });
 });

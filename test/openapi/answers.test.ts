@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
+import { dirname, join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { zip } from "../blackbox/packages.ts";
@@ -59,7 +60,8 @@ afterAll(async () => {
 async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {}): Promise<unknown> {
   const { method, path } = operations[name];
   const place =
-    path.replace(":id", encodeURIComponent(id)).replace(":group", "all") + (query === undefined ? "" : `?${query}`);
+    path.replace(":id", encodeURIComponent(id)).replace(":group", "all").replace(":scene", id) +
+    (query === undefined ? "" : `?${query}`);
   const sent = body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) };
   const response = await fetch(daemon.url + place, { method: method.toUpperCase(), headers, ...sent });
   const answer = (await response.json()) as { data?: unknown; error?: { code: string } };
@@ -111,6 +113,11 @@ const otherwise: ReadonlySet<string> = new Set([
   "splitDevice",
   // This set has no app that plays addresses.
   "playMedia",
+  // Nothing of this name is left by then.
+  "runSteps",
+  "runScene",
+  // It would keep all that comes after from the device.
+  "takeLease",
 ]);
 
 /** The capability without which an operation is `unsupported_operation`. */
@@ -148,6 +155,22 @@ describe("what works", () => {
     await ask("pressKey", { ...living, body: { key: "home" } });
     await ask("pressKey", { ...living, body: { key: "literal:Amélie" } });
     await ask("pressKeys", { ...living, body: { keys: ["down", "select"], delay_ms: 0 } });
+  });
+
+  test("scenes", async () => {
+    const folder = join(dirname(daemon.configFile), "scenes");
+    await Bun.write(join(folder, "movie-night.toml"), 'about = "x"\n[[steps]]\nlaunch = "netflix"\nname = "film"\n');
+    await Bun.write(join(folder, "broken.toml"), '\n\n[[steps]]\nkey = "hoem"\ndevice = "Living Room"\n');
+    const body = { device: "Living Room" };
+    expect(await ask("listScenes")).toMatchObject({ scenes: [{ ok: false }, { name: "movie-night", steps: 1 }] });
+    expect(await ask("runScene", { id: "movie-night", body })).toMatchObject({ outcome: "done", scene: "movie-night" });
+    expect(await ask("runScene", { id: "movie-night", body: { ...body, dry_run: true } })).toMatchObject({
+      outcome: "checked",
+    });
+    await ask("runSteps", { body: { ...body, toml: '[[steps]]\nif = "power:on"\nthen = [{ key = "home" }]' } });
+    expect(await ask("runSteps", { body: { ...body, steps: [{ key: "stop" }] } })).toBe("invalid_scene");
+    expect(await ask("runScene", { id: "broken" })).toBe("invalid_scene");
+    expect(await ask("runScene", { id: "nothing" })).toBe("scene_not_found");
   });
 
   test("the daemon and its config", async () => {

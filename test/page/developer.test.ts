@@ -48,8 +48,10 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     rmSync(folder, { recursive: true, force: true });
   });
   afterEach(async () => {
-    const problems = await Promise.all(open.map((one) => one.problems()));
-    await Promise.all(open.splice(0).map((one) => one.close()));
+    const all = open.splice(0);
+    const problems = await Promise.all(all.map((one) => one.problems())).finally(() =>
+      Promise.all(all.map((one) => one.close())),
+    );
     expect(problems.flat()).toEqual([]);
   });
 
@@ -276,7 +278,7 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
     }, 60_000);
 
     test("a set that sleeps is turned on from here; one that is gone is said to be", async () => {
-      const looked = await visit(room.daemon.port, id);
+      await using looked = await visit(room.daemon.port, id);
       const { page, axeEverywhere } = looked;
       await shows(page, "Drop a ZIP or a folder");
       await room.daemon.api("POST", "/devices/set/remote/key", { key: "power-off" });
@@ -290,7 +292,6 @@ describe.skipIf(noBrowser !== null)(`the developer view${noBrowser === null ? ""
       open.splice(open.indexOf(looked), 1);
       const problems = await looked.problems();
       expect(problems.filter((one) => !one.includes("Failed to load resource"))).toEqual([]);
-      await looked.close();
     }, 60_000);
   });
 });

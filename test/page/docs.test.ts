@@ -16,7 +16,8 @@ describe.skipIf(noBrowser !== null)(`the documentation${noBrowser === null ? "" 
   });
 
   test("shows every operation, asks nobody else, and presses a key when it is told to", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { path: "docs" });
+    await using looked = await look(browser, demo.port, { path: "docs" });
+    const { page, problems } = looked;
     const asked = new Set<string>();
     page.on("request", (request) => asked.add(new URL(request.url()).origin));
     await page.reload();
@@ -37,6 +38,5 @@ describe.skipIf(noBrowser !== null)(`the documentation${noBrowser === null ? "" 
     expect(demo.printed()).toMatch(/Living Room\s+key home/);
     expect([...asked].filter((origin) => origin !== "null")).toEqual([`http://127.0.0.1:${demo.port}`]);
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 });

@@ -30,7 +30,8 @@ test.skipIf(noBrowser !== null)(
     const browser = await startBrowser();
     try {
       // Without its slash the path leads there.
-      const { page, problems, axeEverywhere, close } = await look(browser, server.port ?? 0, { path: "a/tv" });
+      await using looked = await look(browser, server.port ?? 0, { path: "a/tv" });
+      const { page, problems, axeEverywhere } = looked;
       await shows(page, "No televisions yet");
       expect(await axeEverywhere()).toEqual([]);
       const add = { method: "POST", body: JSON.stringify({ host: set.host, port: set.port, name: "Den" }) };
@@ -40,7 +41,6 @@ test.skipIf(noBrowser !== null)(
       for (const end = Date.now() + 10_000; set.keys.length === 0 && Date.now() < end; ) await Bun.sleep(30);
       expect(set.keys).toEqual(["VolumeMute"]);
       expect(await problems()).toEqual([]);
-      await close();
     } finally {
       await browser.close();
       await zapd.stop();

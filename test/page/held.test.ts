@@ -26,8 +26,8 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
     await pressed(4);
   }, 60_000);
   afterEach(async () => {
-    if (!looked.page.isClosed()) await looked.close();
-    await room.dispose();
+    await looked?.close();
+    await room?.dispose();
   });
 
   const pressed = async (count: number) => {
@@ -80,11 +80,10 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
     await room.daemon.stop("SIGKILL");
     const then = room.done("key");
     await until(looked.page, "it says so", () => document.body.innerText.includes("zapd does not answer"));
-    const again = await startTestDaemon({ folder: room.daemon.folder, speed: 1 });
+    await using _again = await startTestDaemon({ folder: room.daemon.folder, speed: 1 });
     await until(looked.page, "it is live", () => !document.body.innerText.includes("zapd does not answer"));
     await Bun.sleep(1_500);
     expect(room.done("key")).toBe(then);
     await looked.page.mouse.up();
-    await again.stop();
   }, 60_000);
 });

@@ -27,8 +27,10 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
     await demo?.stop();
   });
   afterEach(async () => {
-    const problems = await Promise.all(open.map((one) => one.problems()));
-    await Promise.all(open.splice(0).map((one) => one.close()));
+    const all = open.splice(0);
+    const problems = await Promise.all(all.map((one) => one.problems())).finally(() =>
+      Promise.all(all.map((one) => one.close())),
+    );
     expect(problems.flat()).toEqual([]);
   });
 

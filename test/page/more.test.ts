@@ -53,7 +53,8 @@ describe.skipIf(noBrowser !== null)(
 
     test("what happens is told in words, the newest first; what failed alone, with why", async () => {
       await api("POST", "/devices/Living%20Room/remote/key", { key: "home" });
-      const { page, problems, close } = await look(browser, demo.port, { at: "/activity" });
+      await using looked = await look(browser, demo.port, { at: "/activity" });
+      const { page, problems } = looked;
       await shows(page, "Living Room pressed home");
       await api("POST", "/devices/Cinema/volume", { level: 31 });
       await shows(page, "Cinema volume 31");
@@ -67,11 +68,11 @@ describe.skipIf(noBrowser !== null)(
       );
       await shows(page, "Network access: Enabled");
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test("a setting is changed in place; what is wrong is said beside it; what waits for a start is said", async () => {
-      const { page, problems, close } = await look(browser, demo.port, { at: "/settings" });
+      await using looked = await look(browser, demo.port, { at: "/settings" });
+      const { page, problems } = looked;
       const interval = await fieldOf(page, "discovery.interval_s");
       await interval.click({ count: 3 });
       await interval.type("90000");
@@ -103,27 +104,26 @@ describe.skipIf(noBrowser !== null)(
       await shows(page, "dev.vendor_password is changed");
       expect(await page.content()).not.toContain("rokudev");
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test("what the doctor finds is shown, the worst first", async () => {
-      const { page, problems, close } = await look(browser, demo.port, { at: "/settings" });
+      await using looked = await look(browser, demo.port, { at: "/settings" });
+      const { page, problems } = looked;
       await pressNamed(page, "Look");
       await shows(page, "Bedroom: keys refused (Limited)");
       const first = await page.evaluate(() => document.querySelector(".doctor li")?.className);
       expect(first).toBe("is-fail");
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test.each(["/activity", "/settings"])(
       "axe finds nothing at %s: light and dark, 320 to 1280 px",
       async (at) => {
-        const { page, axeEverywhere, problems, close } = await look(browser, demo.port, { at });
+        await using looked = await look(browser, demo.port, { at });
+        const { page, axeEverywhere, problems } = looked;
         await shows(page, at === "/activity" ? "Living Room" : "discovery.interval_s");
         expect(await axeEverywhere()).toEqual([]);
         expect(await problems()).toEqual([]);
-        await close();
       },
       60_000,
     );

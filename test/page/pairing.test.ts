@@ -27,7 +27,8 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
     const at = (name: string) => `/remote/${ids.get(name) ?? name}`;
 
     test("a login: the wrong one is said, and the right one typed behind it", async () => {
-      const { page, axeEverywhere, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+      await using looked = await look(browser, demo.port, { at: at("Cinema") });
+      const { page, axeEverywhere, problems } = looked;
       await pressNamed(page, "Pair Cinema");
       await shows(page, "The login that is set on Cinema");
       expect(await axeEverywhere()).toEqual([]);
@@ -42,18 +43,17 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       await shows(page, "Jellyfin");
       expect(await page.content()).not.toContain("popcorn");
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test("a prompt: given up it is taken from the screen; in two tabs at once it is one; accepted, both are in", async () => {
-      const first = await look(browser, demo.port, { at: at("Kitchen") });
+      await using first = await look(browser, demo.port, { at: at("Kitchen") });
       await pressNamed(first.page, "Pair Kitchen");
       await shows(first.page, "Look at the screen of Kitchen");
       await shows(first.page, "left");
       await pressNamed(first.page, "Give up");
       await isClosed(first.page);
       await shows(first.page, "Kitchen wants to be asked first");
-      const second = await look(browser, demo.port, { at: at("Kitchen"), beside: first.page });
+      await using second = await look(browser, demo.port, { at: at("Kitchen"), beside: first.page });
       for (const { page } of [first, second]) {
         await page.bringToFront();
         await pressNamed(page, "Pair Kitchen");
@@ -63,8 +63,6 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
         await shows(page, "Live TV");
         expect(await problems()).toEqual([]);
       }
-      await second.close();
-      await first.close();
     }, 60_000);
   });
 
@@ -87,7 +85,8 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
 
     test("a code: of its shape, the wrong one typed anew, the right one in", async () => {
       const set = new AskingSet("code", "271828");
-      const { page, name, axeEverywhere, problems, close } = await asked(set);
+      await using looked = await asked(set);
+      const { page, name, axeEverywhere, problems } = looked;
       await shows(page, `The code that ${name} shows`);
       await shows(page, "6 digits");
       expect(await axeEverywhere()).toEqual([]);
@@ -100,12 +99,12 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       await isClosed(page);
       expect(set.typed).toEqual(["314159", "271828"]);
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test("denied at the set, and begun again; too late, and said so", async () => {
       const set = new AskingSet("confirm", "");
-      const { page, name, problems, close } = await asked(set);
+      await using looked = await asked(set);
+      const { page, name, problems } = looked;
       await shows(page, `Look at the screen of ${name}`);
       set.answer(false);
       await shows(page, "It was refused at the set");
@@ -120,12 +119,12 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       await shows(page, `${name} is paired`);
       expect(set.times).toBe(3);
       expect(await problems()).toEqual([]);
-      await close();
     }, 60_000);
 
     test("the tab is closed in the midst: nothing is left on the screen", async () => {
       const set = new AskingSet("code", "271828");
-      const { page, name, close } = await asked(set);
+      await using looked = await asked(set);
+      const { page, name, close } = looked;
       await shows(page, `The code that ${name} shows`);
       expect(set.showing).toBe(true);
       await close();

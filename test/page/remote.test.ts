@@ -45,11 +45,12 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
   };
 
   test("a key by the mouse, by a finger and by the keyboard is one press each", async () => {
-    const { page, problems, close } = await look(browser, demo.port, {
+    await using looked = await look(browser, demo.port, {
       at: at("Living Room"),
       touch: true,
       width: 390,
     });
+    const { page, problems } = looked;
     await pressNamed(page, "Home");
     await printed("Living Room key home");
     await pressNamed(page, "Up", "finger");
@@ -60,11 +61,11 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
       1, 1, 1,
     ]);
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 
   test("typing goes to the field that has the focus, and never presses keys of the set", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+    await using looked = await look(browser, demo.port, { at: at("Cinema") });
+    const { page, problems } = looked;
     await shows(page, "Send");
     const homes = count("Cinema key home");
     await page.click('.remote-text input:not([type="checkbox"])');
@@ -90,11 +91,11 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     );
     expect(count("Cinema key home")).toBe(homes);
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 
   test("the volume follows the set, and the set the slider; what plays runs on, and is moved", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Cinema") });
+    await using looked = await look(browser, demo.port, { at: at("Cinema") });
+    const { page, problems } = looked;
     await api("POST", "/devices/Cinema/volume", { level: 37 });
     const levelIs = (level: number) =>
       until(
@@ -124,11 +125,11 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 
   test("what settings keep back is dimmed, and says why; a refusal stays in the daemon's words", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Bedroom") });
+    await using looked = await look(browser, demo.port, { at: at("Bedroom") });
+    const { page, problems } = looked;
     await shows(page, "Network access: Enabled");
     expect(await page.evaluate(() => document.querySelector(".key-home")?.getAttribute("aria-disabled"))).toBe("true");
     const before = demo.printed().length;
@@ -136,15 +137,14 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     await page.keyboard.press("h");
     expect(demo.printed().slice(before)).not.toContain("Bedroom      refused key");
     expect(await problems()).toEqual([]);
-    await close();
-    const gone = await look(browser, demo.port, { at: "/remote/nobody" });
+    await using gone = await look(browser, demo.port, { at: "/remote/nobody" });
     await shows(gone.page, "There is no such device");
     expect(await gone.problems()).toEqual([]);
-    await gone.close();
   }, 60_000);
 
   test("power is asked for before it is pressed", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await using looked = await look(browser, demo.port, { at: at("Living Room") });
+    const { page, problems } = looked;
     await shows(page, "Turn off");
     await page.keyboard.press("p");
     await shows(page, "Turn off Living Room?");
@@ -153,28 +153,27 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     await pressNamed(page, "Turn on Living Room");
     await shows(page, "Turn off");
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 
   test("a device is switched to, and its keys go there", async () => {
-    const { page, problems, close } = await look(browser, demo.port, { at: at("Living Room") });
+    await using looked = await look(browser, demo.port, { at: at("Living Room") });
+    const { page, problems } = looked;
     await page.waitForSelector(`select[aria-label="Device"] option[value="${ids.get("Workbench")}"]`);
     await page.select('select[aria-label="Device"]', ids.get("Workbench") ?? "");
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
     await page.keyboard.press("h");
     await printed("Workbench key home");
     expect(await problems()).toEqual([]);
-    await close();
   }, 60_000);
 
   test.each(["Living Room", "Cinema", "Bedroom"])(
     "axe finds nothing at %s: light and dark, 320 to 1280 px",
     async (name) => {
-      const { page, axeEverywhere, problems, close } = await look(browser, demo.port, { at: at(name) });
+      await using looked = await look(browser, demo.port, { at: at(name) });
+      const { page, axeEverywhere, problems } = looked;
       await shows(page, name === "Bedroom" ? "Network access" : "Netflix");
       expect(await axeEverywhere()).toEqual([]);
       expect(await problems()).toEqual([]);
-      await close();
     },
     60_000,
   );

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { withHolding } from "../../src/devices/entry.ts";
+import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
 import { dlna } from "../../src/platforms/dlna/adapter.ts";
 import { kodi } from "../../src/platforms/kodi/adapter.ts";
@@ -112,6 +113,19 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
     ],
   },
   {
+    platform: androidtv,
+    devices: [
+      { title: "paired", facts: { access: "full" } },
+      { title: "paired, a box", facts: { access: "full", model: "Google TV Streamer" } },
+      {
+        title: "paired, a box that tells no volume",
+        facts: { access: "full", model: "Chromecast HD" },
+        memory: { volume: false },
+      },
+      { title: "not paired", facts: { access: "unpaired" }, sameKeys: true },
+    ],
+  },
+  {
     platform: cast,
     devices: [
       { title: "Cast device, or a group", facts: { kind: "player" } },
@@ -183,6 +197,7 @@ const rooms: Readonly<Record<string, string>> = {
   api: "errors, routes, the operations with their schemas, the OpenAPI document, the typed client",
   discovery: "SSDP, mDNS, given hosts: asks what platforms tell it to ask, and knows none",
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
+  scenes: "scenes: their files, the check of the whole, and the run, which asks as a caller of the API would",
   mqtt: "devices told to a broker and driven from it, loaded only with `mqtt.url` ([MQTT](mqtt/README.md))",
   mcp: "tools for agents: a client of the API, over stdio and at `/mcp` ([agents](mcp/README.md))",
   doctor: "what may be in the way, and what to do about it: for `zapd doctor`, and inside the daemon",

@@ -1,4 +1,4 @@
-/** R17, a few times; shutdown.slow.ts ends a hundred. */
+/** R17, a few times; shutdown.timed.ts ends a hundred. */
 import { expect, test } from "bun:test";
 import { FakeRoku } from "../blackbox/fake-roku.ts";
 import { startTestDaemon } from "../support/daemon.ts";

@@ -1,4 +1,4 @@
-/** R19, with room for the tests that run beside it; start.slow.ts measures it. */
+/** R19, with room for the tests that run beside it; start.timed.ts measures it. */
 import { expect, test } from "bun:test";
 import { p95, startTimes } from "./start-time.ts";
 

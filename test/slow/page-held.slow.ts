@@ -25,8 +25,8 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
     await pressed(4);
   }, 60_000);
   afterEach(async () => {
-    await looked.close();
-    await room.dispose();
+    await looked?.close();
+    await room?.dispose();
   });
 
   const pressed = async (count: number) => {

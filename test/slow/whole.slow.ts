@@ -1,5 +1,6 @@
 /** What `npm test` runs a part of, whole: every property with the number of cases that SECURITY.md asks of CI. The seed is in the titles; `$FC_SEED` repeats it. */
 import { expect, test } from "bun:test";
+import { whyFailed } from "../support/failures.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 import { part } from "./length.ts";
 
@@ -62,10 +63,10 @@ async function runWhole(file: string): Promise<void> {
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  expect([status, status === 0 ? "" : (out + err).slice(-4_000)]).toEqual([0, ""]);
+  expect([status, status === 0 ? "" : whyFailed(out + err)]).toEqual([0, ""]);
 }
 
-test.each(files)("whole: %s", runWhole);
+test.concurrent.each(files)("whole: %s", runWhole);
 
 test("whole: each file that leaves something out of `npm test` is among them", () => {
   // What axe is asked about is sampled for those who ask it.

@@ -44,7 +44,8 @@ export interface Looking {
   opened?(page: Page): void;
 }
 
-export interface Looked {
+/** Looked at for a block: `await using`, so that a test that fails leaves no page behind, which would have the next one wait. */
+export interface Looked extends AsyncDisposable {
   readonly page: Page;
   /** What the console said that is an error, what went uncaught, and what the policy refused. Empty when all is well. */
   problems(): Promise<string[]>;
@@ -84,7 +85,9 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     );
   });
   await page.goto(`http://127.0.0.1:${port}/${path}${at === "" ? "" : `#${at}`}`);
-  await page.waitForFunction(() => document.querySelector("main") !== null);
+  // Behind another page it would get no frames, and what waits for one would wait for ever.
+  if (!beside) await page.bringToFront();
+  await page.waitForFunction(() => document.querySelector("main") !== null, patience);
   const axe = async (): Promise<string[]> => {
     // The policy of the page lets no script in; what the debugger runs is none of the page's.
     await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
@@ -94,9 +97,15 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
     });
   };
+  const close = async () => {
+    if (!page.isClosed()) await page.close();
+    if (!beside && !context.closed) await context.close();
+  };
   return {
     page,
     axe,
+    close,
+    [Symbol.asyncDispose]: close,
     async axeEverywhere() {
       const found: string[] = [];
       for (const [scheme, width] of looks.filter((_, at) => isWhole || at % 3 === 0)) {
@@ -113,10 +122,6 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     async problems() {
       const refused = await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused);
       return [...problems, ...refused.map((one) => `policy: ${one}`)];
-    },
-    async close() {
-      await page.close();
-      if (!beside) await context.close();
     },
   };
 }

@@ -53,7 +53,8 @@ export interface Answered {
   readonly body: any;
 }
 
-export interface TestDaemon {
+/** For a block by `await using`, or until it is disposed of. */
+export interface TestDaemon extends AsyncDisposable {
   readonly port: number;
   /** `http://127.0.0.1:<port>/v1` */
   readonly url: string;
@@ -121,17 +122,19 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       child.kill(signal);
       return exited;
     },
-    async dispose() {
-      // Killed from without is what some tests are about; no other end is.
-      const crashed = child.signalCode !== null && !asked.has(child.signalCode);
-      child.kill("SIGKILL");
-      await exited;
-      rmSync(folder, { recursive: true, force: true });
-      const strays = straysIn(log);
-      if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
-      if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${log.slice(-2_000)}`);
-    },
+    dispose,
+    [Symbol.asyncDispose]: dispose,
   };
+  async function dispose(): Promise<void> {
+    // Killed from without is what some tests are about; no other end is.
+    const crashed = child.signalCode !== null && !asked.has(child.signalCode);
+    child.kill("SIGKILL");
+    await exited;
+    rmSync(folder, { recursive: true, force: true });
+    const strays = straysIn(log);
+    if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
+    if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${log.slice(-2_000)}`);
+  }
   for (let tries = 0; tries < 1_000; tries++) {
     if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${log}`);
     const up = await fetch(`${url}/health`).then(

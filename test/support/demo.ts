@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { freePort } from "./daemon.ts";
 import { root } from "./sources.ts";
 
-export interface Demo {
+/** For a block by `await using`, or until it is stopped. */
+export interface Demo extends AsyncDisposable {
   readonly port: number;
   /** Gives its Kodi the login that its introduction tells. */
   logIn(): Promise<void>;
@@ -31,8 +32,13 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   });
   const ended = new Promise((resolve) => demo.on("exit", resolve));
   for (let tries = 0; tries < 400 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
+  const stop = async () => {
+    demo.kill("SIGINT");
+    await ended;
+    turn?.close();
+  };
   return {
-    port,
+    ...{ port, stop, [Symbol.asyncDispose]: stop },
     async logIn() {
       const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(printed) ?? [];
       const init = { method: "POST", body: JSON.stringify({ user, password }) };
@@ -40,11 +46,6 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
       if (!answer.ok) throw new Error(`the demo's Kodi did not take its login: ${await answer.text()}`);
     },
     printed: () => printed,
-    async stop() {
-      demo.kill("SIGINT");
-      await ended;
-      turn?.close();
-    },
   };
 }
 

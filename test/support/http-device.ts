@@ -111,7 +111,7 @@ function drip(socket: net.Socket): void {
 }
 
 /** Waits for what must come true, at most five seconds. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 5_000): Promise<void> {
+export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs / 1_000} s in vain until ${what}`);

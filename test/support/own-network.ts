@@ -5,6 +5,7 @@
 import { test } from "bun:test";
 import { execFileSync, spawn } from "node:child_process";
 import { relative } from "node:path";
+import { whyFailed } from "./failures.ts";
 import { root } from "./sources.ts";
 import { isWhole } from "./whole.ts";
 
@@ -55,8 +56,7 @@ export function definesHere(file: string, title: string): boolean {
       const status = await new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
       clearTimeout(timer);
       if (status === 0) return;
-      const failed = said.split("\n").filter((line) => line.startsWith("(fail)"));
-      throw new Error(`ended with ${status}:\n${[...new Set(failed)].join("\n")}\n\n${said.slice(-20_000)}`);
+      throw new Error(`ended with ${status}:\n${whyFailed(said)}`);
     },
     within + 5_000,
   );

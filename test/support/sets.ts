@@ -3,6 +3,11 @@ import { afterEach } from "bun:test";
 import { createHash, randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { strToU8, zipSync } from "fflate";
+import {
+  type AndroidTvSimulator,
+  type AndroidTvSimulatorOptions,
+  createAndroidTvSimulator,
+} from "../../src/simulators/androidtv.ts";
 import { type CastSimulator, type CastSimulatorOptions, createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator, type KodiSimulator, type KodiSimulatorOptions } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
@@ -51,6 +56,11 @@ export function plugInSamsung(options: Partial<SamsungSimulatorOptions> = {}): P
 export function plugInCast(options: Partial<CastSimulatorOptions> = {}): Promise<CastSimulator> {
   const id = randomUUID().replaceAll("-", "");
   return started(createCastSimulator({ name: "Test Room", id, port: 0, mdns: false, bufferMs: 0, ...options }));
+}
+
+export function plugInAndroidTv(options: Partial<AndroidTvSimulatorOptions> = {}): Promise<AndroidTvSimulator> {
+  const quiet = { remotePort: 0, pairingPort: 0, mdns: false };
+  return started(createAndroidTvSimulator({ name: "Test Room", ...quiet, ...options }));
 }
 
 /** A connection, and what arrives on it as it arrives. */

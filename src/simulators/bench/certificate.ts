@@ -1,5 +1,5 @@
 /** Certificates that sets sign themselves. */
-import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 export interface Certificate {
   /** PEM, PKCS #8. */
@@ -8,14 +8,28 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A self-signed certificate under a common name, good from 2018 to 2034. */
-export function createCertificateFor(commonName: string): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+interface KeyPair {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
+/** All sets of this process that have an RSA key share one: making one takes its time. */
+let rsa: KeyPair | null = null;
+
+function rsaKeys(): KeyPair {
+  rsa ??= generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  return rsa;
+}
+
+/** A self-signed certificate under a common name, good from 2018 to 2034; no two are the same. */
+export function createCertificateFor(commonName: string, kind: "ec" | "rsa" = "ec"): Certificate {
+  const { publicKey, privateKey } = kind === "ec" ? generateKeyPairSync("ec", { namedCurve: "P-256" }) : rsaKeys();
+  const algorithm = kind === "ec" ? ECDSA_WITH_SHA256 : RSA_WITH_SHA256;
   const name = sequence(tlv(0x31, sequence(COMMON_NAME, tlv(0x0c, Buffer.from(commonName)))));
   const body = sequence(
     tlv(0xa0, tlv(0x02, Buffer.from([2]))),
     tlv(0x02, Buffer.from([0x20, ...randomBytes(8)])),
-    ECDSA_WITH_SHA256,
+    algorithm,
     name,
     sequence(tlv(0x17, Buffer.from("180312000000Z")), tlv(0x17, Buffer.from("340815000000Z"))),
     name,
@@ -24,7 +38,7 @@ export function createCertificateFor(commonName: string): Certificate {
   const signature = tlv(0x03, Buffer.from([0]), sign("sha256", body, privateKey));
   return {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: pem(sequence(body, ECDSA_WITH_SHA256, signature)),
+    cert: pem(sequence(body, algorithm, signature)),
   };
 }
 
@@ -54,3 +68,4 @@ function pem(der: Uint8Array): string {
 
 const COMMON_NAME = objectId("550403");
 const ECDSA_WITH_SHA256 = sequence(objectId("2a8648ce3d040302"));
+const RSA_WITH_SHA256 = sequence(objectId("2a864886f70d01010b"), tlv(0x05));

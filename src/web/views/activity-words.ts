@@ -50,6 +50,15 @@ export function lineOf(event: Followed): Line | null {
       return event.why === "renewed" ? null : line("link", `lease of ${event.owner}: ${event.why}`);
     case "install.progress":
       return line("file-archive", `package: ${phaseWords[event.phase]}${sizeText(event)}`);
+    case "scene.started":
+      return null;
+    case "scene.step":
+      // What its commands come to is told of each device.
+      return event.step.status === "failed"
+        ? { ...line("circle-alert", `${sceneOf(event)}: ${event.step.does}`), failure: failureOf(event) }
+        : null;
+    case "scene.finished":
+      return line("play", `${sceneOf(event)} ${outcomeWords[event.outcome]}`);
     case "discovery.finished":
       return line(
         "radio",
@@ -60,6 +69,19 @@ export function lineOf(event: Followed): Line | null {
     case "daemon.stopping":
       return line("plug", event.restart ? "zapd restarts" : "zapd stops");
   }
+}
+
+const sceneOf = ({ scene }: { readonly scene: string | null }) => (scene === null ? "steps" : `scene ${scene}`);
+
+const outcomeWords: Readonly<Record<Of<"scene.finished">["outcome"], string>> = {
+  done: "ran to its end",
+  stopped: "was stopped by a failure",
+  cancelled: "was given up",
+  checked: "was checked",
+};
+
+function failureOf({ step: { error } }: Of<"scene.step">): Line["failure"] {
+  return error ? { message: error.message, hint: error.hint ?? null } : null;
 }
 
 const counted = (count: number, word: string) => `${count === 0 ? "none" : count} ${word}`;

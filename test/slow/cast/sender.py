@@ -1,6 +1,36 @@
 """Casts with Debian's pychromecast, and says what it saw, a line of JSON for each step."""
-import json, sys, time
+import json, select, socket, ssl, sys, threading, time
 import pychromecast
+
+
+class OneAtATime(ssl.SSLSocket):
+    """pychromecast reads in one thread and writes in another, which OpenSSL forbids of one connection: "bad record mac".
+    What is read has come, so that nobody who writes waits for a reader who waits."""
+
+    @property
+    def turn(self):
+        return self.__dict__.setdefault("_turn", threading.Lock())
+
+    def recv(self, *args):
+        patience = self.gettimeout()
+        while True:
+            with self.turn:
+                self.setblocking(False)
+                try:
+                    return super().recv(*args)
+                except ssl.SSLWantReadError:
+                    pass
+                finally:
+                    self.settimeout(patience)
+            if not select.select([self], [], [], patience)[0]:
+                raise socket.timeout("nothing came")
+
+    def sendall(self, *args):
+        with self.turn:
+            return super().sendall(*args)
+
+
+ssl.SSLContext.sslsocket_class = OneAtATime
 
 
 def say(**what):

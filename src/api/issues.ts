@@ -1,4 +1,4 @@
-/** What a schema found wrong, in words for whoever sent it. */
+/** What is wrong with a value that a schema refused, in words: `must be at most 60000`. */
 import type { z } from "zod";
 
 /** What the schema's types are called. */
@@ -29,7 +29,8 @@ export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
   return `${place} ${reasonOf(issue)}`;
 }
 
-function reasonOf(issue: z.core.$ZodIssue): string {
+/** What one issue comes to, as a predicate of the value's place. */
+export function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.input === undefined ? "is missing" : `must be ${typeWords[issue.expected] ?? issue.expected}`;

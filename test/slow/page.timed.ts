@@ -32,10 +32,10 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
   }
 
   test("the first view is there 200 ms after the document, by one request for each kind of file", async () => {
-    const daemon = await startWith(20);
+    await using daemon = await startWith(20);
     const took: number[] = [];
     for (let time = 0; time < 9; time++) {
-      const { page, problems, close } = await look(browser, daemon.port, {
+      await using looked = await look(browser, daemon.port, {
         opened(page) {
           void page.evaluateOnNewDocument(() => {
             new MutationObserver(() => {
@@ -44,6 +44,7 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
           });
         },
       });
+      const { page, problems } = looked;
       await until(page, "the first view", () => performance.getEntriesByName("first view").length > 0);
       const measured = await page.evaluate(() => {
         const [document] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
@@ -59,16 +60,15 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
       expect(measured.files.filter((one, at) => measured.files.indexOf(one) !== at)).toEqual([]);
       expect(measured.files.length).toBeLessThanOrEqual(4);
       expect(await problems()).toEqual([]);
-      await close();
     }
     tell("first view after the document, median of 9", `${median(took).toFixed(0)} ms`);
     expect(median(took)).toBeLessThanOrEqual(200);
-    await daemon.dispose();
   }, 120_000);
 
   test("a thousand devices scroll without a frame over 50 ms, and each can be come to", async () => {
-    const daemon = await startWith(many);
-    const { page, problems, close } = await look(browser, daemon.port);
+    await using daemon = await startWith(many);
+    await using looked = await look(browser, daemon.port);
+    const { page, problems } = looked;
     await until(page, "the list is there", () => document.querySelectorAll(".house").length > 100);
     // What was learned of them all at the start, and drawn, is over.
     await Bun.sleep(3_000);
@@ -110,15 +110,14 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
     await page.type("input[type=search]", `TV ${many - 2}`);
     await until(page, "one is left", () => document.querySelectorAll(".set").length === 1);
     expect(await problems()).toEqual([]);
-    await close();
-    await daemon.dispose();
   }, 120_000);
 
   test("from the start of the demo to a key at a set, by what is written on the page alone, it takes at most 10 s", async () => {
     const since = performance.now();
-    const demo = await startDemo();
+    await using demo = await startDemo();
     const [, address = ""] = /^Page\s+http:\/\/127\.0\.0\.1:(\d+)\/$/m.exec(demo.printed()) ?? [];
-    const { page, close } = await look(browser, Number(address));
+    await using looked = await look(browser, Number(address));
+    const { page } = looked;
     await follow(page, "Living Room");
     await pressNamed(page, "Home");
     for (const end = Date.now() + 10_000; !/Living Room\s+key home/.test(demo.printed()) && Date.now() < end; )
@@ -127,8 +126,6 @@ describe.skipIf(noBrowser !== null)(`the page is quick${noBrowser === null ? "" 
     const took = performance.now() - since;
     tell("from the start of the demo to a key at a set", `${(took / 1_000).toFixed(1)} s`);
     expect(took).toBeLessThanOrEqual(10_000);
-    await close();
-    await demo.stop();
   }, 60_000);
 });
 

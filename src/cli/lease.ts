@@ -1,0 +1,220 @@
+/** `zapd lease`: a device to oneself, for a while. */
+import { hostname, userInfo } from "node:os";
+import type { Result } from "../api/client.ts";
+import { exits } from "../api/errors.ts";
+import { leaseLimits } from "../api/routes.ts";
+import type { Device } from "../api/schemas.ts";
+import { printable } from "../system/printable.ts";
+import { shellWord, shortTime } from "../system/text.ts";
+import { type Called, call, groupOf } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { table } from "./print.ts";
+import { milliseconds } from "./words.ts";
+
+const usualTtlMs = 600_000;
+/** Whoever waits for several may be given two in the same breath: what it does not know of ends after so many seconds. */
+const briefS = 5;
+
+const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
+  take: (context) => take(context),
+  renew: (context) => renew(context),
+  free: (context) => free(context, false),
+  break: (context) => free(context, true),
+  list: (context) => list(context),
+};
+
+export async function lease(context: Context): Promise<void> {
+  const [verb = "take"] = context.words;
+  const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+  if (!run) throw new UsageError(`a lease is one of ${Object.keys(verbs).join(", ")}, and not ${JSON.stringify(verb)}`);
+  await run(context);
+}
+
+async function take(context: Context): Promise<void> {
+  tellTaken(context, await takeLease(context, wantedIn(context, usualTtlMs)));
+}
+
+async function renew(context: Context): Promise<void> {
+  if (!process.env["ZAPD_LEASE"]) throw new UsageError("which one? The token of the lease is to be in $ZAPD_LEASE");
+  const id = oneDevice(context);
+  const { lease } = (await call(context, "getDevice", { id })).data;
+  tellTaken(context, await callLease(context, id, { ...wantedIn(context, usualTtlMs, lease?.owner), waitMs: 0 }));
+}
+
+function tellTaken(context: Context, called: Called<"takeLease">): void {
+  const { device, token } = called.data;
+  if (context.json) return context.print(called.text);
+  context.print(token);
+  context.say(
+    printable(`${device.name} is yours until ${timeText(called.data.until)}, with this token in $ZAPD_LEASE`),
+  );
+}
+
+async function free(context: Context, force: boolean): Promise<void> {
+  const query = force ? { force: "true" as const } : {};
+  const called = await call(context, "freeLease", { id: oneDevice(context), query });
+  const { device, freed } = called.data;
+  context.tell(called, freed ? `${device.name} is free` : `nobody had ${device.name}`);
+}
+
+async function list(context: Context): Promise<void> {
+  const called = await call(context, "listDevices", {});
+  const rows = called.data.flatMap(({ name, lease }) =>
+    lease ? [[name, lease.owner, timeText(lease.until), lease.note ?? ""]] : [],
+  );
+  if (!context.json && rows.length === 0) return context.say("nobody has a device to themselves");
+  const columns = [{ title: "NAME" }, { title: "OWNER", yields: 0 }, { title: "UNTIL" }, { title: "NOTE", yields: 1 }];
+  context.show(called, () => table(columns, rows, context.width));
+}
+
+function timeText(until: string): string {
+  return shortTime(new Date(until), new Date());
+}
+
+function oneDevice(context: Context): string {
+  if (groupOf(context)) throw new UsageError("of which device? A group has no lease");
+  return context.device;
+}
+
+/** What a lease is to be, by the options of its command. */
+export interface WantedLease {
+  readonly owner: string;
+  readonly note: string | undefined;
+  readonly ttl_s: number;
+  readonly waitMs: number;
+}
+
+/** Reads the options; fails with UsageError. */
+export function wantedIn(context: Context, usualMs: number, usualOwner = ownerHere()): WantedLease {
+  const [ttl, wait] = [context.option("ttl"), context.option("wait")];
+  const ttl_s = Math.ceil((ttl === undefined ? usualMs : milliseconds("ttl", ttl)) / 1_000);
+  if (ttl_s > leaseLimits.ttlS)
+    throw new UsageError("--ttl is an hour at most: a lease that is still needed is renewed");
+  return {
+    owner: context.option("owner") ?? usualOwner,
+    note: context.option("note"),
+    ttl_s,
+    waitMs: wait === undefined ? 0 : milliseconds("wait", wait),
+  };
+}
+
+function ownerHere(): string {
+  return `${nameHere()}@${hostname()}`.slice(0, leaseLimits.owner);
+}
+
+/** In a container there may be no such user. */
+function nameHere(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return process.env["USER"] || "somebody";
+  }
+}
+
+/** Takes the device that is meant, or of a group the first that is free. Fails with CommandError: `device_leased`, where none is. */
+export async function takeLease(context: Context, wanted: WantedLease): Promise<Called<"takeLease">> {
+  const group = groupOf(context);
+  if (group === undefined) return callLease(context, context.device, wanted);
+  const members = await membersOf(context, group);
+  for (const { id } of members) {
+    try {
+      return await callLease(context, id, { ...wanted, waitMs: 0 });
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+    }
+  }
+  if (wanted.waitMs === 0) throw noneFree(group, await membersOf(context, group));
+  return takeFirst(context, members, wanted);
+}
+
+/** Waits for all of them at once: the first that is free is taken, and who waits for the others no longer waits. */
+async function takeFirst(
+  context: Context,
+  members: readonly Device[],
+  wanted: WantedLease,
+): Promise<Called<"takeLease">> {
+  const over = new AbortController();
+  const briefly = { ...wanted, ttl_s: Math.min(wanted.ttl_s, briefS) };
+  const waiting = members.map(async ({ id }) => callLease(context, id, briefly, over.signal));
+  let won: Called<"takeLease"> | undefined;
+  try {
+    won = await Promise.any(waiting);
+    const { device, token } = won.data;
+    return await callLease(context, device.id, { ...wanted, waitMs: 0 }, undefined, token);
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  } finally {
+    over.abort();
+    const given = (await Promise.allSettled(waiting)).flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    // Two may have become free at the same moment.
+    for (const one of given) if (one !== won) await freeLease(context, one.data);
+  }
+}
+
+/** The devices of a group: those that nobody has and that answer first. */
+async function membersOf(context: Context, group: string): Promise<Device[]> {
+  const label = group.startsWith("label:") ? group.slice("label:".length) : undefined;
+  const { data } = await call(context, "listDevices", {});
+  const members = data.filter(({ labels }) => label === undefined || labels?.includes(label));
+  if (members.length === 0) {
+    const message = label === undefined ? "No device is known yet" : `No device has the label ${JSON.stringify(label)}`;
+    throw new CommandError(message, exits.notFound, "Give a device one: zapd label NAME add LABEL", {
+      code: "group_not_found",
+    });
+  }
+  const rank = ({ lease, status }: Device) => (lease ? 3 : ["online", "unknown", "offline"].indexOf(status));
+  return members.toSorted((one, other) => rank(one) - rank(other));
+}
+
+function noneFree(group: string, members: readonly Device[]): CommandError {
+  const all = members.map(({ name, lease }) =>
+    lease ? `${name} until ${timeText(lease.until)} (${lease.owner})` : name,
+  );
+  return new CommandError(
+    `No device of ${group} is free`,
+    exits.refused,
+    `Leased are ${all.join(", ")}. To wait for one: --wait 10m; to take one away: zapd lease break -d ${shellWord(members[0]?.name ?? "NAME")}`,
+    { code: "device_leased" },
+  );
+}
+
+/** Somebody else has it; and not that a lease of our own has ended. */
+function isTaken(error: unknown): boolean {
+  return error instanceof CommandError && error.code === "device_leased" && error.details?.lease !== null;
+}
+
+/** One device; who waits for longer than one call does asks again. With a token its lease is renewed. */
+async function callLease(
+  context: Context,
+  id: string,
+  { owner, note, ttl_s, waitMs }: WantedLease,
+  signal?: AbortSignal,
+  lease?: string,
+): Promise<Called<"takeLease">> {
+  const end = performance.now() + waitMs;
+  for (;;) {
+    const left = Math.max(0, Math.ceil((end - performance.now()) / 1_000));
+    const wait_s = Math.min(left, leaseLimits.waitS);
+    try {
+      const body = { owner, ttl_s, wait_s, ...(note !== undefined && { note }) };
+      return await call(
+        context,
+        "takeLease",
+        { id, body, signal, lease },
+        { quiet: signal !== undefined || context.json },
+      );
+    } catch (error) {
+      if (!isTaken(error) || left <= wait_s) throw error;
+    }
+  }
+}
+
+/** What has been given back, or ends soon by itself, where the daemon cannot be told. */
+export async function freeLease(
+  context: Context,
+  { device, token }: Pick<Result<"takeLease">, "device" | "token">,
+): Promise<void> {
+  const signal = AbortSignal.timeout(5_000);
+  await call(context, "freeLease", { id: device.id, lease: token, signal }, { quiet: true });
+}

@@ -1,0 +1,102 @@
+/** `zapd with-lease`: runs a program that has a device to itself for as long as it runs. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Result } from "../api/client.ts";
+import { systemCode } from "../api/errors.ts";
+import { printable } from "../system/printable.ts";
+import { sleep } from "../system/sleep.ts";
+import { call } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { freeLease, takeLease, type WantedLease, wantedIn } from "./lease.ts";
+
+/** A lease whose holder was killed ends after this: it is renewed while the program runs. */
+const usualTtlMs = 60_000;
+/** How long to wait before a daemon that does not answer is asked again. */
+const againMs = 1_000;
+/** As a shell has it: not found, and found but not run. */
+const notFound = 127;
+const notRun = 126;
+
+type Taken = Result<"takeLease">;
+
+export async function withLease(context: Context): Promise<number> {
+  const [program, ...words] = context.words;
+  if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
+  if (context.json) throw new UsageError("--json has no meaning here: what is printed is the program's own");
+  const wanted = wantedIn(context, usualTtlMs);
+  const { data: taken } = await takeLease(context, wanted);
+  const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
+  const isOwn = !carried.includes(taken.token);
+  const over = new AbortController();
+  try {
+    const env = {
+      ...process.env,
+      ZAPD_DEVICE: taken.device.id,
+      ZAPD_LEASE: [...(isOwn ? [taken.token] : []), ...carried].join(","),
+      ZAPD_SOCKET: context.socket(),
+    };
+    const child = spawn(program, words, { stdio: "inherit", env });
+    const ended = endOf(child, program);
+    renewed(context, taken, wanted, over.signal).catch((error: unknown) => {
+      if (over.signal.aborted) return;
+      const why = error instanceof Error ? error.message : String(error);
+      context.say(printable(`zapd: ${taken.device.name} is lost (${why}): ${program} is ended`));
+      child.kill("SIGTERM");
+    });
+    return await ended;
+  } finally {
+    over.abort();
+    if (isOwn) await freeLease(context, taken).catch((error: unknown) => tellKept(context, taken, error));
+  }
+}
+
+function tellKept(context: Context, { device }: Taken, error: unknown): void {
+  // Somebody has broken it, or it has ended: there is nothing to free.
+  if (error instanceof CommandError && error.code === "device_leased") return;
+  context.say(printable(`zapd: ${device.name} could not be freed; its lease ends by itself within a minute or two`));
+}
+
+/** The exit status of a program, as a shell gives it. What we are told to end by, it is told. */
+async function endOf(child: ChildProcess, program: string): Promise<number> {
+  const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
+    // A terminal tells all that run in it.
+    const isTold = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
+    return [signal, () => void (isTold || child.kill(signal))] as const;
+  });
+  for (const [signal, tell] of signals) process.on(signal, tell);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.on("exit", (status, signal) => resolve(status ?? 128 + (signal ? constants.signals[signal] : 0)));
+      child.on("error", (error) => {
+        const code = systemCode(error);
+        const message = `${program} could not be started (${code || error.message})`;
+        reject(new CommandError(message, code === "ENOENT" ? notFound : notRun));
+      });
+    });
+  } finally {
+    for (const [signal, tell] of signals) process.off(signal, tell);
+  }
+}
+
+/** Renews the lease until the signal ends; fails when it is lost. */
+async function renewed(context: Context, taken: Taken, wanted: WantedLease, signal: AbortSignal): Promise<never> {
+  const { owner, note, ttl_s } = wanted;
+  const body = { owner, ttl_s, ...(note !== undefined && { note }) };
+  const given = { id: taken.device.id, lease: taken.token, body };
+  const ttlMs = ttl_s * 1_000;
+  for (let since = performance.now(), pause = ttlMs / 3; ; ) {
+    await sleep(pause, signal);
+    const now = performance.now();
+    try {
+      await call(context, "takeLease", { ...given, signal }, { quiet: true });
+      since = now;
+      pause = ttlMs / 3;
+    } catch (error) {
+      const isOver = error instanceof CommandError && error.code === "device_leased";
+      // A daemon that is gone may be back in time: it has kept the lease.
+      if (isOver || now - since > ttlMs) throw error;
+      pause = Math.min(againMs, ttlMs / 6);
+    }
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Where the keys and values of a TOML text stand, which the parser does not tell. The text has been parsed before: what is not
+ * TOML is not told from it here. Offsets count UTF-16 units from 0, `to` being the first behind.
+ */
+import { parse } from "smol-toml";
+
+/** The way to a value: keys, and places in lists from 0. */
+export type Path = readonly (string | number)[];
+
+/**
+ * Finds the line, from 1, on which something is written: a table by its head, a value by its key, an entry of a list by its
+ * beginning. What is not written there is where what it would stand in is; `null`, where nothing of it is.
+ */
+export function linesIn(text: string): (path: Path) => number | null {
+  const starts = startsIn(text);
+  return (path) => {
+    for (let length = path.length; length > 0; length--) {
+      const start = starts.get(JSON.stringify(path.slice(0, length)));
+      if (start !== undefined) return text.slice(0, start).split("\n").length;
+    }
+    return null;
+  };
+}
+
+/** Where everything begins, by the JSON of its path. */
+function startsIn(text: string): ReadonlyMap<string, number> {
+  const starts = new Map<string, number>();
+  /** How many tables each list of tables has so far. */
+  const counts = new Map<string, number>();
+  const note = (path: Path, at: number) => {
+    const key = JSON.stringify(path);
+    if (!starts.has(key)) starts.set(key, at);
+  };
+  const noteRow = (above: Path, row: Row, at: number) => {
+    for (let length = 1; length <= row.path.length; length++) note([...above, ...row.path.slice(0, length)], at);
+    noteValue([...above, ...row.path], row.value.from);
+  };
+  const noteValue = (path: Path, at: number) => {
+    if (text[at] === "{") for (const { from } of itemsOf(text, at)) noteRow(path, rowAt(text, from, []), from);
+    if (text[at] !== "[") return;
+    for (const [index, { from }] of itemsOf(text, at).entries()) {
+      note([...path, index], from);
+      noteValue([...path, index], from);
+    }
+  };
+  for (const { path: keys, head, rows } of blocksOf(text)) {
+    const isList = head !== null && text.startsWith("[[", head.from);
+    const path: (string | number)[] = [];
+    for (const [at, word] of keys.entries()) {
+      path.push(word);
+      if (head) note(path, head.from);
+      const list = JSON.stringify(path);
+      if (isList && at === keys.length - 1) counts.set(list, (counts.get(list) ?? 0) + 1);
+      const count = counts.get(list);
+      if (count !== undefined) path.push(count - 1);
+    }
+    if (head) note(path, head.from);
+    for (const row of rows) noteRow(path, { ...row, path: row.path.slice(keys.length) }, row.from);
+  }
+  return starts;
+}
+
+/** Where the line of an offset begins, behind a byte order mark. */
+export function lineOf(text: string, at: number): number {
+  const start = text.lastIndexOf("\n", at - 1) + 1;
+  return start === 0 && text.startsWith("\ufeff") ? 1 : start;
+}
+
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A value of a list, or a row of an inline table, and where the comma behind it is; `null` behind the last. */
+export interface Item extends Span {
+  readonly comma: number | null;
+}
+
+/** `key = value`, however it is written: under a table's head, with dots, or in an inline table. */
+export interface Row extends Span {
+  /** The keys from the root. */
+  readonly path: readonly string[];
+  readonly value: Span;
+}
+
+/** What stands below one head, or above the first, where there is no head. */
+interface Block {
+  readonly path: readonly string[];
+  readonly head: Span | null;
+  readonly rows: readonly Row[];
+}
+
+const key = /(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"(?:[^"\\]+|\\.)*"|'[^']*'))*/y;
+/** Space, ends of lines, comments; at the very start a byte order mark, too. */
+const nothing = /(?:\s+|#[^\n]*)*/y;
+const equals = /[ \t]*=[ \t]*/y;
+/** Every value but lists and tables. A long text may end with two quotes of its own, a date hold one space. */
+const plain =
+  /"""(?:[^"\\]+|\\[\s\S]|"{1,2}(?!"))*"{3,5}|'''(?:[^']+|'{1,2}(?!'))*'{3,5}|"(?:[^"\\]+|\\.)*"|'[^']*'|[^\s,\]}#]+(?: \d\d:[^\s,\]}#]*)?/y;
+
+/** Everything that is written, in its order. */
+export function blocksOf(text: string): Block[] {
+  const blocks = [{ path: [] as string[], head: null as Span | null, rows: [] as Row[] }];
+  for (let at = past(nothing, text, 0); at < text.length; at = past(nothing, text, at)) {
+    if (text[at] === "[") {
+      const inner = past(/\[+[ \t]*/y, text, at);
+      const end = past(key, text, inner);
+      const to = past(/[ \t]*\]+/y, text, end);
+      blocks.push({ path: pathOf(text.slice(inner, end)), head: { from: at, to }, rows: [] });
+      at = to;
+    } else {
+      const block = blocks.at(-1);
+      const row = rowAt(text, at, block?.path ?? []);
+      block?.rows.push(row);
+      at = row.to;
+    }
+  }
+  return blocks;
+}
+
+/** The row and those of the inline tables in it, from the outside in. */
+export function* rowsIn(text: string, row: Row): Generator<Row> {
+  yield row;
+  if (text[row.value.from] !== "{") return;
+  for (const { from } of itemsOf(text, row.value.from)) yield* rowsIn(text, rowAt(text, from, row.path));
+}
+
+/** What is between the brackets that begin here. */
+export function itemsOf(text: string, start: number): Item[] {
+  return within(text, start).items;
+}
+
+function within(text: string, start: number): { items: Item[]; to: number } {
+  const items: Item[] = [];
+  const inTable = text[start] === "{";
+  let at = past(nothing, text, start + 1);
+  while (at < text.length && text[at] !== "]" && text[at] !== "}") {
+    const from = at;
+    const to = inTable ? rowAt(text, from, []).to : endOf(text, from);
+    at = past(nothing, text, to);
+    const comma = text[at] === "," ? at : null;
+    if (comma !== null) at = past(nothing, text, comma + 1);
+    items.push({ from, to, comma });
+  }
+  return { items, to: at + 1 };
+}
+
+function rowAt(text: string, from: number, above: readonly string[]): Row {
+  const end = past(key, text, from);
+  const value = past(equals, text, end);
+  const to = endOf(text, value);
+  return { path: [...above, ...pathOf(text.slice(from, end))], from, to, value: { from: value, to } };
+}
+
+function endOf(text: string, from: number): number {
+  return text[from] === "[" || text[from] === "{" ? within(text, from).to : past(plain, text, from);
+}
+
+/** The words of a key, read by the parser, which knows how they may be quoted. */
+function pathOf(written: string): string[] {
+  const path: string[] = [];
+  let table: unknown = parse(`${written} = 0`);
+  while (typeof table === "object" && table !== null) {
+    const [word = ""] = Object.keys(table);
+    path.push(word);
+    table = (table as Record<string, unknown>)[word];
+  }
+  return path;
+}
+
+/** Where the text goes on behind what the pattern takes. */
+function past(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  if (pattern.test(text)) return pattern.lastIndex;
+  throw new Error(`this is not TOML as it was read, at ${at}`);
+}

@@ -1,0 +1,218 @@
+/**
+ * A package that is fetched, where a request over the broker names it: over https, from an origin that is listed, and taken
+ * only when it is byte for byte what was named. Nothing of it is executed or unpacked here.
+ */
+import { createHash } from "node:crypto";
+import dns, { type LookupAddress } from "node:dns";
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import https from "node:https";
+import net from "node:net";
+import { pipeline } from "node:stream/promises";
+import { rootCertificates } from "node:tls";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { newUpload } from "../system/state-folder.ts";
+
+/** As a request names it. */
+export interface Artifact {
+  /** `https://`, of a listed origin, without a user and a fragment. */
+  readonly url: string;
+  /** SHA-256 of its bytes, 64 digits of lower-case hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+export interface ArtifactOptions {
+  /** Exact origins, such as `https://ci.example.org` and `https://ci.example.org:8443`. */
+  readonly origins: readonly string[];
+  /** Where it waits until the set has it. */
+  readonly folder: string;
+  /** A CA that is trusted besides those of the system, PEM. */
+  readonly ca?: string | undefined;
+  readonly signal: AbortSignal;
+  /** Told how many bytes have come. */
+  readonly progress?: (bytes: number) => void;
+  /** Finds the addresses of a name, where that is not the system's way. */
+  readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
+}
+
+/** As with an upload. */
+const mostBytes = 100 * 1024 * 1024;
+const atMostMs = 180_000;
+const silentMs = 10_000;
+
+/**
+ * Fetches it, checks it, hands its path to `use`, and removes it however that ends. Fails with `invalid_payload` for one that
+ * is not named well, `forbidden_origin` for one from elsewhere, `invalid_archive` where what came is not what was named.
+ */
+export async function withArtifact<T>(
+  artifact: Artifact,
+  options: ArtifactOptions,
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  const url = checkArtifact(artifact, options.origins);
+  const path = newUpload(options.folder);
+  const late = AbortSignal.timeout(atMostMs);
+  const signal = AbortSignal.any([options.signal, late]);
+  try {
+    await fetchInto(path, url, artifact, { ...options, signal });
+    return await use(path);
+  } catch (error) {
+    if (late.aborted && !(error instanceof ZapdError)) throw notFetched(url, `it took more than ${atMostMs / 1000} s`);
+    throw error;
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** Everything that can be judged before anybody is asked for it. */
+export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonly string[]): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol !== "https:" || parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
+    throw new ZapdError("invalid_payload", "url must be an https address, without a user and without a fragment");
+  if (!/^[0-9a-f]{64}$/.test(sha256))
+    throw new ZapdError("invalid_payload", "sha256 must be 64 digits of lower-case hex", {
+      hint: "Such as the first word that sha256sum prints",
+    });
+  if (!Number.isInteger(bytes) || bytes < 1)
+    throw new ZapdError("invalid_payload", "bytes must be how many bytes the package has");
+  if (bytes > mostBytes)
+    throw new ZapdError("payload_too_large", `The package is larger than ${mostBytes / (1024 * 1024)} MiB`);
+  if (!origins.includes(parsed.origin))
+    throw new ZapdError("forbidden_origin", `Packages are not taken from ${parsed.origin}`, {
+      hint: `To take them from there, on that machine: zapd config set fleet.artifact_origins ${parsed.origin}`,
+    });
+  return parsed;
+}
+
+async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, options: ArtifactOptions): Promise<void> {
+  const { signal, progress = () => {} } = options;
+  const answer = await ask(url, options);
+  const told = answer.headers["content-length"];
+  const refuse = (why: string) => {
+    answer.destroy();
+    throw notFetched(url, why);
+  };
+  if (answer.statusCode !== 200) refuse(statusText(answer.statusCode ?? 0));
+  if (answer.headers["content-encoding"] !== undefined) refuse("its server packed it once more");
+  if (told !== undefined && Number(told) !== bytes) refuse(`it has ${told} bytes, and ${bytes} were named`);
+  const hash = createHash("sha256");
+  let come = 0;
+  const counted = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      come += chunk.length;
+      if (come > bytes) throw notFetched(url, `it has more than the ${bytes} bytes that were named`);
+      hash.update(chunk);
+      progress(come);
+      yield chunk;
+    }
+  };
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  try {
+    await pipeline(answer, counted, file, { signal });
+  } catch (error) {
+    if (error instanceof ZapdError) throw error;
+    signal.throwIfAborted();
+    if (ofFiles.test(systemCode(error))) throw notKept(error);
+    throw notFetched(url, come < bytes ? `it ended after ${come} of ${bytes} bytes` : textOf(error));
+  }
+  if (come !== bytes) throw notFetched(url, `it has ${come} bytes, and ${bytes} were named`);
+  if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is another than the one that was named");
+}
+
+/** One GET, over a connection of its own, to an address that a listed name may have. No redirect is followed. */
+function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
+  const isHere = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
+  return new Promise((resolve, reject) => {
+    const failed = (error: unknown) => {
+      if (error instanceof ZapdError || signal.aborted) return reject(signal.aborted ? signal.reason : error);
+      reject(notFetched(url, reasonOf(error)));
+    };
+    const request = https.request(url, {
+      method: "GET",
+      headers: { accept: "*/*", "accept-encoding": "identity" },
+      agent: false,
+      signal,
+      timeout: silentMs,
+      ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
+      // The address that is checked is the one that is connected to.
+      lookup(name, wanted, done) {
+        lookup(name).then(
+          (all) => {
+            const fine = isHere ? all : all.filter(({ address }) => !isOfNoServer(address));
+            const [first] = fine;
+            if (!first) return done(elsewhere(url), "", 4);
+            if (wanted.all) done(null, [...fine]);
+            else done(null, first.address, first.family);
+          },
+          (error: NodeJS.ErrnoException) => done(error, "", 4),
+        );
+      },
+    });
+    request.on("timeout", () => request.destroy(notFetched(url, `nothing came for ${silentMs / 1000} s`)));
+    request.on("error", failed);
+    request.on("response", resolve);
+    request.end();
+  });
+}
+
+async function systemLookup(name: string): Promise<readonly LookupAddress[]> {
+  return dns.promises.lookup(name, { all: true, verbatim: true });
+}
+
+/** What a disk fails with, and no connection. */
+const ofFiles = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
+
+/**
+ * What no server of packages has, whatever a name says: this machine itself, its link, many at once. Addresses of a private
+ * network are those of a lab's own server, whose name its owner has listed.
+ */
+const noServers = new net.BlockList();
+for (const [prefix, bits] of [
+  ["0.0.0.0", 8],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["224.0.0.0", 3],
+] as const)
+  noServers.addSubnet(prefix, bits, "ipv4");
+for (const [prefix, bits] of [
+  ["::", 128],
+  ["::1", 128],
+  ["fe80::", 10],
+  ["ff00::", 8],
+] as const)
+  noServers.addSubnet(prefix, bits, "ipv6");
+
+function isOfNoServer(address: string): boolean {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return noServers.check(mapped, "ipv4");
+  return noServers.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
+}
+
+function elsewhere(url: URL): ZapdError {
+  return notFetched(url, `${url.hostname} has no address but of this machine or its link`);
+}
+
+function statusText(status: number): string {
+  const isRedirect = status >= 300 && status < 400;
+  return `its server answered ${status}${isRedirect ? ": it is elsewhere, and redirects are not followed" : ""}`;
+}
+
+function reasonOf(error: unknown): string {
+  const code = systemCode(error);
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code))
+    return `its server's certificate is not one that is trusted here (${code})`;
+  return code === "" ? textOf(error) : code;
+}
+
+function notFetched(url: URL, why: string): ZapdError {
+  return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not taken: ${why}`);
+}
+
+function notKept(cause: unknown): ZapdError {
+  return new ZapdError("storage_error", "The package could not be kept on disk while it is sent", {
+    hint: "Check that the disk of the state folder is not full",
+    cause,
+  });
+}

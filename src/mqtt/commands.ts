@@ -1,0 +1,442 @@
+/**
+ * Commands that come over the bus: plain values for one field of a device, and calls of the API's operations. Each goes the
+ * way of any other client's. What nobody may want any more is not run, and told.
+ */
+import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
+import { errorBody, textOf, ZapdError } from "../api/errors.ts";
+import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable } from "../api/routes.ts";
+import { isObject } from "../system/json.ts";
+import type { Log } from "../system/log.ts";
+import type { Bus, Message } from "./bus.ts";
+import { mayAnswerAt, partsOf, type SiteTopics } from "./topics.ts";
+
+/** What may be called, by what `mqtt.commands` says. What asks for a person (pairing, names, settings) is not among it. */
+const allowed = {
+  control: [
+    ...(["listDevices", "getDevice", "getState", "listApps", "listInputs", "listChannels", "health"] as const),
+    ...(["launchApp", "stopApp", "refreshApps", "pressKey", "pressKeys", "setVolume", "controlPlayback"] as const),
+    ...(["playMedia", "selectInput", "selectChannel", "notify", "takeLease", "freeLease"] as const),
+  ],
+  developer: ["reloadPackage", "removePackage", "readLogs"],
+} as const satisfies Record<string, readonly ValueName[]>;
+type Allowed = (typeof allowed)[keyof typeof allowed][number];
+
+const limits = {
+  /** Bytes of a plain value, of which 1,024 characters may be typed; and of a call. */
+  valueBytes: 8 * 1024,
+  callBytes: 64 * 1024,
+  depth: 16,
+  /** At a time, in a second, and at once after a pause. */
+  underWay: 64,
+  perSecond: 100,
+  burst: 200,
+} as const;
+/** Clocks of two machines differ by no more than this; what was sent longer ago is not run. */
+const oldMs = 60_000;
+/** Answers that wait for longer are wanted by nobody. */
+const answerExpiryS = 30;
+/** So many refusals are told in a second. */
+const toldPerSecond = 10;
+/** Lines of a log in a second; how many were left out is told instead. */
+const linesPerSecond = 50;
+
+export interface CommandsOptions {
+  readonly topics: SiteTopics;
+  readonly level: keyof typeof allowed;
+  readonly url: string;
+  /** Asks zapd itself. */
+  fetch(request: Request): Promise<Response>;
+  readonly log: Log;
+  /** Tells those who follow the events of the site. */
+  tell(event: object): void;
+}
+
+/** A call of an operation, as the typed client takes it. */
+interface Asked {
+  readonly name: EndpointName;
+  readonly given: {
+    readonly id?: string;
+    readonly group?: string;
+    readonly body?: unknown;
+    readonly query?: Record<string, string>;
+    readonly lease?: string;
+  };
+}
+
+type AnyCall = (
+  name: EndpointName,
+  given: Asked["given"],
+) => Promise<{ readonly text: string; readonly data: unknown }>;
+
+export class Commands {
+  readonly #options: CommandsOptions;
+  readonly #call: AnyCall;
+  readonly #commands = new Bucket(limits.perSecond, limits.burst);
+  readonly #refusals = new Bucket(toldPerSecond, 2 * toldPerSecond);
+  #underWay = 0;
+  /** Logs that are followed, by the devices' ids. */
+  readonly #logs = new Map<string, AbortController>();
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+    const { url, fetch } = options;
+    // What each name takes and answers is in the table of operations, which types cannot follow from a text.
+    this.#call = createCall({ url, fetch }) as unknown as AnyCall;
+  }
+
+  /** What is heard of the broker. */
+  get filters(): readonly string[] {
+    const { topics } = this.#options;
+    return [topics.rpc, `${topics.device("+")}/set/+`];
+  }
+
+  /** A message that came to one of them. */
+  take(message: Message, bus: Bus): void {
+    const { topics } = this.#options;
+    // What was kept at a topic of commands is being cleared.
+    if (message.payload.length === 0) return;
+    this.#run(message, bus).catch((error: unknown) => {
+      const isTyped = partsOf(topics, message.topic)?.[2] === "text";
+      this.#refuse(message.topic, error, isTyped);
+    });
+  }
+
+  /** A device is nobody's any more: its log is not told on. */
+  freed(deviceId: string): void {
+    this.#logs.get(deviceId)?.abort();
+  }
+
+  end(): void {
+    for (const log of this.#logs.values()) log.abort();
+  }
+
+  async #run(message: Message, bus: Bus): Promise<void> {
+    const { topics } = this.#options;
+    checkFresh(message);
+    if (!this.#commands.take()) throw tooMany(`more than ${limits.perSecond} commands a second come from the broker`);
+    if (this.#underWay >= limits.underWay) throw tooMany(`${limits.underWay} commands from the broker are under way`);
+    this.#underWay++;
+    try {
+      if (message.topic === topics.rpc) await this.#answer(message, bus);
+      else {
+        const [id = "", , field = ""] = partsOf(topics, message.topic) ?? [];
+        const { name, given } = commandOf(id, field, textIn(message, limits.valueBytes));
+        await this.#call(name, given);
+      }
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  /** Runs a call and answers it in the API's envelope; without a place for the answer only a failure is told. */
+  async #answer(message: Message, bus: Bus): Promise<void> {
+    const { topics, log } = this.#options;
+    let asked: Readonly<Record<string, unknown>> = {};
+    let envelope: string;
+    let failed: unknown;
+    try {
+      asked = callIn(textIn(message, limits.callBytes));
+      const replyTo = message.replyTo ?? asked["reply_to"];
+      if (replyTo !== undefined && (typeof replyTo !== "string" || !mayAnswerAt(topics, replyTo)))
+        throw invalid("The answer may not go to that topic", `Use one of your own, or one below ${topics.reply("")}`);
+      checkAge(asked["sent_at"]);
+      envelope = await this.#ask(asked, bus);
+    } catch (error) {
+      failed = error;
+      envelope = envelopeOf(error);
+    }
+    const replyTo = message.replyTo ?? asked["reply_to"];
+    if (typeof replyTo !== "string" || !mayAnswerAt(topics, replyTo)) {
+      if (failed !== undefined) throw failed;
+      return;
+    }
+    const { transaction } = asked;
+    const isMark = typeof transaction === "string" || typeof transaction === "number";
+    const mark = isMark ? `"transaction":${JSON.stringify(transaction)},` : "";
+    const answer = (text: string) =>
+      bus.publish(replyTo, `{${mark}${text.slice(1)}`, {
+        qos: 1,
+        expiresInS: answerExpiryS,
+        correlation: message.correlation,
+      });
+    await answer(envelope).catch(async (error: unknown) => {
+      log.debug(`MQTT: an answer could not be sent: ${textOf(error)}`);
+      const tooLarge = new ZapdError("payload_too_large", "The answer is larger than a message may be", {
+        hint: "What is kept at the broker for each device says the same, in parts",
+      });
+      await answer(envelopeOf(tooLarge)).catch(() => {});
+    });
+  }
+
+  async #ask(asked: Readonly<Record<string, unknown>>, bus: Bus): Promise<string> {
+    const { op, args = {}, lease, ...rest } = asked;
+    const unknown = Object.keys(rest).filter((key) => !["reply_to", "transaction", "sent_at"].includes(key));
+    if (unknown.length > 0) throw invalid(`A call does not take ${unknown.map(quoted).join(", ")}`);
+    if (!isObject(args)) throw invalid("args must be an object");
+    if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
+    const name = this.#nameOf(op);
+    const { log, ...own } = args;
+    const follows = name === "takeLease" && log === true;
+    if (follows && this.#options.level !== "developer") throw notAllowed("take_lease with log");
+    const wanted = askedOf(name, name === "takeLease" ? own : args, lease);
+    const { text, data } = await this.#call(wanted.name, wanted.given);
+    if (follows) this.#followLog(data, bus);
+    return text;
+  }
+
+  #nameOf(op: unknown): Allowed {
+    const { level } = this.#options;
+    if (typeof op !== "string") throw invalid('A call needs "op", such as {"op":"press_key","args":{"key":"home"}}');
+    const name = op.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const control = allowed.control.find((one) => one === name);
+    const developer = allowed.developer.find((one) => one === name);
+    if (control) return control;
+    if (developer && level === "developer") return developer;
+    if (developer || Object.hasOwn(endpoints, name)) throw notAllowed(op);
+    const ops = [...allowed.control, ...(level === "developer" ? allowed.developer : [])].map(snake);
+    throw invalid(`${quoted(op)} is no operation`, `They are: ${ops.join(", ")}`);
+  }
+
+  /** Tells the log of a device to its topic for as long as its lease lasts. */
+  #followLog(data: unknown, bus: Bus): void {
+    const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
+    const { topics, url, fetch, log } = this.#options;
+    this.freed(device.id);
+    const over = new AbortController();
+    this.#logs.set(device.id, over);
+    const leave = () => over.abort();
+    void bus.ended.then(leave);
+    const bucket = new Bucket(linesPerSecond, linesPerSecond);
+    let dropped = 0;
+    const follow = async () => {
+      const given = { id: device.id, query: { follow: "true" }, lease: token, signal: over.signal };
+      const passes = () => true;
+      for await (const batch of createStream<LogLines>({ url, fetch, passes }, "readLogs", given)) {
+        dropped += batch.dropped ?? 0;
+        const lines = batch.lines.filter(() => bucket.take());
+        dropped += batch.lines.length - lines.length;
+        if (lines.length === 0) continue;
+        const told = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
+        dropped = 0;
+        await bus.publish(topics.log(device.id), told, { expiresInS: answerExpiryS });
+      }
+    };
+    follow()
+      .catch((error: unknown) => log.debug(`MQTT: the log of ${device.id} is not told on: ${textOf(error)}`))
+      .finally(() => this.#logs.get(device.id) === over && this.#logs.delete(device.id));
+  }
+
+  /** What was not run is told to those who follow, and to who looks after this machine; never what it said. */
+  #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
+    if (!this.#refusals.take()) return;
+    const { log, tell } = this.#options;
+    const { code, message, hint } = errorBody(known(thrown));
+    const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
+    tell({ type: "command.refused", at: new Date().toISOString(), topic, error });
+    log.warn(`MQTT: ${topic}: ${error.message}${error.hint === undefined ? "" : `. ${error.hint}`}`);
+  }
+}
+
+interface LogLines {
+  readonly id: string;
+  readonly lines: readonly string[];
+  readonly dropped?: number;
+}
+
+/** Nobody may want it any more: the broker kept it, or it is too long on its way. */
+function checkFresh({ topic, retained, expiresInS, sentAt }: Message): void {
+  if (retained)
+    throw invalid(
+      "A command that the broker keeps is not run: it would be run again with every new connection",
+      `Send it without the retain flag, and clear what is kept: mosquitto_pub -r -n -t ${topic}`,
+    );
+  if (expiresInS === 0) throw tooOld(null);
+  checkAge(sentAt ?? undefined);
+}
+
+function checkAge(sentAt: unknown): void {
+  if (sentAt === undefined) return;
+  const at = typeof sentAt === "string" ? Date.parse(sentAt) : Number.NaN;
+  if (Number.isNaN(at)) throw invalid("sent_at must be a time such as 2026-11-22T10:00:00Z");
+  const age = Date.now() - at;
+  if (Math.abs(age) > oldMs) throw tooOld(age);
+}
+
+function tooOld(ageMs: number | null): ZapdError {
+  const hint = "Nothing was sent. Send it again, if you still want it; the clocks of both machines must be right";
+  if (ageMs === null) return new ZapdError("device_busy", "The command is not run: its time is over", { hint });
+  const seconds = Math.round(Math.abs(ageMs) / 1_000);
+  const when = ageMs > 0 ? `was sent ${seconds} s ago` : `says that it was sent ${seconds} s from now`;
+  return new ZapdError("device_busy", `The command is not run: it ${when}`, { hint });
+}
+
+function tooMany(what: string): ZapdError {
+  return new ZapdError("device_busy", `The command is not run: ${what}`, { hint: "Send fewer at a time" });
+}
+
+function notAllowed(op: string): ZapdError {
+  return new ZapdError("unsupported_operation", `${quoted(op)} is not taken from the broker`, {
+    hint: "mqtt.commands says what is: control is what a remote can do, developer adds the log and the sideloaded package. Pairing, names and settings are for zapd on that machine",
+  });
+}
+
+function invalid(message: string, hint?: string): ZapdError {
+  return new ZapdError("invalid_payload", message, { hint });
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function textIn({ payload }: Message, most: number): string {
+  if (payload.length > most) {
+    const message = `The message has ${payload.length} bytes, and ${most} are taken at most`;
+    throw new ZapdError("payload_too_large", message);
+  }
+  try {
+    return utf8.decode(payload);
+  } catch (cause) {
+    throw new ZapdError("invalid_payload", "The message is not UTF-8", { cause });
+  }
+}
+
+/** The object of a call, which is looked at before it is parsed: nesting overflows stacks. */
+function callIn(text: string): Readonly<Record<string, unknown>> {
+  if (isDeep(text)) throw invalid(`The call is nested deeper than ${limits.depth} levels`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ZapdError("invalid_payload", "The call is not JSON", {
+      hint: 'Such as {"op":"press_key","args":{"key":"home"}}',
+      cause,
+    });
+  }
+  if (!isObject(value)) throw invalid("The call is no object");
+  return value;
+}
+
+function isDeep(text: string): boolean {
+  let depth = 0;
+  for (const { 0: found } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (found === "[" || found === "{") depth++;
+    else if (found === "]" || found === "}") depth--;
+    if (depth > limits.depth) return true;
+  }
+  return false;
+}
+
+/** A plain value of one field of a device, as a call. */
+function commandOf(id: string, field: string, text: string): Asked {
+  const word = text.trim();
+  const lower = word.toLowerCase();
+  const given = (body: object) => ({ id, body });
+  switch (field) {
+    case "power": {
+      const keys: Readonly<Record<string, string>> = { on: "power-on", off: "power-off", toggle: "power" };
+      return { name: "pressKey", given: given({ key: oneOf(keys, lower, field) }) };
+    }
+    case "mute": {
+      const words: Readonly<Record<string, boolean>> = { on: true, off: false, true: true, false: false };
+      return { name: "setVolume", given: given({ muted: oneOf(words, lower, field) }) };
+    }
+    case "volume": {
+      if (!/^[+-]?\d{1,3}(\.\d{1,3})?$/.test(word)) throw invalid("volume takes 0 to 100, or a step such as +5 or -5");
+      return { name: "setVolume", given: given(/^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) }) };
+    }
+    case "app":
+      return lower === "none" ? { name: "stopApp", given: { id } } : { name: "launchApp", given: given({ app: word }) };
+    case "input":
+      return { name: "selectInput", given: given({ input: word }) };
+    case "key":
+      return { name: "pressKey", given: given({ key: word }) };
+    case "text":
+      return { name: "pressKey", given: given({ key: `literal:${text}` }) };
+    case "notify":
+      return { name: "notify", given: given({ message: text }) };
+    default:
+      throw invalid(
+        `${quoted(field)} is nothing that can be set`,
+        "What can: power, volume, mute, app, input, key, text, notify",
+      );
+  }
+}
+
+function oneOf<T>(words: Readonly<Record<string, T>>, word: string, field: string): T {
+  const meant = Object.hasOwn(words, word) ? words[word] : undefined;
+  if (meant === undefined) throw invalid(`${field} takes ${Object.keys(words).join(", ")}`);
+  return meant;
+}
+
+/** The arguments of a call as the typed client takes them: beside `device` or `group` stands what the body or the query has. */
+function askedOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: string | undefined): Asked {
+  const endpoint: Endpoint = endpoints[name];
+  const { device, group, ...rest } = args;
+  const token = lease === undefined ? {} : { lease };
+  const named = [device, group].filter((one) => one !== undefined);
+  if (!endpoint.path.includes("/:id")) {
+    if (named.length > 0) throw invalid(`${snake(name)} takes no device`);
+    return { name, given: { ...token, ...contentOf(endpoint, name, rest) } };
+  }
+  if (named.length > 1) throw invalid("A call is for a device or for a group, not for both");
+  if (named.some((one) => typeof one !== "string" || one === "")) throw invalid("device and group are texts");
+  const content = contentOf(endpoint, name, rest);
+  if (group === undefined)
+    return { name, given: { id: typeof device === "string" ? device : "default", ...token, ...content } };
+  const ofGroup: Groupable | undefined = groupable.find((one) => one === name);
+  if (!ofGroup) throw invalid(`${snake(name)} is for one device`);
+  return { name: `${ofGroup}OfGroup`, given: { group: String(group), ...token, ...content } };
+}
+
+function contentOf(
+  { takes, optionalBody }: Endpoint,
+  name: string,
+  rest: Readonly<Record<string, unknown>>,
+): Pick<Asked["given"], "body" | "query"> {
+  const keys = Object.keys(rest);
+  if (takes === "json") return keys.length === 0 && optionalBody ? {} : { body: rest };
+  if (keys.length === 0) return {};
+  if (takes !== "query") throw invalid(`${snake(name)} does not take ${keys.map(quoted).join(", ")}`);
+  if (Object.values(rest).some((value) => typeof value === "object"))
+    throw invalid(`${snake(name)} takes plain values`);
+  return { query: Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, String(value)])) };
+}
+
+function snake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
+
+/** The API's own words for a failure; what is none of its failures is zapd's. */
+function known(thrown: unknown): ZapdError {
+  return thrown instanceof ZapdError ? thrown : new ZapdError("internal_error", "zapd failed at this");
+}
+
+function envelopeOf(thrown: unknown): string {
+  if (thrown instanceof ApiError) return thrown.text;
+  return JSON.stringify({ ok: false, error: errorBody(known(thrown)) });
+}
+
+/** Lets through so many in a second, and so many at once after a pause. */
+class Bucket {
+  readonly #perSecond: number;
+  readonly #most: number;
+  #left: number;
+  #at = performance.now();
+
+  constructor(perSecond: number, most: number) {
+    this.#perSecond = perSecond;
+    this.#most = most;
+    this.#left = most;
+  }
+
+  take(): boolean {
+    const now = performance.now();
+    this.#left = Math.min(this.#most, this.#left + ((now - this.#at) / 1_000) * this.#perSecond);
+    this.#at = now;
+    if (this.#left < 1) return false;
+    this.#left--;
+    return true;
+  }
+}

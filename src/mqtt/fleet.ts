@@ -1,0 +1,265 @@
+/**
+ * Many sites on one broker, as a client sees them: what each keeps there of itself and its devices, and the same command to
+ * many of them. There is no coordinator: each daemon alone decides over its devices, and answers for itself.
+ */
+import { codes, type ErrorCode, ZapdError } from "../api/errors.ts";
+import { isObject } from "../system/json.ts";
+import { type Bus, BusError, type Message } from "./bus.ts";
+import { topicsOf } from "./topics.ts";
+
+/** What a site says of itself. */
+export interface FleetSite {
+  readonly site: string;
+  readonly online: boolean;
+  readonly version: string | null;
+  /** How many devices it says that it has. */
+  readonly devices: number;
+  readonly labels: readonly string[];
+  /** What it takes over the broker: `none`, `control`, `developer`. */
+  readonly commands: string | null;
+}
+
+/** A device of a site: its document, as the API has it, so far as it is needed here. Nothing of it is to be trusted. */
+export interface FleetDevice {
+  readonly site: FleetSite;
+  readonly id: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly document: Readonly<Record<string, unknown>>;
+  /** The state as it was last told; `null` where it was not. */
+  readonly state: Readonly<Record<string, unknown>> | null;
+}
+
+/** Which devices are meant: all that fit everything that is said. */
+export interface Selection {
+  /** Labels of the device or its site, each of which it must have. */
+  readonly labels?: readonly string[];
+  /** A site, by its id. */
+  readonly site?: string | undefined;
+  /** A device, by its id or its name; `all` are all. */
+  readonly device?: string | undefined;
+}
+
+/** Why a command failed, as an answer of the API says it. */
+export interface FleetError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+export type FleetResult = { readonly device: FleetDevice } & (
+  | { readonly ok: true; readonly data: unknown }
+  | { readonly ok: false; readonly error: FleetError }
+);
+
+/** What is kept arrives at once; after so long without another message, all of it has. */
+const settleMs = 300;
+/** Where nothing has arrived at all, or a site keeps less than it says. */
+const firstMs = 1_500;
+/** No fleet is larger; what is beyond is not looked at. */
+const most = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
+
+/** Everything that is known of the sites, and stays known while it is open. */
+export class Fleet {
+  readonly #bus: Bus;
+  readonly #prefix: string;
+  readonly #sites = new Map<string, FleetSite>();
+  readonly #documents = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
+  readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
+  readonly #leaving = new Map<string, Set<() => void>>();
+  #devices = 0;
+  #heard = performance.now();
+  #leave: () => Promise<void> = async () => {};
+
+  private constructor(bus: Bus, prefix: string) {
+    this.#bus = bus;
+    this.#prefix = prefix;
+  }
+
+  /** Reads what the sites keep on the broker. Fails with a `BusError`. */
+  static async open(
+    bus: Bus,
+    prefix: string,
+    { states = false, signal }: { readonly states?: boolean; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Fleet> {
+    const fleet = new Fleet(bus, prefix);
+    const { status, device, state } = topicsOf(prefix, "+");
+    const since = performance.now();
+    const filters = [status, device("+"), ...(states ? [state("+")] : [])];
+    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#hear(message));
+    for (;;) {
+      const now = performance.now();
+      const quiet = now - fleet.#heard;
+      const isWhole = fleet.#sites.size > 0 && fleet.#isWhole();
+      if (quiet >= settleMs && (isWhole || now - Math.max(since, fleet.#heard) >= firstMs)) return fleet;
+      signal?.throwIfAborted();
+      await Promise.race([
+        new Promise((resolve) => setTimeout(resolve, 20)),
+        bus.ended.then((why) => Promise.reject(why)),
+      ]);
+    }
+  }
+
+  /** Every site, by its id. */
+  get sites(): readonly FleetSite[] {
+    return [...this.#sites.values()].sort((one, other) => (one.site < other.site ? -1 : 1));
+  }
+
+  /** The devices that are meant, site by site, by their names. */
+  select({ labels = [], site, device }: Selection = {}): readonly FleetDevice[] {
+    return this.sites
+      .filter((one) => site === undefined || one.site === site)
+      .flatMap((one) => this.#devicesOf(one))
+      .filter((one) => device === undefined || device === "all" || one.id === device || one.name === device)
+      .filter((one) => labels.every((label) => one.labels.includes(label) || one.site.labels.includes(label)))
+      .sort((one, other) => (one.site === other.site ? one.name.localeCompare(other.name) : 0));
+  }
+
+  /** Sends each device its command at the same moment, and tells each result as it comes; ends with the last, or with `timeoutMs`. */
+  async run(
+    targets: readonly FleetDevice[],
+    bodyOf: (device: FleetDevice) => Readonly<Record<string, unknown>>,
+    {
+      replyTo,
+      timeoutMs,
+      each,
+    }: { readonly replyTo: (site: string) => string; readonly timeoutMs: number; each(result: FleetResult): void },
+  ): Promise<readonly FleetResult[]> {
+    return Promise.all(
+      targets.map(async (device): Promise<FleetResult> => {
+        const result = await this.#ask(device, bodyOf(device), replyTo(device.site.site), timeoutMs).then(
+          (data): FleetResult => ({ device, ok: true, data }),
+          (thrown: unknown): FleetResult => ({ device, ok: false, error: this.#failure(thrown, device, timeoutMs) }),
+        );
+        each(result);
+        return result;
+      }),
+    );
+  }
+
+  /** Hears no more. */
+  async close(): Promise<void> {
+    await this.#leave();
+  }
+
+  async #ask(
+    { site }: FleetDevice,
+    body: Readonly<Record<string, unknown>>,
+    replyTo: string,
+    timeoutMs: number,
+  ): Promise<unknown> {
+    if (!this.#sites.get(site.site)?.online) throw offline(site);
+    const given = new AbortController();
+    const leaving = this.#leaving.get(site.site) ?? new Set();
+    this.#leaving.set(site.site, leaving);
+    const left = () => given.abort(offline(site));
+    leaving.add(left);
+    try {
+      const { rpc } = topicsOf(this.#prefix, site.site);
+      return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: given.signal }), site);
+    } finally {
+      leaving.delete(left);
+    }
+  }
+
+  #failure(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): FleetError {
+    if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
+    if (!(thrown instanceof BusError)) throw thrown;
+    if (thrown.reason === "timeout") {
+      const message = `${site.site} did not answer for ${name} within ${timeoutMs / 1_000} s`;
+      return { code: "device_timeout", message, hint: "What was asked of it may still come about" };
+    }
+    return { code: "site_offline", message: thrown.message, hint: thrown.hint };
+  }
+
+  /** Whether every site that is there has told of as many devices as it says. */
+  #isWhole(): boolean {
+    return this.sites.every(
+      ({ site, online, devices }) => !online || (this.#documents.get(site)?.size ?? 0) >= devices,
+    );
+  }
+
+  #devicesOf(site: FleetSite): FleetDevice[] {
+    return [...(this.#documents.get(site.site) ?? [])].map(([id, document]) => ({
+      ...{ site, id, document, labels: textsIn(document["labels"]) },
+      name: textIn(document["name"]) ?? id,
+      state: this.#states.get(`${site.site}/${id}`) ?? null,
+    }));
+  }
+
+  #hear({ topic, payload }: Message): void {
+    this.#heard = performance.now();
+    const [, site = "", what = "", id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
+    if (what === "status") this.#hearStatus(site, objectIn(payload));
+    else if (what === "devices" && field === undefined) this.#hearDevice(site, id, objectIn(payload));
+    else if (what === "devices" && field === "state") {
+      const state = objectIn(payload)?.["state"];
+      if (isObject(state)) this.#states.set(`${site}/${id}`, state);
+      else this.#states.delete(`${site}/${id}`);
+    }
+  }
+
+  #hearStatus(site: string, told: Record<string, unknown> | null): void {
+    if (told === null) this.#sites.delete(site);
+    else if (this.#sites.has(site) || this.#sites.size < most.sites) {
+      const before = this.#sites.get(site);
+      // A will says only that it is gone: what it was stays known.
+      this.#sites.set(site, {
+        site,
+        online: told["online"] === true,
+        version: textIn(told["version"]) ?? before?.version ?? null,
+        devices: Number.isInteger(told["devices"]) ? Number(told["devices"]) : (before?.devices ?? 0),
+        labels: told["labels"] === undefined ? (before?.labels ?? []) : textsIn(told["labels"]),
+        commands: textIn(told["commands"]) ?? before?.commands ?? null,
+      });
+    }
+    if (told?.["online"] === true) return;
+    for (const leave of this.#leaving.get(site) ?? []) leave();
+  }
+
+  #hearDevice(site: string, id: string, told: Record<string, unknown> | null): void {
+    const known = this.#documents.get(site) ?? new Map<string, Readonly<Record<string, unknown>>>();
+    this.#documents.set(site, known);
+    const before = known.size;
+    if (told === null) known.delete(id);
+    else if (known.has(id) || this.#devices < most.devices) known.set(id, told);
+    this.#devices += known.size - before;
+  }
+}
+
+function offline(site: FleetSite): ZapdError {
+  return new ZapdError("site_offline", `${site.site} is offline`, {
+    hint: "Its daemon does not run, or does not reach the broker: nothing waits for it there",
+  });
+}
+
+/** What an answer says; fails as it says. */
+function readAnswer(answer: unknown, site: FleetSite): unknown {
+  if (isObject(answer) && answer["ok"] === true) return answer["data"];
+  const error = isObject(answer) ? answer["error"] : undefined;
+  const code = isObject(error) ? textIn(error["code"]) : null;
+  const message = isObject(error) ? textIn(error["message"], 4_096) : null;
+  if (!isObject(error) || code === null || message === null)
+    throw new ZapdError("internal_error", `${site.site} answered with something else than an answer`);
+  const known = Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
+  const hint = textIn(error["hint"], 4_096);
+  throw new ZapdError(known, message, { ...(hint !== null && { hint }) });
+}
+
+function objectIn(payload: Uint8Array): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload).toString());
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function textIn(value: unknown, longest: number = most.text): string | null {
+  return typeof value === "string" && value !== "" ? value.slice(0, longest) : null;
+}
+
+function textsIn(value: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [];
+  return all.slice(0, most.labels).filter((one): one is string => typeof one === "string" && one.length <= most.text);
+}

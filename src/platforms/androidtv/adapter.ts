@@ -1,0 +1,132 @@
+/**
+ * Android TV and Google TV over the service that Google's own remote speaks: found by mDNS, paired by a code, driven over TLS by
+ * a certificate of ours. What it does it tells by itself. Facts: protocols/players.md 4.
+ */
+import { ZapdError } from "../../api/errors.ts";
+import type {
+  Capability,
+  Connection,
+  Description,
+  Emit,
+  Facts,
+  Key,
+  Platform,
+  PlatformHost,
+  PlaybackCommand,
+  StatePart,
+} from "../platform.ts";
+import { AndroidTv, describeState } from "./device.ts";
+import { pairHint } from "./failures.ts";
+import { identifyAndroid, isBox, readService, serviceType } from "./identity.ts";
+import { codes, keyCodes, keysOf, televisionCodes } from "./keys.ts";
+import {
+  type AndroidMemory,
+  type AndroidSecret,
+  type AndroidTarget,
+  androidMemory,
+  androidSecret,
+  remotePort,
+} from "./memory.ts";
+import { pairAndroid } from "./pairing.ts";
+import { features } from "./protocol.ts";
+import { androidServices, isAndroidAppId } from "./services.ts";
+
+export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
+  name: "androidtv",
+  ports: { control: remotePort, pairing: remotePort + 1, wake: 9 },
+  queries: [{ over: "mdns", type: serviceType, read: readService }],
+  sleepHint:
+    "On the TV: Settings > Network, let it be turned on over the network; packets wake few sets over Wi-Fi, most over a cable; or turn it on with its own remote",
+  services: androidServices,
+  memory: androidMemory,
+  secret: androidSecret,
+  isAppId: isAndroidAppId,
+  identify: identifyAndroid,
+  describe: describeAndroid,
+  pair: pairAndroid,
+  connect: connectAndroid,
+};
+
+const always: readonly Capability[] = ["state", "power_on"];
+/** What a set that does not offer a feature lacks. */
+const byFeature: readonly (readonly [keyof typeof features, readonly Capability[]])[] = [
+  ["key", ["keys", "hold", "stop", "playback"]],
+  ["ime", ["text"]],
+  ["appLink", ["launch"]],
+];
+
+function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): Description {
+  const offered = memory.features;
+  const own = new Set<Capability>(always);
+  for (const [feature, capabilities] of byFeature)
+    if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
+  const hasVolume = memory.volume !== false && own.has("keys");
+  if (hasVolume) own.add("volume").add("mute");
+  const keys = [...keysOf(isBox(facts))].filter((key) => hasVolume || !ofVolume.has(key));
+  return {
+    has: new Set<Capability>([...own, "pair"]),
+    withheld: paired && facts.access !== "unpaired" ? new Set<Capability>() : own,
+    keys: new Set(keys),
+    hint: pairHint,
+  };
+}
+
+const ofVolume: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
+const pushed: ReadonlySet<StatePart> = new Set(["power", "app", "volume"]);
+const untold: ReadonlySet<StatePart> = new Set();
+
+const commandCodes: Readonly<Record<PlaybackCommand, number>> = {
+  play: keyCodes.play ?? 0,
+  pause: keyCodes.pause ?? 0,
+  stop: keyCodes.stop ?? 0,
+  next: codes.next,
+  previous: codes.previous,
+};
+
+function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit: Emit<AndroidMemory>): Connection {
+  const device = new AndroidTv(target, platformHost, emit);
+  const stepCodes = { 1: keyCodes["volume-up"] ?? 0, [-1]: keyCodes["volume-down"] ?? 0 };
+  return {
+    state: {
+      read: async (signal) => describeState((await device.session(signal)).told),
+      get pushes() {
+        return device.current ? pushed : untold;
+      },
+    },
+    apps: {
+      launch: (id, params, signal) => device.launch(id, params, signal),
+      stop: (signal) => device.stop(signal),
+    },
+    keys: {
+      press: (key, signal) => device.press(codeOf(key), signal),
+      down: (key, signal) => device.down(codeOf(key), signal),
+    },
+    text: { longestMs: () => 1_000, type: (text, signal) => device.type(text, signal) },
+    power: {
+      isOn: (signal) => device.isOn(signal),
+      on: (signal) => device.turnOn(signal),
+      off: (signal) => device.turnOff(signal),
+      wakesByPacket: true,
+      // Each new connection turns some sets on (players.md 4.3).
+      get wakesByConnecting() {
+        return device.current === undefined;
+      },
+    },
+    volume: {
+      step: (by, signal) => device.press(stepCodes[by], signal),
+      mute: (muted, signal) => device.mute(muted, signal),
+    },
+    playback: {
+      does: new Set(["play", "pause", "stop", "next", "previous"]),
+      isShown: false,
+      do: (what, signal) => device.press(commandCodes[what], signal),
+    },
+    close: () => device.close(),
+  };
+}
+
+function codeOf(key: Key): number {
+  const code = keyCodes[key] ?? televisionCodes[key];
+  if (code === undefined) throw new ZapdError("unsupported_key", `has no ${key} key`);
+  return code;
+}

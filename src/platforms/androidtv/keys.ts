@@ -1,0 +1,47 @@
+/** The keys of an Android TV, by their codes (players.md 9). */
+import type { Key } from "../platform.ts";
+
+export const keyCodes: Readonly<Partial<Record<Key, number>>> = {
+  home: 3,
+  back: 4,
+  up: 19,
+  down: 20,
+  left: 21,
+  right: 22,
+  select: 23,
+  play: 126,
+  pause: 127,
+  "play-pause": 85,
+  stop: 86,
+  rewind: 89,
+  "fast-forward": 90,
+  replay: 273,
+  skip: 272,
+  "volume-up": 24,
+  "volume-down": 25,
+  mute: 164,
+  "channel-up": 166,
+  "channel-down": 167,
+  search: 84,
+  info: 165,
+  options: 82,
+};
+
+/** A box has none of these; a set whose kind is not known may. */
+export const televisionCodes: Readonly<Partial<Record<Key, number>>> = {
+  "input-hdmi1": 243,
+  "input-hdmi2": 244,
+  "input-hdmi3": 245,
+  "input-hdmi4": 246,
+  "input-av": 247,
+  "input-tuner": 170,
+};
+
+/** `power` toggles; these do not (players.md 4.3). Next and previous are keys that no remote here has. */
+export const codes = { sleep: 223, wake: 224, power: 26, next: 87, previous: 88 } as const;
+
+/** The keys of a box, or of a set. */
+export function keysOf(isBox: boolean): ReadonlySet<Key> {
+  const own = Object.keys({ ...keyCodes, ...(isBox ? {} : televisionCodes) }) as Key[];
+  return new Set<Key>([...own, "power", "power-on", "power-off"]);
+}

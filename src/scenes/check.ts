@@ -1,0 +1,559 @@
+/**
+ * Checks a scene whole, before its first step: everything that is wrong with it, each with its line and what mends it, or
+ * what is to be done. What only the devices can say, as whether an app is there, is said when it runs.
+ */
+import type { z } from "zod";
+import { ZapdError } from "../api/errors.ts";
+import { reasonOf } from "../api/issues.ts";
+import { type Operation, operations } from "../api/operations.ts";
+import { sequenceLimits } from "../api/routes.ts";
+import { type Mistake, type Policy, SceneGiven, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
+import type { State } from "../api/schemas.ts";
+import type { Path } from "../config/toml.ts";
+import { type Condition, readCondition } from "../devices/conditions.ts";
+import type { Device } from "../devices/device.ts";
+import type { Devices } from "../devices/devices.ts";
+import { checkPress, type Press, readPress } from "../devices/press.ts";
+import { type Capability, keys } from "../platforms/platform.ts";
+import { isObject } from "../system/json.ts";
+import { nearest } from "../system/nearest.ts";
+import type { Command, Plan, Planned, StepOperation } from "./plan.ts";
+
+/** How a scene was given. */
+export interface Written {
+  /** `null` for steps given at once. */
+  readonly name: string | null;
+  readonly value: unknown;
+  /** The line on which something is written, where it is a text. */
+  readonly lineOf: ((path: Path) => number | null) | null;
+  /** For steps that name no device, in the place of the scene's own. */
+  readonly device?: string | string[] | undefined;
+  /** What was wrong with the text itself. */
+  readonly mistakes?: readonly Mistake[];
+}
+
+export interface Checked {
+  readonly about: string | null;
+  /** How many steps it has. */
+  readonly steps: number;
+  /** The devices that it is for, as far as that can be told. */
+  readonly devices: readonly Device[];
+  readonly mistakes: readonly Mistake[];
+  /** `null` where there are mistakes. */
+  readonly plan: Plan | null;
+}
+
+const verbs = [
+  ...(["key", "keys", "launch", "volume", "power", "input", "play", "notify"] as const),
+  ...(["wait_ms", "wait_for", "if", "parallel"] as const),
+];
+type Verb = (typeof verbs)[number];
+
+const ofDevices: readonly Verb[] = verbs.filter((verb) => verb !== "wait_ms" && verb !== "parallel");
+/** Fields that stand with some verbs alone. */
+const standsWith: ReadonlyMap<string, readonly Verb[]> = new Map<keyof SceneStep, readonly Verb[]>([
+  ["device", ofDevices],
+  ["group", ofDevices],
+  ["on_error", ofDevices],
+  ["repeat", ["key"]],
+  ["hold_ms", ["key"]],
+  ["delay_ms", ["key", "keys"]],
+  ["params", ["launch"]],
+  ["timeout_ms", ["wait_for"]],
+  ["then", ["if"]],
+  ["else", ["wait_for", "if"]],
+]);
+
+/** Keys that mean another thing when they come twice. */
+const once: ReadonlySet<string> = new Set(["power", "power-on", "power-off"]);
+
+const stepFields = Object.keys(Step.shape) as (keyof SceneStep)[];
+const sceneFields = ["about", "device", "on_error", "steps"] as const;
+/** So many mistakes are told; who mends them sees the rest. */
+const mostMistakes = 50;
+
+export function checkScene(written: Written, devices: Devices): Checked {
+  return new Check(written, devices).run();
+}
+
+/** What all steps of a kind have. */
+type Common = Pick<Planned, "at" | "line" | "name" | "onError" | "devices">;
+type Fields = Readonly<Record<string, unknown>>;
+
+class Check {
+  readonly #written: Written;
+  readonly #devices: Devices;
+  readonly #mistakes: Mistake[];
+  readonly #used = new Set<Device>();
+  /** Steps by their names, each with where it stands. */
+  readonly #names = new Map<string, string>();
+  #count = 0;
+  #onError: Policy = "stop";
+  /** The devices of steps that name none, once they have been asked for. */
+  #usual: { readonly devices: readonly Device[] } | undefined;
+
+  constructor(written: Written, devices: Devices) {
+    this.#written = written;
+    this.#devices = devices;
+    this.#mistakes = [...(written.mistakes ?? [])];
+  }
+
+  run(): Checked {
+    const { value, name } = this.#written;
+    const scene = isObject(value) ? value : {};
+    if (!isObject(value)) this.#wrong([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
+    this.#checkFields([], scene, sceneFields, "a scene");
+    const isRight = (field: "about" | "device" | "on_error") =>
+      this.#isRight([], scene, field, SceneGiven.shape[field]);
+    const about = isRight("about") && typeof scene["about"] === "string" ? scene["about"] : null;
+    if (!isRight("device")) this.#usual = { devices: [] };
+    if (isRight("on_error") && scene["on_error"] === "continue") this.#onError = "continue";
+    const steps = this.#steps(["steps"], scene["steps"], "");
+    const total = certainMs(steps);
+    if (total > sceneLimits.totalMs)
+      this.#wrong(
+        ["steps"],
+        `waits for ${Math.ceil(total / 1_000)} s in all; a scene may take ${sceneLimits.totalMs / 1_000} s`,
+        "Wait for shorter, or make two scenes of it",
+      );
+    const used = [...this.#used];
+    const mistakes = this.#told();
+    const plan = mistakes.length === 0 ? { name, steps, devices: used } : null;
+    return { about, steps: this.#count, devices: used, mistakes, plan };
+  }
+
+  /** In the order of the lines. */
+  #told(): readonly Mistake[] {
+    const sorted = this.#mistakes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+    return sorted.slice(0, mostMistakes);
+  }
+
+  #wrong(path: Path, message: string, hint: string): void {
+    const line = this.#written.lineOf?.(path) ?? null;
+    this.#mistakes.push({ line, at: placeWords(path), message, hint });
+  }
+
+  /** What reading something fails with is wrong there. */
+  #reading<T>(path: Path, read: () => T, remedy = ""): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ZapdError)) throw error;
+      this.#wrong(path, error.message, remedy || error.hint || "Leave it out");
+      return undefined;
+    }
+  }
+
+  #example(field: string, value: unknown): string {
+    return this.#written.lineOf ? `${field} = ${literal(value)}` : `"${field}": ${JSON.stringify(value)}`;
+  }
+
+  #checkFields(path: Path, given: Fields, known: readonly string[], what: string): void {
+    for (const field of Object.keys(given)) {
+      if (known.includes(field)) continue;
+      const meant = nearest(field, known);
+      const hint = meant ? `Did you mean ${meant}?` : `It takes: ${known.join(", ")}`;
+      this.#wrong([...path, field], `${JSON.stringify(field.slice(0, 64))} is nothing that ${what} takes`, hint);
+    }
+  }
+
+  /** Whether a field is left out, or is as its schema has it. */
+  #isRight(path: Path, given: Fields, field: string, schema: z.ZodType): boolean {
+    if (given[field] === undefined) return true;
+    const { success, error } = schema.safeParse(given[field], { reportInput: true });
+    if (success) return true;
+    const [issue] = error.issues;
+    if (!issue) return false;
+    const at = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
+    const [example] = (schema.meta()?.["examples"] ?? []) as readonly unknown[];
+    const isSaid = issue.code === "invalid_union" || issue.code === "invalid_value";
+    this.#wrong(
+      [...path, field, ...at],
+      isSaid ? issue.message : reasonOf(issue),
+      `Such as ${this.#example(field, example)}`,
+    );
+    return false;
+  }
+
+  #steps(path: Path, given: unknown, above: string): Planned[] {
+    if (!Array.isArray(given) || given.length === 0) {
+      const problem = given === undefined ? "is missing" : "must be a list of steps, one at least";
+      const one = this.#written.lineOf && path.length === 1 ? '[[steps]] and below it key = "home"' : undefined;
+      this.#wrong(path, problem, `Such as ${one ?? this.#example(String(path.at(-1)), [{ key: "home" }])}`);
+      return [];
+    }
+    return given.flatMap((one: unknown, index) => this.#step([...path, index], one, `${above}${index + 1}`) ?? []);
+  }
+
+  #step(path: Path, given: unknown, at: string): Planned | null {
+    if (++this.#count > sceneLimits.steps) {
+      if (this.#count === sceneLimits.steps + 1)
+        this.#wrong(path, `is one step too many: a scene has at most ${sceneLimits.steps}`, "Make two scenes of it");
+      return null;
+    }
+    if (!isObject(given)) {
+      this.#wrong(path, "must be a step", `Such as ${this.#example("key", "home")}, in a table of its own`);
+      return null;
+    }
+    const before = this.#mistakes.length;
+    this.#checkFields(path, given, stepFields, "a step");
+    for (const field of stepFields)
+      if (!isNested(field)) this.#isRight(path, given, field, Step.shape[field] as z.ZodType);
+    const verb = this.#verbOf(path, given, before);
+    if (verb) this.#checkCompany(path, given, verb);
+    this.#checkName(path, given, at);
+    const step = given as SceneStep;
+    const onError = step.on_error ?? this.#onError;
+    const isFine = this.#mistakes.length === before;
+    const asksDevices = verb !== undefined && ofDevices.includes(verb);
+    const devices = asksDevices ? this.#targets(path, given) : [];
+    const line = this.#written.lineOf?.(path) ?? null;
+    const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
+    // What is in it is looked at in any case, so that all is told at once.
+    if (verb === "if") return this.#branching(path, step, common, isFine);
+    if (verb === "parallel") return this.#parallel(path, given[verb], common);
+    return verb && isFine ? this.#plain(path, step, verb, common) : null;
+  }
+
+  /** The one thing that it does. */
+  #verbOf(path: Path, given: Fields, before: number): Verb | undefined {
+    const all = verbs.filter((verb) => given[verb] !== undefined);
+    const [verb, second] = all;
+    if (verb === undefined && this.#mistakes.length === before && (this.#written.mistakes ?? []).length === 0)
+      this.#wrong(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
+    if (second === undefined) return verb;
+    this.#wrong([...path, second], `is a second thing beside ${verb}`, "A step does one: make two steps of it");
+    return undefined;
+  }
+
+  #checkCompany(path: Path, given: Fields, verb: Verb): void {
+    for (const field of stepFields) {
+      const allowed = standsWith.get(field);
+      if (given[field] === undefined || !allowed || allowed.includes(verb)) continue;
+      const isForDevices = allowed === ofDevices;
+      const message = isForDevices ? `does not stand with ${verb}` : `stands with ${allowed.join(" or ")} alone`;
+      const why = isForDevices ? "say it at the steps that are for devices" : `this step has ${verb}`;
+      this.#wrong([...path, field], message, `Leave it out: ${why}`);
+    }
+  }
+
+  #checkName(path: Path, { name }: Fields, at: string): void {
+    if (typeof name !== "string") return;
+    const other = this.#names.get(name);
+    this.#names.set(name, other ?? at);
+    if (other === undefined) return;
+    this.#wrong(
+      [...path, "name"],
+      `${JSON.stringify(name)} is the name of step ${other} already`,
+      "Give it another name",
+    );
+  }
+
+  /** The devices that a step is for; none where that is wrong. */
+  #targets(path: Path, { device, group }: Fields): readonly Device[] {
+    if (device !== undefined && group !== undefined) {
+      this.#wrong([...path, "group"], "stands beside device", "Leave one of the two out");
+      return [];
+    }
+    const listed = (given: unknown): unknown[] => [given].flat();
+    const all =
+      group !== undefined
+        ? this.#meant([...path, "group"], [group], true)
+        : device !== undefined
+          ? this.#meant([...path, "device"], listed(device))
+          : this.#usualDevices(path);
+    for (const one of all) this.#used.add(one);
+    return all;
+  }
+
+  /** Those of steps that name none: told once where they are not known. */
+  #usualDevices(path: Path): readonly Device[] {
+    if (this.#usual) return this.#usual.devices;
+    const { value, device } = this.#written;
+    const own = device ?? (isObject(value) ? value["device"] : undefined);
+    // What the call says is nowhere in the file.
+    const place = device !== undefined ? ["device of the call"] : own === undefined ? path : ["device"];
+    this.#usual = { devices: this.#meant(place, [own ?? "default"].flat()) };
+    return this.#usual.devices;
+  }
+
+  #meant(path: Path, words: readonly unknown[], isGroup = false): readonly Device[] {
+    const all = new Set<Device>();
+    for (const [index, word] of words.entries()) {
+      if (typeof word !== "string" || word === "") continue;
+      const at = words.length > 1 ? [...path, index] : path;
+      const find = () =>
+        isGroup || word === "all" || word.startsWith("label:") ? this.#devices.group(word) : [this.#devices.find(word)];
+      const found = this.#reading(at, find) ?? [];
+      const [twice] = words.length > 1 ? found.filter((one) => all.has(one)) : [];
+      if (twice) this.#wrong(at, `means ${twice.record.name} a second time`, "Leave it out");
+      for (const one of found) all.add(one);
+    }
+    return [...all];
+  }
+
+  /** What devices cannot do is wrong: at one of them, or at all where failures are passed over. */
+  #able(path: Path, { devices, onError }: Common, check: (device: Device) => void): void {
+    const lacking = devices.flatMap((device) => {
+      try {
+        check(device);
+        return [];
+      } catch (error) {
+        if (!(error instanceof ZapdError)) throw error;
+        return [error];
+      }
+    });
+    const [first] = lacking;
+    if (!first || (onError === "continue" && lacking.length < devices.length)) return;
+    const others = lacking.length > 1 ? ` (and ${lacking.length - 1} more like it)` : "";
+    const among = devices.length > 1 ? '. Or pass over those that cannot: on_error = "continue"' : "";
+    this.#wrong(path, first.message + others, (first.hint ?? "Name a device that can") + among);
+  }
+
+  #needs(path: Path, common: Common, capability: Capability, doing: string): void {
+    this.#able(path, common, (device) => device.require(capability, doing));
+  }
+
+  /** A body that its operation refuses is wrong. */
+  #body(path: Path, operation: StepOperation, body: object): Command {
+    const { body: schema }: Operation = operations[operation];
+    const checked = schema?.safeParse(body, { reportInput: true });
+    const [issue] = checked?.error?.issues ?? [];
+    const field = String(path.at(-1));
+    const [example] = (Step.shape[field as "launch"].meta()?.["examples"] ?? []) as readonly unknown[];
+    if (issue) this.#wrong(path, reasonOf(issue), `Such as ${this.#example(field, example)}`);
+    return { operation, body };
+  }
+
+  #plain(path: Path, step: SceneStep, verb: Verb, common: Common): Planned {
+    const at = [...path, verb];
+    const act = { kind: "act", ...common, delayMs: 0, isTyped: false } as const;
+    switch (verb) {
+      case "launch": {
+        const { app, params = step.params } =
+          typeof step.launch === "object" ? step.launch : { app: step.launch ?? "", params: step.params };
+        this.#needs(at, common, "launch", "launching an app");
+        const isSo = params === undefined ? showsApp(app) : undefined;
+        const command = this.#body(at, "launchApp", { app, ...(params && { params }) });
+        return { ...act, does: short(`launch ${app}`), commands: [command], isSo };
+      }
+      case "volume": {
+        const change = typeof step.volume === "object" ? step.volume : { level: step.volume };
+        const { level, step: by, muted } = change;
+        const needed = level === undefined && by === undefined ? "mute" : "volume";
+        this.#needs(at, common, needed, "setting the volume");
+        const command = this.#body(at, "setVolume", change);
+        const said = [
+          level === undefined ? [] : `volume ${level}`,
+          by === undefined ? [] : `volume ${by > 0 ? "+" : ""}${by}`,
+          muted === undefined ? [] : muted ? "mute" : "unmute",
+        ];
+        const isSo = by === undefined ? hasVolume(level, muted) : undefined;
+        return { ...act, does: said.flat().join(", "), commands: [command], isSo };
+      }
+      case "power": {
+        const isOn = step.power === "on";
+        const key = isOn ? "power-on" : "power-off";
+        this.#able(at, common, ({ record, description }) => checkPress(record.name, description, { key }));
+        const isSo = ({ power }: State) => (isOn ? power === "on" : power === "off" || power === "standby");
+        const command = this.#body(at, "pressKey", { key });
+        return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], isSo, isLookedAt: true };
+      }
+      case "input": {
+        const { input = "" } = step;
+        this.#needs(at, common, "inputs", "showing an input");
+        const isSo = (state: State) => state.input === input && state.power !== "off" && state.power !== "standby";
+        const command = this.#body(at, "selectInput", { input });
+        return { ...act, does: short(`show ${input}`), commands: [command], isSo };
+      }
+      case "play": {
+        const media = typeof step.play === "object" ? step.play : { url: step.play ?? "" };
+        this.#needs(at, common, "media", "handing it a file to play");
+        const named = media.title ?? (URL.canParse(media.url) ? new URL(media.url).pathname.split("/").at(-1) : "");
+        return { ...act, does: short(`play ${named || "a file"}`), commands: [this.#body(at, "playMedia", media)] };
+      }
+      case "notify": {
+        this.#needs(at, common, "notify", "showing a message");
+        const command = this.#body(at, "notify", { message: step.notify });
+        return { ...act, does: "show a message", commands: [command] };
+      }
+      case "wait_ms": {
+        const ms = step.wait_ms ?? 0;
+        return { ...common, kind: "wait", does: `wait ${ms / 1_000} s`, ms };
+      }
+      case "wait_for": {
+        const timeoutMs = step.timeout_ms ?? sceneLimits.usualWaitMs;
+        if (step.else !== undefined && step.else !== "stop" && step.else !== "continue")
+          this.#wrong(
+            [...path, "else"],
+            "must be `stop` or `continue`",
+            `Such as ${this.#example("else", "continue")}`,
+          );
+        const orElse = step.else === "stop" || step.else === "continue" ? step.else : common.onError;
+        return {
+          ...common,
+          kind: "wait_for",
+          ...this.#conditions(at, step.wait_for, common, "wait for"),
+          timeoutMs,
+          orElse,
+        };
+      }
+      default:
+        return { ...act, ...this.#presses(path, step, verb === "keys" ? "keys" : "key", common) };
+    }
+  }
+
+  #conditions(
+    path: Path,
+    given: SceneStep["if"],
+    common: Common,
+    word: string,
+  ): { readonly conditions: readonly Condition[]; readonly does: string } {
+    this.#needs(path, common, "state", "reading its state");
+    const texts =
+      typeof given === "object" && !Array.isArray(given)
+        ? Object.entries(given).map(([part, value]) => ({ text: `${part}:${value}`, at: [...path, part] }))
+        : [given ?? ""].flat().map((text, index) => ({ text, at: Array.isArray(given) ? [...path, index] : path }));
+    if (texts.length === 0) this.#wrong(path, "is empty", `Such as ${this.#example(String(path.at(-1)), "power:on")}`);
+    const conditions = texts.flatMap(({ text, at }) => this.#reading(at, () => readCondition(text)) ?? []);
+    return { conditions, does: short(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
+  }
+
+  #branching(path: Path, step: SceneStep, common: Common, isFine: boolean): Planned {
+    const { else: otherwise } = step;
+    const then = this.#steps([...path, "then"], step.then, `${common.at}.then.`);
+    const other = otherwise === undefined ? [] : this.#steps([...path, "else"], otherwise, `${common.at}.else.`);
+    const said = isFine ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
+    return { ...common, kind: "if", ...said, branches: { yes: then, no: other } };
+  }
+
+  #parallel(path: Path, given: unknown, common: Common): Planned {
+    const at = [...path, "parallel"];
+    const above = `${common.at}.parallel.`;
+    const isList = Array.isArray(given) && given.length > 0;
+    if (!isList) this.#steps(at, [given].flat().length > 0 && Array.isArray(given) ? given : null, above);
+    const branches = (isList ? given : []).map((one: unknown, index) =>
+      Array.isArray(one)
+        ? this.#steps([...at, index], one, `${above}${index + 1}.`)
+        : [this.#step([...at, index], one, `${above}${index + 1}`) ?? []].flat(),
+    );
+    return { ...common, kind: "parallel", does: "at the same moment", branches };
+  }
+
+  /** Keys, those that are held apart from those that come one after another. */
+  #presses(path: Path, step: SceneStep, verb: "key" | "keys", common: Common) {
+    const { repeat, hold_ms, delay_ms = sequenceLimits.usualDelayMs } = step;
+    const entries = verb === "key" ? [{ key: step.key ?? "", repeat, hold_ms }] : (step.keys ?? []);
+    const commands: { keys: string[]; hold: number }[] = [];
+    const said: string[] = [];
+    let isTyped = false;
+    for (const [index, entry] of entries.entries()) {
+      const { key, repeat: times = 1, hold_ms: hold = 0 } = typeof entry === "string" ? { key: entry } : entry;
+      const at =
+        verb === "key" ? [...path, "key"] : [...path, "keys", index, ...(typeof entry === "string" ? [] : ["key"])];
+      const meant = nearest(key, keys);
+      const press = this.#reading(at, () => readPress(key), meant ? `Did you mean ${meant}?` : "");
+      if (!press) continue;
+      const types = "text" in press;
+      isTyped ||= types;
+      if ((times > 1 || hold > 0) && (types || once.has(key)))
+        this.#wrong(
+          at,
+          "cannot be held or repeated",
+          "Keys of power and text are sent once: leave repeat and hold_ms out",
+        );
+      this.#able(at, common, ({ record, description }) => checkPress(record.name, description, press));
+      said.push(`${wordOf(press)}${times > 1 ? ` ×${times}` : ""}${hold > 0 ? ` for ${hold / 1_000} s` : ""}`);
+      for (let time = 0; time < times; time++) {
+        const last = commands.at(-1);
+        if (hold === 0 && last?.hold === 0) last.keys.push(key);
+        else commands.push({ keys: [key], hold });
+      }
+    }
+    const sent = commands.reduce((sum, one) => sum + one.keys.length, 0);
+    if (sent > sequenceLimits.keys)
+      this.#wrong(
+        [...path, verb],
+        `are ${sent} presses; at most ${sequenceLimits.keys} are sent`,
+        "Make two steps of it",
+      );
+    return {
+      does: short(`press ${said.join(", ")}`.replace("press type", "type")),
+      isTyped,
+      delayMs: delay_ms,
+      commands: commands.map(({ keys: pressed, hold }): Command => {
+        if (hold > 0) return { operation: "pressKey", body: { key: pressed[0], hold_ms: hold } };
+        if (pressed.length === 1) return { operation: "pressKey", body: { key: pressed[0] } };
+        return { operation: "pressKeys", body: { keys: pressed, delay_ms } };
+      }),
+    };
+  }
+}
+
+function isNested(field: keyof SceneStep): boolean {
+  return field === "then" || field === "else" || field === "parallel";
+}
+
+function wordOf(press: Press): string {
+  if ("key" in press) return press.key;
+  const count = [...press.text].length;
+  return `type ${count} ${count === 1 ? "character" : "characters"}`;
+}
+
+const mostCharacters = 120;
+
+function short(text: string): string {
+  return text.length > mostCharacters ? `${text.slice(0, mostCharacters - 1)}…` : text;
+}
+
+function showsApp(app: string): (state: State) => boolean {
+  const { holds } = readCondition(`app:${app}`);
+  return (state) => state.power !== "off" && state.power !== "standby" && state.screensaver !== true && holds(state);
+}
+
+function hasVolume(level: number | undefined, muted: boolean | undefined): (state: State) => boolean {
+  return ({ volume }) =>
+    volume !== null &&
+    (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
+    (muted === undefined || volume.muted === muted);
+}
+
+/** How long steps wait for certain, in milliseconds. */
+function certainMs(steps: readonly Planned[]): number {
+  return steps.reduce((sum, step) => sum + certainOf(step), 0);
+}
+
+function certainOf(step: Planned): number {
+  if (step.kind === "wait") return step.ms;
+  if (step.kind === "parallel") return Math.max(0, ...step.branches.map(certainMs));
+  if (step.kind !== "act") return 0;
+  const held = step.commands.reduce((sum, { body }) => {
+    const { hold_ms = 0, keys: pressed = [] } = body as { hold_ms?: number; keys?: readonly string[] };
+    return sum + hold_ms + Math.max(0, pressed.length - 1) * step.delayMs;
+  }, 0);
+  return held + Math.max(0, step.commands.length - 1) * step.delayMs;
+}
+
+/** `step 3, then 1: key`. */
+function placeWords(path: Path): string {
+  const said: string[] = [];
+  const fields: string[] = [];
+  for (const [at, part] of path.entries()) {
+    const next = path[at + 1];
+    if (typeof part === "string" && typeof next === "number" && /^(steps|then|else|parallel)$/.test(part))
+      said.push(`${part === "steps" ? "step" : part} ${next + 1}`);
+    else if (typeof part === "string") fields.push(part);
+    else if (typeof path[at - 1] === "number") said.push(String(part + 1));
+    else if (fields.length > 0) fields.push(String(part + 1));
+  }
+  return [said.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ") || "scene";
+}
+
+/** A value as TOML writes it in one line. */
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([key, one]) => `${key} = ${literal(one)}`)
+    .join(", ")} }`;
+}

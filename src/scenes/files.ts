@@ -1,0 +1,101 @@
+/** Scenes as files: `<name>.toml` in a folder beside the config, read whenever one is asked for. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { type Mistake, sceneLimits, sceneName } from "../api/scenes.ts";
+import { linesIn } from "../config/toml.ts";
+import { readUtf8 } from "../system/files.ts";
+import { nearest } from "../system/nearest.ts";
+import { checkAbove, checkOwned, followLinks } from "../system/owners.ts";
+import type { Written } from "./check.ts";
+
+const ending = ".toml";
+/** So many files are looked at. */
+const mostFiles = 500;
+/** So many lines that are no TOML are passed over, to see what else is wrong. */
+const mostBroken = 20;
+
+/** The text of a scene's file. Fails with `scene_not_found`, and with `invalid_scene` where it cannot be read. */
+export function readSceneFile(folder: string, name: string): string {
+  if (!sceneName.test(name)) throw notFound(folder, name);
+  const path = join(folder, name + ending);
+  let text: string | null;
+  try {
+    // The folder may be a link of ours, a scene may not: none is read that is elsewhere.
+    const real = followLinks(folder).path;
+    checkAbove(join(real, name));
+    text = readUtf8(join(real, name + ending), sceneLimits.fileBytes, (found) => checkOwned(path, found));
+  } catch (cause) {
+    if (cause instanceof ZapdError) throw new ZapdError("invalid_scene", cause.message, { hint: cause.hint, cause });
+    if (systemCode(cause) === "ENOTDIR") throw notFound(folder, name);
+    throw unreadable(path, cause);
+  }
+  if (text === null) throw notFound(folder, name);
+  return text;
+}
+
+function unreadable(path: string, cause: unknown): ZapdError {
+  const isLink = systemCode(cause) === "ELOOP" || systemCode(cause) === "EMLINK";
+  const reason = isLink ? "it is a link" : cause instanceof TypeError ? "it is not UTF-8" : undefined;
+  return new ZapdError(
+    "invalid_scene",
+    `${path} could not be read (${reason ?? (systemCode(cause) || textOf(cause))})`,
+    {
+      hint: isLink ? "Put the file itself there: links are not followed" : "Mend the file, or who may read it",
+      cause,
+    },
+  );
+}
+
+function notFound(folder: string, name: string): ZapdError {
+  const meant = nearest(name, namesIn(folder));
+  const listed = `The scenes are listed by zapd scenes; their files are ${join(folder, `NAME${ending}`)}`;
+  return new ZapdError("scene_not_found", `There is no scene ${JSON.stringify(name.slice(0, 64))}`, {
+    hint: meant ? `Did you mean ${meant}? ${listed}` : listed,
+  });
+}
+
+/** What the files of the folder are called, without their ending, in order; none where there is no folder. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(ending) && !name.startsWith("."))
+      .map((name) => name.slice(0, -ending.length))
+      .toSorted()
+      .slice(0, mostFiles);
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Reads the text of a scene. What is no TOML is told line by line: each such line is left out, and the rest is read, so that
+ * what else is wrong is told as well.
+ */
+export function readScene(given: string, name: string | null): Written {
+  const lines = given.replace(/^\ufeff/, "").split("\n");
+  const mistakes: Mistake[] = [];
+  while (mistakes.length < mostBroken) {
+    const text = lines.join("\n");
+    try {
+      return { name, value: parse(text), lineOf: linesIn(text), mistakes };
+    } catch (error) {
+      const place = error instanceof TomlError ? error : null;
+      const line = place?.line ?? null;
+      mistakes.push(noToml(line, error));
+      if (line === null || (lines[line - 1] ?? "").trim() === "") break;
+      lines[line - 1] = "";
+    }
+  }
+  return { name, value: null, lineOf: () => null, mistakes };
+}
+
+function noToml(line: number | null, error: unknown): Mistake {
+  // The parser's own message quotes the line: only its first sentence is told.
+  const [reason = ""] = textOf(error)
+    .replace(/^Invalid TOML document: /, "")
+    .split("\n");
+  const hint = "A text stands in quotes, a list in [ ], a table in { } or below its head, and a key once in its table";
+  return { line, at: "text", message: `is not TOML: ${reason}`, hint };
+}

@@ -1,0 +1,144 @@
+/** The scenes: listed, checked, and run, one run at a time for each device. */
+import { ZapdError } from "../api/errors.ts";
+import { type Mistake, type SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
+import type { Device } from "../devices/device.ts";
+import type { Devices } from "../devices/devices.ts";
+import type { News } from "../devices/journal.ts";
+import { SleepWatch, tooOld } from "../system/clock.ts";
+import { orAborted } from "../system/sleep.ts";
+import { type Checked, checkScene, type Written } from "./check.ts";
+import { namesIn, readScene, readSceneFile } from "./files.ts";
+import { allOf, type Plan } from "./plan.ts";
+import { type RunOptions, runPlan, untouched } from "./run.ts";
+
+export type { Answer, RunOptions } from "./run.ts";
+
+/** So many runs wait, or are under way. */
+const mostRuns = 32;
+
+export type SceneNews = Extract<News, { type: `scene.${string}` }>;
+
+export class Scenes {
+  readonly #folder: string;
+  readonly #devices: Devices;
+  /** Runs in the order of their coming. */
+  readonly #runs = new Set<{ readonly devices: ReadonlySet<Device>; readonly over: Promise<void> }>();
+
+  constructor(folder: string, devices: Devices) {
+    this.#folder = folder;
+    this.#devices = devices;
+  }
+
+  /** Every file of the folder, read and checked now. */
+  list(): { folder: string; scenes: SceneInfo[] } {
+    return { folder: this.#folder, scenes: namesIn(this.#folder).map((name) => this.#infoOf(name)) };
+  }
+
+  #infoOf(name: string): SceneInfo {
+    const none = { name, about: null, steps: null, devices: [], ok: false };
+    if (!sceneName.test(name)) {
+      const hint = `Such as ${nameFor(name)}.toml`;
+      const message = "may hold a to z, 0 to 9 and -, and 64 of them at most";
+      return { ...none, mistakes: [{ line: null, at: "name of the file", message, hint }] };
+    }
+    try {
+      const { about, steps, devices, mistakes } = checkScene(readScene(this.#read(name), name), this.#devices);
+      const names = devices.map((device) => device.record.name);
+      return { name, about, steps, devices: names, ok: mistakes.length === 0, mistakes: [...mistakes] };
+    } catch (error) {
+      if (!(error instanceof ZapdError)) throw error;
+      return { ...none, mistakes: [{ line: null, at: "file", message: error.message, hint: error.hint ?? "" }] };
+    }
+  }
+
+  #read(name: string): string {
+    return readSceneFile(this.#folder, name);
+  }
+
+  /** The scene of a file, checked. Fails with `scene_not_found` and `invalid_scene`. */
+  ofFile(name: string, device?: string | string[]): Plan {
+    return planOf({ ...readScene(this.#read(name), name), device }, this.#devices, `${name}.toml`);
+  }
+
+  /** Steps that are given at once, checked. Fails with `invalid_scene`. */
+  ofSteps({ toml, dry_run: _dry, ...given }: SceneGiven): Plan {
+    if (typeof toml !== "string") return planOf({ name: null, value: given, lineOf: null }, this.#devices, "The scene");
+    const { device, ...rest } = given;
+    const more = Object.keys(rest).map((field): Mistake => {
+      const message = "stands beside toml";
+      return { line: null, at: field, message, hint: "Say it in the text of toml, or leave toml out" };
+    });
+    const written = readScene(toml, null);
+    const mistakes = [...more, ...(written.mistakes ?? [])];
+    return planOf({ ...written, device, mistakes }, this.#devices, "The scene");
+  }
+
+  /** What a run of a scene would do, which is not run. */
+  checked(plan: Plan): SceneResult {
+    const steps = untouched(plan, "dry_run");
+    const run = crypto.randomUUID();
+    return { run, scene: plan.name, outcome: "checked", failed: 0, waited_ms: 0, took_ms: 0, steps };
+  }
+
+  /**
+   * Runs a scene once the runs before it have ended that are for devices of its own. `tell` is told of its beginning, of each
+   * step and of its end. Fails with `device_busy` where too many wait.
+   */
+  async run(plan: Plan, options: Omit<RunOptions, "told">, tell: (news: SceneNews) => void): Promise<SceneResult> {
+    const signal = AbortSignal.any([options.signal, this.#devices.ending]);
+    signal.throwIfAborted();
+    if (this.#runs.size >= mostRuns)
+      throw new ZapdError("device_busy", `${mostRuns} scenes run or wait already`, {
+        hint: "Nothing was sent. Try again when some of them have ended",
+      });
+    const since = performance.now();
+    const devices = new Set(plan.devices);
+    const before = [...this.#runs].filter((run) => !run.devices.isDisjointFrom(devices)).map(({ over }) => over);
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const own = { devices, over };
+    this.#runs.add(own);
+    const names = { run: crypto.randomUUID(), scene: plan.name };
+    const publish = (news: SceneNews) => {
+      this.#devices.journal.publish(news);
+      tell(news);
+    };
+    const watch = new SleepWatch();
+    try {
+      await orAborted(Promise.all(before), signal);
+      if (watch.times > 0) throw tooOld();
+      const waited_ms = Math.round(performance.now() - since);
+      publish({ type: "scene.started", ...names, steps: [...allOf(plan.steps)].length });
+      const told = (step: SceneResult["steps"][number]) => publish({ type: "scene.step", ...names, step });
+      const { outcome, failed, steps, took_ms } = await runPlan(plan, { ...options, signal, told });
+      publish({ type: "scene.finished", ...names, outcome, failed, took_ms });
+      return { ...names, outcome, failed, waited_ms, took_ms, steps };
+    } finally {
+      watch.end();
+      this.#runs.delete(own);
+      resolve();
+    }
+  }
+}
+
+/** A name that a file of this name could have. */
+function nameFor(name: string): string {
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+  return plain.slice(0, 64) || "movie-night";
+}
+
+function planOf(written: Written, devices: Devices, what: string): Plan {
+  const { plan, mistakes }: Checked = checkScene(written, devices);
+  if (plan) return plan;
+  const counted = mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`;
+  const lines = mistakes.map(({ line, at, message, hint }) => {
+    const where = line === null ? at : `line ${line}, ${at}`;
+    return `${where}: ${message}. ${hint}`.trim();
+  });
+  throw new ZapdError("invalid_scene", [`${what} has ${counted}:`, ...lines].join("\n"), {
+    hint: "Nothing was run",
+    details: { mistakes },
+  });
+}

@@ -1,0 +1,414 @@
+/**
+ * A simulated Android TV: the remote service, version 2, over TLS, announced over mDNS. It refuses what hardware refuses
+ * (players.md 4): who has not been paired is hung up on before the first message, and nothing is done for who has not been
+ * greeted.
+ */
+import { createHash, X509Certificate } from "node:crypto";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { type AndroidTvOptions, type AndroidTvSimulatorOptions, identify } from "./androidtv/options.ts";
+import { PairingService } from "./androidtv/pairing.ts";
+import { type Fields, inside, numberIn, readStream, textIn, type Written, write } from "./androidtv/wire.ts";
+import { type Certificate, createCertificateFor } from "./bench/certificate.ts";
+import type { Listener } from "./bench/listeners.ts";
+import { createAnnouncer } from "./bench/mdns.ts";
+import { keep, SimulatedSet } from "./bench/set.ts";
+
+export type { AndroidTvEvent, AndroidTvSimulatorOptions, SimulatedAndroidApp } from "./androidtv/options.ts";
+
+const IME = 4;
+const VOLUME = 64;
+const POWER = 32;
+const HOME = "com.google.android.apps.tv.launcherx";
+/** Messages come one by one, and not in one piece. */
+const APART_MS = 1;
+
+const KEYS = { home: 3, up: 24, down: 25, power: 26, mute: 164, sleep: 223, wake: 224 } as const;
+
+interface Client {
+  readonly socket: TLSSocket;
+  /** What both can do; null before it has said so. */
+  features: number | null;
+  isActive: boolean;
+  /** Pings that it has left unanswered. */
+  missed: number;
+  /** What is to be said to it, in order. */
+  said: Promise<void>;
+}
+
+/** One key as it came: 1 is down, 2 up, 3 both. */
+export interface ReceivedKey {
+  readonly code: number;
+  readonly way: number;
+}
+
+export class AndroidTvSimulator extends SimulatedSet {
+  /** As it stands in its certificate. */
+  readonly bluetooth: string;
+  /** The address that wakes it. */
+  readonly mac: string;
+  /** SHA-256 of its certificate, in lower-case hex. */
+  readonly fingerprint: string;
+  /** What it did something for. */
+  readonly keys: readonly ReceivedKey[] = [];
+  /** Links that it was told to open, whether it could or not. */
+  readonly links: readonly string[] = [];
+  readonly #options: AndroidTvOptions;
+  readonly #remote: Listener;
+  readonly #pairing: Listener;
+  readonly #service: PairingService;
+  readonly #clients = new Set<Client>();
+  readonly #paired = new Set<string>();
+  #name: string;
+  #power: "on" | "standby" | "off" = "on";
+  #front = HOME;
+  #level: number;
+  #muted = false;
+  #typed = "";
+  #focus = false;
+  #counters = { ime: 0, field: 0 };
+  #startsUntil = 0;
+  #silent = false;
+  #turnedAway = 0;
+  #taken = 0;
+  #pulse: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: AndroidTvSimulatorOptions) {
+    const known = identify(options);
+    const emit = (type: "wake" | "discovery", text: string) => options.onEvent?.({ type, text });
+    super({ host: known.host, wakeMac: known.mac, wakePort: known.wakePort, emit });
+    this.#options = known;
+    this.bluetooth = known.bluetooth;
+    this.mac = known.mac;
+    this.#name = known.name;
+    this.#level = known.volume?.level ?? 0;
+    for (const certificate of known.paired) this.#paired.add(digestOf(certificate));
+    const certificate = createCertificateFor(known.commonName, "rsa");
+    const { raw } = new X509Certificate(certificate.cert);
+    this.fingerprint = digestOf(raw);
+    this.#service = new PairingService({
+      ...{ certificate: raw, name: known.name, wrongSecret: known.wrongSecret, codeMs: known.codeMs },
+      paired: (client) => {
+        this.#paired.add(digestOf(client));
+        options.onEvent?.({ type: "pairing", text: "is paired" });
+      },
+      tell: (text) => options.onEvent?.({ type: "pairing", text }),
+    });
+    this.#remote = this.#port(known.remotePort, certificate, (socket) => this.#serve(socket));
+    this.#pairing = this.#port(known.pairingPort, certificate, (socket) => this.#service.serve(socket));
+    if (known.mdns)
+      this.discover(
+        createAnnouncer({
+          host: known.host,
+          hostName: known.hostName,
+          services: () => [
+            {
+              type: "_androidtvremote2._tcp",
+              name: this.#name,
+              port: this.#remote.port,
+              txt: { bt: known.bluetooth.toUpperCase() },
+            },
+          ],
+        }),
+      );
+  }
+
+  #port(port: number, certificate: Certificate, serve: (socket: TLSSocket) => void): Listener {
+    return this.listen(port, (track) => {
+      const options = { ...certificate, requestCert: true, rejectUnauthorized: false };
+      const server = createTlsServer(options, serve);
+      // Before TLS is up, too.
+      server.on("connection", (socket) => {
+        this.#taken += 1;
+        track(socket);
+      });
+      server.on("tlsClientError", () => {});
+      return server;
+    });
+  }
+
+  /** 0 before the first start when free ports were asked for; kept from then on. */
+  get ports() {
+    return { remote: this.#remote.port, pairing: this.#pairing.port, wake: this.wakePort };
+  }
+
+  /** A view of it at one moment. */
+  get state() {
+    return {
+      name: this.#name,
+      power: this.#power,
+      front: this.#front === HOME ? null : this.#front,
+      level: this.#level,
+      muted: this.#muted,
+      text: this.#typed,
+      /** What is on its screen to be typed elsewhere. */
+      code: this.#service.code,
+      wrongSecrets: this.#service.wrong,
+      /** Connections that are open now, and have been let in. */
+      clients: this.#clients.size,
+      /** Those that were hung up on. */
+      turnedAway: this.#turnedAway,
+      /** Connections of whatever kind so far. */
+      taken: this.#taken,
+      paired: this.#paired.size,
+    };
+  }
+
+  setName(name: string): void {
+    this.#name = name;
+  }
+
+  /** Somebody takes the code from its screen. */
+  dismiss(): void {
+    this.#service.dismiss();
+  }
+
+  /** Its user clears the data of its remote service: nobody has been paired. */
+  forget(): void {
+    this.#paired.clear();
+    for (const { socket } of this.#clients) socket.destroy();
+  }
+
+  /** A field that takes text is opened, or closed. */
+  focus(isOpen: boolean): void {
+    this.#focus = isOpen;
+    if (!isOpen) return;
+    this.#counters = { ime: this.#counters.ime + 3, field: this.#counters.field + 1 };
+    this.#tellCounters();
+  }
+
+  /** Somebody uses its own remote. */
+  press(code: number): void {
+    this.#key(code);
+  }
+
+  /** Its own remote turns it on or off. */
+  turn(isOn: boolean): void {
+    if (isOn === (this.#power === "on")) return;
+    if (isOn) this.later(() => this.comeOn());
+    else this.#sleep(this.#options.standby);
+  }
+
+  /** It goes off, deep asleep or not. */
+  powerOff(how: "standby" | "off" = this.#options.standby): Promise<void> {
+    return this.inTurn(async () => {
+      if (this.#power === "on") this.#fallAsleep(how);
+      this.#power = how;
+      if (how === "off") await this.vanish();
+    });
+  }
+
+  /** Its lines stay open, and nothing is heard of it any more. */
+  fallSilent(silent = true): void {
+    this.#silent = silent;
+  }
+
+  /** Sends everybody some bytes, whatever they are. */
+  say(bytes: Uint8Array): void {
+    for (const { socket } of this.#clients) socket.write(bytes);
+  }
+
+  /** Hangs up on everybody. */
+  hangUp(): void {
+    for (const { socket } of this.#clients) socket.destroy();
+  }
+
+  protected get isReachable(): boolean {
+    return this.#power !== "off";
+  }
+
+  protected get isAsleep(): boolean {
+    return this.#power !== "on";
+  }
+
+  protected async comeOn(): Promise<void> {
+    if (this.#power === "on") return;
+    const wasOff = this.#power === "off";
+    this.#power = "on";
+    this.#options.onEvent?.({ type: "power", text: "turns on" });
+    if (wasOff && this.isPluggedIn) {
+      this.#startsUntil = performance.now() + this.#options.startMs;
+      await this.appear();
+    }
+    this.#tellPower();
+  }
+
+  protected unplug(): void {
+    clearInterval(this.#pulse);
+    this.#pulse = undefined;
+    this.#service.dismiss();
+  }
+
+  protected override async appear(): Promise<void> {
+    await super.appear();
+    clearInterval(this.#pulse);
+    this.#pulse = setInterval(() => this.#beat(), this.#options.pingMs);
+    this.#pulse.unref?.();
+  }
+
+  #beat(): void {
+    for (const client of this.#clients) {
+      if (client.missed >= 3) client.socket.destroy();
+      else if (client.isActive) {
+        client.missed += 1;
+        this.#send(client, { 8: { 1: client.missed + 40, 2: 1 } });
+      }
+    }
+  }
+
+  #serve(socket: TLSSocket): void {
+    socket.on("error", () => socket.destroy());
+    const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
+    const isKnown = raw !== undefined && this.#paired.has(digestOf(raw));
+    if (!isKnown || performance.now() < this.#startsUntil) {
+      this.#turnedAway += 1;
+      return void socket.end();
+    }
+    const client: Client = { socket, features: null, isActive: false, missed: 0, said: Promise.resolve() };
+    this.#clients.add(client);
+    socket.on("close", () => this.#clients.delete(client));
+    const read = readStream((said) => {
+      client.missed = 0;
+      if (!this.#silent) this.#take(client, said);
+    });
+    socket.on("data", (bytes: Buffer) => {
+      if (!read(bytes)) socket.destroy();
+    });
+    const { features, model, vendor } = this.#options;
+    this.#send(client, {
+      1: {
+        1: features,
+        2: { 1: model, 2: vendor, 3: 1, 4: "12", 5: "com.google.android.tv.remote.service", 6: "6.2" },
+      },
+    });
+  }
+
+  #take(client: Client, said: Fields): void {
+    if (said.has(1)) {
+      client.features = numberIn(inside(said, 1), 1) & this.#options.features;
+      return this.#send(client, { 2: {} });
+    }
+    if (said.has(2) && client.features !== null && !client.isActive) {
+      client.isActive = true;
+      this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
+      this.#tellVolume(client);
+      this.#tellApp(client);
+      if (this.#focus) this.#tellCounters();
+      return;
+    }
+    // Nothing is done for who has not been greeted.
+    if (!client.isActive) return;
+    if (said.has(10)) {
+      const key = inside(said, 10);
+      this.#pressed(numberIn(key, 1), numberIn(key, 2));
+    } else if (said.has(21)) this.#edit(inside(said, 21));
+    else if (said.has(90)) this.#open(textIn(inside(said, 90), 1));
+  }
+
+  #pressed(code: number, way: number): void {
+    if (way < 1 || way > 3) return;
+    if (this.#power !== "on" && code !== KEYS.power && code !== KEYS.wake) return;
+    keep(this.keys as ReceivedKey[], { code, way });
+    const how = { 1: " is down", 2: " is up", 3: "" }[way] ?? "";
+    this.#options.onEvent?.({ type: "key", text: `key ${code}${how}` });
+    if (way !== 2) this.#key(code);
+  }
+
+  #key(code: number): void {
+    const { knowsWake, standby, volume } = this.#options;
+    if (code === KEYS.power) return this.turn(this.#power !== "on");
+    if (code === KEYS.wake) return knowsWake ? this.turn(true) : undefined;
+    if (code === KEYS.sleep) return knowsWake && this.#power === "on" ? this.#sleep(standby) : undefined;
+    if (code === KEYS.home) return this.#show(HOME);
+    if (volume === null) return;
+    if (code === KEYS.mute) this.#muted = !this.#muted;
+    else if (code === KEYS.up) this.#level = Math.min(volume.max, this.#level + 1);
+    else if (code === KEYS.down) this.#level = Math.max(0, this.#level - 1);
+    else return;
+    this.#options.onEvent?.({ type: "volume", text: `volume ${this.#muted ? "muted" : this.#level}` });
+    for (const client of this.#clients) this.#tellVolume(client);
+  }
+
+  #sleep(how: "standby" | "off"): void {
+    this.later(async () => {
+      if (this.#power !== "on") return;
+      this.#fallAsleep(how);
+      if (how === "off") await this.vanish();
+    });
+  }
+
+  #fallAsleep(how: "standby" | "off"): void {
+    this.#power = how;
+    this.#options.onEvent?.({ type: "power", text: "turns off" });
+    this.#tellPower();
+  }
+
+  /** Text goes where the cursor is, if it is meant for the field that is open now. */
+  #edit(said: Fields): void {
+    const info = inside(said, 3);
+    const object = inside(info, 2);
+    const value = textIn(object, 3);
+    const isIts = numberIn(said, 1) === this.#counters.ime && numberIn(said, 2) === this.#counters.field;
+    const isWhole = numberIn(object, 1) === value.length - 1 && numberIn(object, 2) === value.length - 1;
+    if (!this.#focus || !isIts || !isWhole || numberIn(info, 1) !== 1) return;
+    this.#typed += value;
+    this.#options.onEvent?.({ type: "text", text: `typed: ${value}` });
+    this.#counters = { ...this.#counters, field: this.#counters.field + 1 };
+    this.#tellCounters();
+  }
+
+  #open(link: string): void {
+    keep(this.links as string[], link);
+    const app = this.#options.apps.find((one) => one.links.some((start) => link.startsWith(start)));
+    // Nobody is told what is not there, but who looks at the screen.
+    this.#options.onEvent?.({ type: "link", text: app ? `opens ${link}` : `cannot open ${link}` });
+    if (app && this.#power === "on") this.#show(app.package);
+  }
+
+  #show(front: string): void {
+    if (this.#front === front) return;
+    this.#front = front;
+    for (const client of this.#clients) this.#tellApp(client);
+  }
+
+  #tellPower(): void {
+    for (const client of this.#clients)
+      if (client.isActive && ((client.features ?? 0) & POWER) !== 0)
+        this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
+  }
+
+  #tellVolume(client: Client): void {
+    const { volume, model } = this.#options;
+    if (!client.isActive || ((client.features ?? 0) & VOLUME) === 0 || volume === null) return;
+    this.#send(client, { 50: { 3: model, 6: volume.max, 7: this.#level, 8: this.#muted ? 1 : 0 } });
+  }
+
+  #tellApp(client: Client): void {
+    if (client.isActive && ((client.features ?? 0) & IME) !== 0)
+      this.#send(client, { 20: { 1: { 1: 7, 12: this.#front } } });
+  }
+
+  #tellCounters(): void {
+    const { ime, field } = this.#counters;
+    for (const client of this.#clients)
+      if (client.isActive && ((client.features ?? 0) & IME) !== 0) this.#send(client, { 21: { 1: ime, 2: field } });
+  }
+
+  #send(client: Client, message: Written): void {
+    const bytes = write(message);
+    client.said = client.said.then(
+      () =>
+        new Promise((resolve) => {
+          if (!this.#silent && client.socket.writable) client.socket.write(bytes);
+          setTimeout(resolve, APART_MS);
+        }),
+    );
+  }
+}
+
+function digestOf(certificate: Uint8Array): string {
+  return createHash("sha256").update(certificate).digest("hex");
+}
+
+export function createAndroidTvSimulator(options: AndroidTvSimulatorOptions): AndroidTvSimulator {
+  return new AndroidTvSimulator(options);
+}

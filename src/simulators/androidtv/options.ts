@@ -1,0 +1,92 @@
+/** What an Android TV can be made to be, and what it has when nothing is said. */
+import { digest, macOf } from "../bench/identity.ts";
+
+export interface SimulatedAndroidApp {
+  readonly package: string;
+  /** What the links begin with that open it. */
+  readonly links: readonly string[];
+}
+
+export interface AndroidTvEvent {
+  readonly type: "pairing" | "key" | "text" | "link" | "power" | "volume" | "wake" | "discovery";
+  readonly text: string;
+}
+
+export interface AndroidTvSimulatorOptions {
+  /** What its owner called it, and what is announced. */
+  name: string;
+  host?: string;
+  /** 0 is a free one. */
+  remotePort?: number;
+  pairingPort?: number;
+  wakePort?: number;
+  mdns?: boolean;
+  model?: string;
+  vendor?: string;
+  /** The address of its Bluetooth, which stands in its certificate. Default: made from the name. */
+  bluetooth?: string;
+  /** The common name of its certificate, where it is another than sets usually have. */
+  commonName?: string;
+  /** The address that wakes it. */
+  mac?: string;
+  /** Bits; default 639: ping, key, text, voice, one that nobody knows, power, volume, links. */
+  features?: number;
+  /** Null: it tells none, as a box that leaves that to its screen. */
+  volume?: { level?: number; max?: number } | null;
+  apps?: readonly SimulatedAndroidApp[];
+  /** Certificates in DER that it has been paired with. */
+  paired?: readonly Uint8Array[];
+  /** What it goes to when it is turned off: it stays on the network, or closes its ports. */
+  standby?: "standby" | "off";
+  /** Whether it knows the keys that only wake, and only put to sleep; else the one that toggles. */
+  knowsWake?: boolean;
+  /** From its waking until it lets anybody in: it hangs up on all meanwhile. */
+  startMs?: number;
+  /** What becomes of a secret that is wrong: status 402 and a close, or nothing at all (4.4). */
+  wrongSecret?: "refuses" | "ignores";
+  /** How long it shows a code. */
+  codeMs?: number;
+  /** Between two pings; who has left three unanswered is hung up on. */
+  pingMs?: number;
+  onEvent?: (event: AndroidTvEvent) => void;
+}
+
+const APPS: readonly SimulatedAndroidApp[] = [
+  { package: "com.netflix.ninja", links: ["https://www.netflix.com/title", "netflix://"] },
+  { package: "com.google.android.youtube.tv", links: ["https://www.youtube.com", "vnd.youtube.launch://"] },
+  { package: "com.amazon.amazonvideo.livingroom", links: ["https://app.primevideo.com"] },
+  { package: "com.plexapp.android", links: ["plex://"] },
+];
+
+/** Everything about a set that never changes while it exists. */
+export type AndroidTvOptions = ReturnType<typeof identify>;
+
+export function identify(options: AndroidTvSimulatorOptions) {
+  const model = options.model ?? "Google TV Streamer";
+  const bluetooth = options.bluetooth ?? macOf(digest(`bluetooth ${options.name}`));
+  return {
+    name: options.name,
+    host: options.host ?? "127.0.0.1",
+    hostName: `Android-${digest(options.name).slice(0, 12)}`,
+    remotePort: options.remotePort ?? 6_466,
+    pairingPort: options.pairingPort ?? 6_467,
+    wakePort: options.wakePort,
+    mdns: options.mdns ?? true,
+    model,
+    vendor: options.vendor ?? "Google",
+    bluetooth,
+    commonName: options.commonName ?? `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
+    mac: options.mac ?? macOf(digest(options.name).slice(20)),
+    features: options.features ?? 639,
+    volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },
+    apps: options.apps ?? APPS,
+    paired: options.paired ?? [],
+    standby: options.standby ?? "standby",
+    knowsWake: options.knowsWake ?? true,
+    startMs: options.startMs ?? 0,
+    wrongSecret: options.wrongSecret ?? "refuses",
+    codeMs: options.codeMs ?? 300_000,
+    pingMs: options.pingMs ?? 5_000,
+    onEvent: options.onEvent,
+  };
+}

@@ -1,0 +1,103 @@
+/** The messages of the remote service in bytes, as a set reads and writes them (players.md 4.1). */
+
+/** A message, field by field: a number, or what has a length. */
+export type Fields = ReadonlyMap<number, number | Buffer>;
+export type Value = number | string | Uint8Array | Written;
+export interface Written {
+  readonly [field: number]: Value;
+}
+
+const MOST = 65_536;
+
+/** Reads messages from a stream, in whatever pieces they come; false when what came is none, and the line is to be cut. */
+export function readStream(onMessage: (fields: Fields) => void): (bytes: Buffer) => boolean {
+  let rest: Buffer = Buffer.alloc(0);
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    for (;;) {
+      const size = take(rest, 0);
+      if (size === null) return rest.length < 5;
+      const [length, start] = size;
+      if (length > MOST) return false;
+      if (rest.length < start + length) return true;
+      const fields = parse(rest.subarray(start, start + length));
+      rest = rest.subarray(start + length);
+      if (fields === null) return false;
+      onMessage(fields);
+    }
+  };
+}
+
+/** Null for what is no message. */
+export function parse(body: Buffer): Fields | null {
+  const fields = new Map<number, number | Buffer>();
+  for (let at = 0; at < body.length; ) {
+    const key = take(body, at);
+    const value = key && take(body, key[1]);
+    if (!key || !value) return null;
+    const field = Math.floor(key[0] / 8);
+    if (key[0] % 8 === 0) {
+      fields.set(field, value[0]);
+      at = value[1];
+    } else if (key[0] % 8 === 2 && value[1] + value[0] <= body.length) {
+      at = value[1] + value[0];
+      fields.set(field, body.subarray(value[1], at));
+    } else return null;
+  }
+  return fields;
+}
+
+/** The message in a field; an empty one where it is none. */
+export function inside(fields: Fields, field: number): Fields {
+  const value = fields.get(field);
+  return (value instanceof Buffer && parse(value)) || new Map();
+}
+
+export function numberIn(fields: Fields, field: number): number {
+  const value = fields.get(field);
+  return typeof value === "number" ? value : 0;
+}
+
+export function textIn(fields: Fields, field: number): string {
+  return bytesIn(fields, field).toString();
+}
+
+export function bytesIn(fields: Fields, field: number): Buffer {
+  const value = fields.get(field);
+  return value instanceof Buffer ? value : Buffer.alloc(0);
+}
+
+function take(bytes: Buffer, from: number): [value: number, after: number] | null {
+  let value = 0;
+  for (let at = from, weight = 1; at < bytes.length && at < from + 10; at += 1, weight *= 128) {
+    const byte = bytes[at] ?? 0;
+    value += (byte % 128) * weight;
+    if (byte < 128) return [value, at + 1];
+  }
+  return null;
+}
+
+/** A message with its length before it; numbers that are zero are left out, as sets do. */
+export function write(message: Written): Buffer {
+  const body = encode(message);
+  return Buffer.concat([Buffer.from(size(body.length)), body]);
+}
+
+function encode(message: Written): Buffer {
+  const parts = Object.entries(message).flatMap(([field, value]) => {
+    const key = Number(field) * 8;
+    if (typeof value === "number") return value === 0 ? [] : [Buffer.from([...size(key), ...size(value)])];
+    const content =
+      typeof value === "string" || value instanceof Uint8Array ? Buffer.from(value as string) : encode(value);
+    return [Buffer.from([...size(key + 2), ...size(content.length)]), content];
+  });
+  return Buffer.concat(parts);
+}
+
+function size(value: number): number[] {
+  const bytes: number[] = [];
+  for (let left = value; ; left = Math.floor(left / 128)) {
+    if (left < 128) return [...bytes, left];
+    bytes.push((left % 128) + 128);
+  }
+}

@@ -1,0 +1,199 @@
+/** A daemon and a broker, driven by Mosquitto's own programs: what is kept there, what is run from there, and what is not. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+
+describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
+  const base = "zapd/1/lab";
+  let broker: Mosquitto;
+  let daemon: TestDaemon;
+  let set: RokuSimulator;
+  let ears: Ears;
+  let id: string;
+  const at = (what: string) => `${base}/devices/${id}${what}`;
+  const finished = (is: (event: Heard["json"]) => boolean) =>
+    ears.until(({ topic, json }) => topic === `${base}/events` && json.type === "action.finished" && is(json));
+  const refused = (topic: string, is: (error: Heard["json"]) => boolean = () => true) =>
+    ears.until(
+      (one) =>
+        one.topic === `${base}/events` &&
+        one.json.type === "command.refused" &&
+        one.json.topic === topic &&
+        is(one.json.error),
+    );
+
+  beforeAll(async () => {
+    broker = await Mosquitto.start();
+    // Kept before anybody is there to hear it.
+    await broker.say(`${base}/devices/gone-long-ago`, '{"id":"gone-long-ago"}', "-r");
+    await broker.say(`${base}/devices/gone-long-ago/state`, '{"seq":1}', "-r");
+    set = createRokuSimulator({
+      name: "Live",
+      serial: "X0MQTT000001",
+      kind: "tv",
+      ssdp: false,
+      launchMs: 0,
+      developer: { password: "x1y2z3" },
+    });
+    await set.start();
+    const mqtt = {
+      url: `mqtt://127.0.0.1:${broker.port}`,
+      site: "lab",
+      site_labels: ["room=2"],
+      commands: "developer",
+    };
+    daemon = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    ears = broker.hear("#");
+    const { body } = await daemon.api("POST", "/devices", {
+      host: set.host,
+      port: set.port,
+      name: "Den",
+      ports: { console: set.ports.console },
+    });
+    id = body.data.id;
+  });
+
+  afterAll(async () => {
+    await daemon.dispose();
+    await set.stop();
+    await broker.dispose();
+  });
+
+  test("a site, its devices and what they do are kept, without a position; what nobody knows is cleared", async () => {
+    const status = await ears.until(({ topic, json }) => topic === `${base}/status` && json.devices === 1);
+    expect(status.json).toMatchObject({ online: true, labels: ["room=2"], commands: "developer" });
+    const device = await ears.until(({ topic }) => topic === at(""));
+    expect(device.json).toMatchObject({ id, name: "Den", platform: "roku" });
+    const state = await ears.until(({ topic, json }) => topic === at("/state") && json.state?.power === "on");
+    expect(Object.keys(state.json)).toEqual(["seq", "state", "changed"]);
+    for (const gone of ["gone-long-ago", "gone-long-ago/state"])
+      await ears.until(({ topic, text }) => topic === `${base}/devices/${gone}` && text === "");
+    // It plays, and runs on: what is told then says what, and not where.
+    set.play({ durationMs: 120_000 });
+    await daemon.api("GET", `/devices/${id}/state`);
+    const playing = await ears.until(
+      ({ topic, json }) => topic === at("/state") && json.state?.playback?.status === "playing",
+    );
+    expect(playing.json.state.playback).toMatchObject({ position_ms: null, position_at: null, duration_ms: 120_000 });
+  });
+
+  test("plain values are commands, which say who asked; what is typed is told to nobody", async () => {
+    await broker.say(at("/set/key"), "down");
+    expect((await finished(({ key }) => key === "down")).json).toMatchObject({ ok: true, by: "mqtt", device_id: id });
+    await broker.say(at("/set/volume"), "+1");
+    await finished(({ action, ok }) => action === "volume" && ok);
+    await broker.say(at("/set/app"), "netflix");
+    expect((await finished(({ action }) => action === "launch")).json.app.id).toBe("netflix");
+    await broker.say(at("/set/text"), "Hush 7!");
+    await finished(({ characters }) => characters === 7);
+    expect(set.text).toBe("Hush 7!");
+    // Half of a pair is no text.
+    await broker.say(at("/set/text"), "Hush\u0007");
+    expect((await refused(at("/set/text"))).json.error.message).toBe("The text was not typed");
+    expect(daemon.log()).not.toContain("Hush");
+    expect(ears.all.filter(({ topic, text }) => !topic.endsWith("/set/text") && text.includes("Hush"))).toEqual([]);
+    for (const [field, value, message] of [
+      ["power", "of", "power takes on, off, toggle"],
+      ["volume", "loud", "volume takes 0 to 100, or a step such as +5 or -5"],
+      ["colour", "red", '"colour" is nothing that can be set'],
+      ["key", "hoem", '"hoem" is not a key'],
+      ["text", "x".repeat(9_000), "The text was not typed"],
+    ] as const) {
+      await broker.say(at(`/set/${field}`), value);
+      await refused(at(`/set/${field}`), (error) => error.message === message);
+    }
+  });
+
+  test("a call of any operation is answered in the envelope of the API", async () => {
+    const ask = (call: object) => broker.ask(`${base}/rpc`, call);
+    const answer = await ask({
+      op: "press_keys",
+      args: { device: "Den", keys: ["up", "left"], delay_ms: 0 },
+      transaction: 7,
+    });
+    expect(answer).toMatchObject({ transaction: 7, ok: true, data: { action: "sequence", sent: 2, device: { id } } });
+    const { body } = await daemon.api("GET", `/devices/${id}`);
+    expect(await ask({ op: "get_device", args: { device: "Den" } })).toEqual({ ok: true, data: body.data });
+    const missing = await daemon.api("POST", "/devices/Attic/remote/key", { key: "home" });
+    expect(await ask({ op: "press_key", args: { device: "Attic", key: "home" } })).toEqual(missing.body);
+    const [group] = (await ask({ op: "press_key", args: { group: "all", key: "home" } })).data.results;
+    expect(group).toMatchObject({ ok: true, device: { id } });
+    for (const [call, code] of [
+      [{ op: "patch_config", args: { "daemon.http_port": 1 } }, "unsupported_operation"],
+      [{ op: "pair_device", args: { device: "Den" } }, "unsupported_operation"],
+      [{ op: "fly" }, "invalid_payload"],
+      [{ args: {} }, "invalid_payload"],
+      [{ op: "press_key", args: { device: "Den", key: "home", to: 1 } }, "invalid_payload"],
+      [{ op: "press_key", args: { device: "Den", key: "home" }, extra: 1 }, "invalid_payload"],
+      [{ op: "press_key", args: { device: "Den", key: "x".repeat(70_000) } }, "payload_too_large"],
+      [
+        { op: "press_key", args: JSON.parse(`{"device":"Den","key":${"[".repeat(40)}${"]".repeat(40)}}`) },
+        "invalid_payload",
+      ],
+    ] as const)
+      expect((await ask(call)).error.code).toBe(code);
+    // Nobody's commands are a place for answers.
+    await broker.say(`${base}/rpc`, JSON.stringify({ op: "health", reply_to: at("/set/text") }));
+    await refused(`${base}/rpc`, ({ message }) => message === "The answer may not go to that topic");
+  });
+
+  test("a lease is handed on, and its log is told while it lasts", async () => {
+    const ask = (call: object) => broker.ask(`${base}/rpc`, call);
+    const { token } = (await ask({ op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } }))
+      .data;
+    const device = await ears.until(({ topic, json }) => topic === at("") && json?.lease?.owner === "ci");
+    expect(device.text).not.toContain(token);
+    set.log("a line of its log");
+    await ears.until(({ topic, json }) => topic === at("/log") && json.lines.includes("a line of its log"));
+    await broker.say(at("/set/key"), "back");
+    await refused(at("/set/key"), ({ code }) => code === "device_leased");
+    expect((await ask({ op: "press_key", args: { device: "Den", key: "back" } })).error.code).toBe("device_leased");
+    expect((await ask({ op: "press_key", args: { device: "Den", key: "back" }, lease: token })).ok).toBe(true);
+    expect((await ask({ op: "free_lease", args: { device: "Den" }, lease: token })).ok).toBe(true);
+    await ears.until(({ topic, json }) => topic === at("") && json.lease === null);
+  });
+
+  test("what the broker kept, what is an hour old, and what waited for the daemon is not run", async () => {
+    const hourOld = new Date(Date.now() - 3_600_000).toISOString();
+    const before = set.keys.length;
+    await broker.say(at("/set/key"), "select", "-r");
+    await refused(at("/set/key"), ({ message }) => /^A command that the broker keeps is not run/.test(message));
+    await broker.say(at("/set/key"), "right", "-D", "publish", "user-property", "sent_at", hourOld);
+    await refused(at("/set/key"), ({ message }) => /^The command is not run: it was sent 36\d\d s ago/.test(message));
+    const old = await broker.ask(`${base}/rpc`, {
+      op: "press_key",
+      args: { device: "Den", key: "info" },
+      sent_at: hourOld,
+    });
+    expect(old.error).toMatchObject({ code: "device_busy", message: expect.stringContaining("s ago") });
+    await daemon.stop("SIGKILL");
+    await ears.until(({ topic, text }) => topic === `${base}/status` && text === '{"online":false}');
+    // Kept for nobody: the session ended with its connection.
+    await broker.say(at("/set/key"), "options");
+    const heard = ears.all.length;
+    const next = await startTestDaemon({ folder: daemon.folder });
+    daemon = next;
+    const later = ({ topic, json }: Heard) => topic === `${base}/status` && json.online === true;
+    await ears.until((one) => later(one) && ears.all.indexOf(one) >= heard);
+    // The retained one is heard, and told, once more.
+    await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.type === "command.refused");
+    await broker.say(at("/set/key"), "search");
+    await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.key === "search");
+    expect(set.keys.slice(before).filter((key) => /select|right|info|options/i.test(key))).toEqual([]);
+    await broker.say(at("/set/key"), "", "-r");
+  });
+
+  test("a broker that comes back with nothing is told all of it again", async () => {
+    await broker.end();
+    await broker.begin();
+    ears.close();
+    ears = broker.hear("#");
+    const all = [`${base}/status`, at(""), at("/state")];
+    for (const topic of all) await ears.until((one) => one.topic === topic);
+    expect((await daemon.api("GET", "/daemon/status")).body.data.mqtt).toMatchObject({
+      state: "connected",
+      site: "lab",
+    });
+  });
+});

@@ -1,0 +1,143 @@
+/** Packages that are fetched: only from where they may come, and only what was named. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Artifact, type ArtifactOptions, withArtifact } from "../../src/mqtt/artifact.ts";
+import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+
+const content = Buffer.from("PK: forty-two bytes that stand for a ZIP.");
+const sha256 = createHash("sha256").update(content).digest("hex");
+const certificate = createCertificateFor("localhost");
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+/** What the server does with the next request. */
+let answer: Answer;
+const whole: Answer = (_, response) => response.end(content);
+let asked = 0;
+const server = https.createServer(certificate, (request, response) => {
+  asked++;
+  answer(request, response);
+});
+let folder = "";
+let origin = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "zapd-artifact-"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function fetched(more: Partial<Artifact> = {}, options: Partial<ArtifactOptions> = {}): Promise<string> {
+  const artifact = { url: `${origin}/app.zip`, sha256, bytes: content.length, ...more };
+  const usual = {
+    origins: [origin],
+    folder: join(folder, "uploads"),
+    ca: certificate.cert,
+    signal: new AbortController().signal,
+  };
+  let seen = "";
+  await withArtifact(artifact, { ...usual, ...options }, async (path) => {
+    seen = readFileSync(path, "utf8");
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+  return seen;
+}
+
+const codeOf = (failing: Promise<unknown>) =>
+  failing.then(
+    () => "taken",
+    (error: { code?: string; message?: string }) => `${error.code}: ${error.message}`,
+  );
+
+describe("a package that is named", () => {
+  test("is fetched from a listed origin, is there while it is used, and is gone then", async () => {
+    answer = whole;
+    let progress = 0;
+    expect(await fetched({}, { progress: (bytes) => (progress = bytes) })).toBe(content.toString());
+    expect(progress).toBe(content.length);
+    expect(readdirSync(join(folder, "uploads"))).toEqual([]);
+  });
+
+  test("is refused before anybody is asked, where it is not named well, or is elsewhere", async () => {
+    const before = asked;
+    const cases: readonly (readonly [Partial<Artifact>, string])[] = [
+      [{ url: origin.replace("https", "http") }, "invalid_payload"],
+      [{ url: "file:///etc/passwd" }, "invalid_payload"],
+      [{ url: "no address" }, "invalid_payload"],
+      [{ url: `${origin.replace("https://", "https://user:word@")}/a` }, "invalid_payload"],
+      [{ url: `${origin}/a#b` }, "invalid_payload"],
+      [{ sha256: sha256.toUpperCase() }, "invalid_payload"],
+      [{ sha256: "ab" }, "invalid_payload"],
+      [{ bytes: 0 }, "invalid_payload"],
+      [{ bytes: 1.5 }, "invalid_payload"],
+      [{ bytes: 101 * 1024 * 1024 }, "payload_too_large"],
+      [{ url: "https://localhost/a" }, "forbidden_origin"],
+      [{ url: `${origin.replace("localhost", "localhost.evil.test")}/a` }, "forbidden_origin"],
+      [{ url: `${origin.slice(0, -1)}/a` }, "forbidden_origin"],
+    ];
+    for (const [more, code] of cases)
+      expect([more, await codeOf(fetched(more))]).toEqual([more, expect.stringContaining(`${code}:`)]);
+    expect(asked).toBe(before);
+  });
+
+  test("is not asked for at addresses of the machine itself, of its link, or of many", async () => {
+    const before = asked;
+    const addresses = ["127.0.0.1", "127.8.9.1", "0.0.0.0", "169.254.169.254", "224.0.0.251", "255.255.255.255"];
+    for (const address of [...addresses, "::1", "::", "fe80::1", "ff02::fb", "::ffff:127.0.0.1", "::ffff:7f00:1"]) {
+      const lookup = async () => [{ address, family: address.includes(":") ? 6 : 4 }];
+      const named = origin.replace("localhost", "artifacts.test");
+      expect([address, await codeOf(fetched({ url: `${named}/a` }, { lookup, origins: [named] }))]).toEqual([
+        address,
+        expect.stringContaining("has no address but of this machine or its link"),
+      ]);
+    }
+    expect(asked).toBe(before);
+  });
+
+  test("is refused where what comes is not what was named", async () => {
+    const cases: readonly (readonly [string, Answer])[] = [
+      ["302", (_, response) => response.writeHead(302, { location: `${origin}/other` }).end()],
+      ["404", (_, response) => response.writeHead(404).end(content)],
+      ["has 3 bytes", (_, response) => response.end("abc")],
+      ["more than", (_, response) => response.flushHeaders() ?? response.end(Buffer.concat([content, content]))],
+      ["40 bytes", (_, response) => response.flushHeaders() ?? response.end(content.subarray(1))],
+      ["SHA-256", (_, response) => response.end(Buffer.from(content).fill("x", 0, 1))],
+      ["packed", (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(content)],
+      ["was not taken", (request) => void request.socket.destroy()],
+      [
+        "was not taken",
+        (request, response) =>
+          void response.write(content.subarray(0, 9), () => setTimeout(() => request.socket.destroy(), 20)),
+      ],
+    ];
+    for (const [words, one] of cases) {
+      answer = one;
+      const told = await codeOf(fetched({}));
+      expect([words, told]).toEqual([words, expect.stringMatching(/^invalid_archive: /)]);
+      expect(told).toContain(words);
+    }
+    answer = whole;
+    // A name that its certificate has not, and a certificate that nobody trusts.
+    const other = origin.replace("localhost", "127.0.0.1");
+    expect(await codeOf(fetched({ url: `${other}/a` }, { origins: [other] }))).toContain("certificate");
+    expect(await codeOf(fetched({}, { ca: undefined }))).toContain("certificate");
+    expect(readdirSync(join(folder, "uploads"))).toEqual([]);
+  });
+
+  test("is given up when its caller gives up", async () => {
+    const caller = new AbortController();
+    answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
+    expect(await codeOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
+    expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
+  });
+});

@@ -1,0 +1,149 @@
+/** Many sites as one client sees them, and the same command to many devices. */
+import { afterEach, expect, test } from "bun:test";
+import { Fleet, type FleetResult } from "../../src/mqtt/fleet.ts";
+import { topicsOf } from "../../src/mqtt/topics.ts";
+import { MemoryBroker, type MemoryBus } from "./memory-bus.ts";
+
+type Answer = (body: { op?: unknown; args?: { id?: string } }) => unknown;
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+/** A site with devices `0` to `count - 1`, which answers as it is told to; `null`: not at all. */
+async function site(
+  broker: MemoryBroker,
+  name: string,
+  count: number,
+  answer: Answer | null = took,
+): Promise<MemoryBus> {
+  const topics = topicsOf("zapd", name);
+  const bus = broker.client({ topic: topics.status, payload: `{"online":false}` });
+  const retain = { retain: true };
+  const status = {
+    online: true,
+    boot: "b",
+    version: "1.2.3",
+    devices: count,
+    labels: [`at=${name}`],
+    commands: "control",
+  };
+  await bus.publish(topics.status, JSON.stringify(status), retain);
+  for (let n = 0; n < count; n++) {
+    const device = { id: `${name}-${n}`, name: `Set ${n}`, labels: n === 0 ? ["lab"] : [] };
+    await bus.publish(topics.device(device.id), JSON.stringify(device), retain);
+    await bus.publish(topics.state(device.id), JSON.stringify({ seq: n, state: { power: "on" }, changed: [] }), retain);
+  }
+  await bus.subscribe([topics.rpc], async ({ payload, replyTo, correlation }) => {
+    if (answer === null || replyTo === null) return;
+    await bus.publish(replyTo, JSON.stringify(answer(JSON.parse(Buffer.from(payload).toString()))), { correlation });
+  });
+  return bus;
+}
+
+const took: Answer = ({ op, args }) => ({ ok: true, data: { did: `${op} ${args?.id}` } });
+
+async function fleetOf(broker: MemoryBroker, states = false): Promise<Fleet> {
+  const bus = broker.client();
+  const fleet = await Fleet.open(bus, "zapd", { states });
+  open.push(async () => {
+    await fleet.close();
+    await bus.close();
+  });
+  return fleet;
+}
+
+const namesOf = (fleet: Fleet, ...selection: Parameters<Fleet["select"]>) =>
+  fleet.select(...selection).map(({ id }) => id);
+
+function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promise<readonly FleetResult[]> {
+  const targets = fleet.select().filter(({ id }) => ids.includes(id));
+  return fleet.run(targets, ({ id }) => ({ op: "press_key", args: { id, key: "home" } }), {
+    ...{ timeoutMs, replyTo: (one) => topicsOf("zapd", one).reply("me") },
+    each: () => {},
+  });
+}
+
+test("devices are picked by labels of theirs and of their site, by site, by name and by id", async () => {
+  const broker = new MemoryBroker();
+  for (const name of ["a", "b"]) await site(broker, name, 2);
+  const fleet = await fleetOf(broker, true);
+  expect(namesOf(fleet)).toEqual(["a-0", "a-1", "b-0", "b-1"]);
+  expect(namesOf(fleet, { labels: ["lab"] })).toEqual(["a-0", "b-0"]);
+  expect(namesOf(fleet, { labels: ["lab", "at=b"] })).toEqual(["b-0"]);
+  expect(namesOf(fleet, { site: "b" })).toEqual(["b-0", "b-1"]);
+  expect(namesOf(fleet, { device: "Set 1" })).toEqual(["a-1", "b-1"]);
+  expect(namesOf(fleet, { device: "b-1" })).toEqual(["b-1"]);
+  expect(namesOf(fleet, { device: "all", labels: ["nothing"] })).toEqual([]);
+  expect(fleet.select()[0]?.state).toEqual({ power: "on" });
+  expect(fleet.sites.map(({ site, online, version, commands }) => [site, online, version, commands])).toEqual([
+    ["a", true, "1.2.3", "control"],
+    ["b", true, "1.2.3", "control"],
+  ]);
+});
+
+test("each device has its own result: what it did, what it refused, that its site is offline, or silent", async () => {
+  const broker = new MemoryBroker();
+  await site(broker, "good", 1);
+  const refused = {
+    ok: false,
+    error: { code: "unsupported_key", message: "Set 0 has no home key", hint: "It has: up" },
+  };
+  await site(broker, "picky", 1, () => refused);
+  await site(broker, "odd", 1, () => ({ something: "else" }));
+  await site(broker, "mute", 1, null);
+  (await site(broker, "off", 1)).cut();
+  const fleet = await fleetOf(broker);
+  const told: string[] = [];
+  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0"];
+  const results = await running(fleet, ids, 100);
+  for (const one of results) told.push(`${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
+  expect(told.sort()).toEqual([
+    `good-0: {"did":"press_key good-0"}`,
+    "mute-0: device_timeout",
+    "odd-0: internal_error",
+    "off-0: site_offline",
+    "picky-0: unsupported_key",
+  ]);
+  const picky = results.find(({ device }) => device.id === "picky-0");
+  expect(picky).toMatchObject({ error: { message: "Set 0 has no home key", hint: "It has: up" } });
+});
+
+test("a site that goes while it is waited for is told as offline, at once", async () => {
+  const broker = new MemoryBroker();
+  const silent = await site(broker, "silent", 1, null);
+  const fleet = await fleetOf(broker);
+  const waiting = running(fleet, ["silent-0"], 60_000);
+  setTimeout(() => silent.cut(), 20);
+  expect(await waiting).toMatchObject([{ ok: false, error: { code: "site_offline" } }]);
+  // What it was stays known.
+  expect(fleet.sites).toMatchObject([{ site: "silent", online: false, version: "1.2.3", labels: ["at=silent"] }]);
+});
+
+test("what is no document of ours, or is gone, is none; and what comes later is seen", async () => {
+  const broker = new MemoryBroker();
+  const bus = await site(broker, "a", 2);
+  const retain = { retain: true };
+  for (const text of ["no JSON", "[]", "null", "7"]) await bus.publish("zapd/1/a/devices/odd", text, retain);
+  await bus.publish("zapd/1/b/status", `{"online":"yes","devices":"many","labels":"x","version":7}`, retain);
+  await bus.publish("zapd/1/a/devices/strange", JSON.stringify({ name: 7, labels: [1, "x"] }), retain);
+  const fleet = await fleetOf(broker);
+  expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "strange"]);
+  expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x"] });
+  expect(fleet.sites.find(({ site }) => site === "b")).toEqual({
+    ...{ site: "b", online: false, version: null, devices: 0, labels: [], commands: null },
+  });
+  await bus.publish("zapd/1/a/devices/a-1", "", retain);
+  await bus.publish("zapd/1/a/devices/strange", "", retain);
+  await bus.publish("zapd/1/b/status", "", retain);
+  expect(namesOf(fleet)).toEqual(["a-0"]);
+  expect(fleet.sites.map(({ site }) => site)).toEqual(["a"]);
+});
+
+test("a broker that goes while it is read ends the reading", async () => {
+  const bus = new MemoryBroker().client();
+  const opening = Fleet.open(bus, "zapd");
+  bus.cut();
+  expect(await opening.catch(({ reason }) => reason)).toBe("closed");
+});

@@ -1,0 +1,106 @@
+/** Pairing by a code: what the set is told of it, what it is not, and whose certificate is shown to whom. */
+import { describe, expect, test } from "bun:test";
+import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
+import type { Pairing } from "../../../src/platforms/platform.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf } from "../../support/platform-host.ts";
+import { cleanups, failure, line, never, own, startAndroid, tidy } from "./harness.ts";
+
+tidy();
+
+const enter = (pairing: Pairing, code: string) => (pairing.step === "code" ? pairing.enter(code) : Promise.reject());
+
+describe("a code", () => {
+  test("that is right gives a certificate of our own, which lets us in; it is kept when it is paired again", async () => {
+    const one = await line({ paired: [] }, null);
+    expect(androidtv.describe(one.target.facts, one.target.memory, false).withheld.has("keys")).toBe(true);
+    const pairing = await one.pair();
+    expect([pairing.step, pairing.expiresMs]).toEqual(["code", 120_000]);
+    expect(one.set.state.code).toMatch(/^[0-9A-F]{6}$/);
+    const { secret, facts } = await enter(pairing, one.set.state.code ?? "");
+    expect(facts?.access).toBe("full");
+    const given = androidtv.secret?.parse(secret);
+    expect(given?.certificate).toBe(one.set.fingerprint);
+    // One line each, so that a log in which one stood would be without it.
+    for (const value of Object.values(given ?? {})) expect(value).toMatch(/^[\w+/=]{64,2000}$/);
+    await one.target.secret.keep({ cert: "", key: "", certificate: "", ...given });
+    await one.connection.keys?.press("home", never);
+    await until("it has come", () => one.set.keys.length === 1);
+    const again = await one.pair();
+    const second = androidtv.secret?.parse((await enter(again, one.set.state.code ?? "")).secret);
+    expect([second?.cert, one.set.state.paired]).toEqual([given?.cert, 1]);
+    const anew = await one.pair(true);
+    const third = androidtv.secret?.parse((await enter(anew, one.set.state.code ?? "")).secret);
+    expect(third?.cert).not.toBe(given?.cert);
+  });
+
+  test("that was mistyped is found here, without a word to the set, and another can be right", async () => {
+    const one = await line({ paired: [] }, null);
+    const pairing = await one.pair();
+    const { code } = one.set.state;
+    for (const wrong of ["000000", `0${code?.slice(1) === "0" ? "1" : "0"}${code?.slice(2)}`])
+      expect(await failure(enter(pairing, wrong))).toMatchObject({ code: "pairing_failed", reason: "wrong" });
+    expect([one.set.state.code, one.set.state.wrongSecrets]).toEqual([code, 0]);
+    expect((await enter(pairing, code ?? "")).secret).not.toBeNull();
+  });
+
+  test("that the set refuses ends it, whether it says so or keeps silent", async () => {
+    // A code that proves something for another set: its first byte is right, and it is not the one that is shown.
+    const right = async (pairing: Pairing, shown: string) => {
+      for (let rest = 0; rest < 65_536; rest++) {
+        const code = rest.toString(16).padStart(4, "0").toUpperCase();
+        if (shown.endsWith(code)) continue;
+        for (let first = 1; first < 256; first++) {
+          const whole = first.toString(16).padStart(2, "0").toUpperCase() + code;
+          const error = await failure(enter(pairing, whole));
+          if (error.message !== "shows another code") return error;
+        }
+      }
+      throw new Error("no code is right");
+    };
+    const says = await line({ paired: [] }, null);
+    const pairing = await says.pair();
+    expect(await right(pairing, says.set.state.code ?? "")).toMatchObject({ code: "pairing_failed", reason: "wrong" });
+    expect([says.set.state.wrongSecrets, says.set.state.code]).toEqual([1, null]);
+    if (pairing.step !== "code") throw new Error("it wants no code");
+    expect(await failure(pairing.ended ?? Promise.resolve())).toMatchObject({ reason: "wrong" });
+  });
+
+  test("that somebody takes from the screen ends it at once", async () => {
+    const one = await line({ paired: [] }, null);
+    const pairing = await one.pair();
+    if (pairing.step !== "code") throw new Error("it wants no code");
+    const code = one.set.state.code ?? "";
+    one.set.dismiss();
+    expect(await failure(pairing.ended ?? Promise.resolve())).toMatchObject({ reason: "denied" });
+    expect(await failure(enter(pairing, code))).toMatchObject({ reason: "denied" });
+  });
+
+  test("that is shown to somebody else: the set refuses the second", async () => {
+    const one = await line({ paired: [] }, null);
+    await one.pair();
+    expect(await failure(one.pair())).toMatchObject({ code: "pairing_failed", reason: "denied" });
+  });
+});
+
+test("nothing of ours is shown to a set that is another, nor to one that was reset", async () => {
+  const one = await line();
+  await one.connection.state?.read(never);
+  const other = await startAndroid({ name: "Other", paired: [] });
+  cleanups.push(() => other.stop());
+  const elsewhere = { ...one.target, port: other.ports.remote, ports: { pairing: other.ports.pairing } };
+  const wrong = androidtv.pair?.(elsewhere, platformHostOf(), { fresh: false }, never);
+  expect(await failure(wrong ?? Promise.resolve())).toMatchObject({ reason: "wrong_device" });
+  const reset = await startAndroid({ paired: [] });
+  cleanups.push(() => reset.stop());
+  expect(reset.fingerprint).not.toBe(one.set.fingerprint);
+  const there = { ...one.target, port: reset.ports.remote, ports: { pairing: reset.ports.pairing } };
+  const connection = androidtv.connect(there, platformHostOf(), () => {});
+  cleanups.push(() => connection.close());
+  for (const asked of [connection.state?.read(never), connection.keys?.press("home", never)])
+    expect(await failure(asked ?? Promise.resolve())).toMatchObject({ code: "device_unproven", phase: "connect" });
+  const anew = await androidtv.pair?.(there, platformHostOf(), { fresh: false }, never);
+  if (!anew) throw new Error("it does not pair");
+  const given = androidtv.secret?.parse((await enter(anew, reset.state.code ?? "")).secret);
+  expect(given?.cert).not.toBe(own.cert);
+});

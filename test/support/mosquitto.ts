@@ -1,0 +1,208 @@
+/** Debian's Mosquitto as a test's own broker, and its own programs as the clients of others. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "./daemon.ts";
+
+const missing = ["mosquitto", "mosquitto_sub", "mosquitto_pub", "mosquitto_rr"].filter(
+  (name) => Bun.which(name) === null,
+);
+/** Why what needs a broker is skipped; `null`: it is not. */
+export const noMosquitto = missing.length === 0 ? null : `there is no ${missing.join(", no ")}`;
+if (noMosquitto !== null) process.stderr.write(`skipped: what needs an MQTT broker: ${noMosquitto}\n`);
+
+/** A message as mosquitto_sub got it. */
+export interface Heard {
+  readonly topic: string;
+  readonly retained: boolean;
+  readonly text: string;
+  /** Empty where it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
+  readonly json: any;
+}
+
+export interface Ears {
+  readonly all: readonly Heard[];
+  /** Waits for a message, among those that came before as well. */
+  until(is: (heard: Heard) => boolean, withinMs?: number): Promise<Heard>;
+  close(): void;
+}
+
+export class Mosquitto {
+  readonly port: number;
+  readonly folder: string;
+  readonly #client: readonly string[];
+  #process: ChildProcess | undefined;
+  readonly #ears = new Set<Ears>();
+
+  private constructor(port: number, folder: string, client: readonly string[]) {
+    this.port = port;
+    this.folder = folder;
+    this.#client = client;
+  }
+
+  /**
+   * Starts a broker that keeps nothing on disk. `lines` are its settings beside its port; `client` is what its own programs
+   * need to be let in.
+   */
+  static async start(
+    lines: (folder: string) => readonly string[] = () => ["allow_anonymous true"],
+    client: readonly string[] = [],
+  ): Promise<Mosquitto> {
+    const folder = mkdtempSync(join(tmpdir(), "zapd-mosquitto-"));
+    const broker = new Mosquitto(await freePort(), folder, client);
+    const settings = [`listener ${broker.port} 127.0.0.1`, "user root", "persistence false", ...lines(folder)];
+    writeFileSync(join(folder, "mosquitto.conf"), `${settings.join("\n")}\n`);
+    await broker.begin();
+    return broker;
+  }
+
+  async begin(): Promise<void> {
+    let log = "";
+    const own = spawn("mosquitto", ["-c", join(this.folder, "mosquitto.conf")], { stdio: ["ignore", "pipe", "pipe"] });
+    for (const stream of [own.stdout, own.stderr])
+      stream.on("data", (bytes: Buffer) => {
+        log += bytes.toString();
+      });
+    this.#process = own;
+    for (let tries = 0; tries < 400; tries++) {
+      if (own.exitCode !== null) throw new Error(`mosquitto ended:\n${log}`);
+      if (await listens(this.port)) return;
+      await Bun.sleep(10);
+    }
+    throw new Error(`mosquitto does not listen:\n${log}`);
+  }
+
+  /** Ends it, with all that it kept. */
+  async end(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const own = this.#process;
+    if (!own || own.exitCode !== null || own.signalCode !== null) return;
+    const ended = new Promise((resolve) => own.once("exit", resolve));
+    own.kill(signal);
+    await ended;
+  }
+
+  /** Hears what comes, and first what is kept. */
+  hear(...filters: readonly string[]): Ears {
+    const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%r %t %x"];
+    const own = spawn("mosquitto_sub", [...this.#address, ...words], { stdio: ["ignore", "pipe", "ignore"] });
+    const all: Heard[] = [];
+    const waiting = new Set<() => void>();
+    let rest = "";
+    own.stdout.on("data", (bytes: Buffer) => {
+      const parts = (rest + bytes.toString()).split("\n");
+      rest = parts.pop() ?? "";
+      all.push(...parts.map(heardIn));
+      for (const look of [...waiting]) look();
+    });
+    const until: Ears["until"] = (is, withinMs = 20_000) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look);
+          reject(
+            new Error(`it was not heard; what was:\n${all.map(({ topic, text }) => `${topic} ${text}`).join("\n")}`),
+          );
+        }, withinMs);
+        const look = () => {
+          const found = all.find(is);
+          if (!found) return;
+          clearTimeout(timer);
+          waiting.delete(look);
+          resolve(found);
+        };
+        waiting.add(look);
+        look();
+      });
+    const ears: Ears = {
+      all,
+      until,
+      close: () => {
+        own.kill("SIGKILL");
+        this.#ears.delete(ears);
+      },
+    };
+    this.#ears.add(ears);
+    return ears;
+  }
+
+  /** What is kept at topics now: a second's worth of listening. */
+  async kept(...filters: readonly string[]): Promise<Heard[]> {
+    const words = [...filters.flatMap((filter) => ["-t", filter]), "--retained-only", "-W", "1"];
+    const { stdout } = await this.#run("mosquitto_sub", ...words, "-F", "%r %t %x");
+    return stdout.split("\n").filter(Boolean).map(heardIn);
+  }
+
+  /** Sends a message, and waits until the broker has it. */
+  async say(topic: string, text: string, ...words: readonly string[]): Promise<void> {
+    const message = text === "" ? ["-n"] : ["-m", text];
+    const { status, stderr } = await this.#run("mosquitto_pub", "-q", "1", "-t", topic, ...message, ...words);
+    if (status !== 0) throw new Error(`mosquitto_pub: ${stderr}`);
+  }
+
+  /** Asks as any client of MQTT 5 does, and gives the answer. */
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any operation
+  async ask(topic: string, call: object): Promise<any> {
+    const answers = ["-e", "answers/mine", "-W", "10", "-D", "publish", "correlation-data", "mark"];
+    const words = ["-q", "1", "-t", topic, ...answers, "-m", JSON.stringify(call)];
+    const { stdout, stderr } = await this.#run("mosquitto_rr", ...words);
+    if (stdout === "") throw new Error(`no answer came: ${stderr}`);
+    return JSON.parse(stdout);
+  }
+
+  /** Beside this process: the sets of a test live in it. */
+  async #run(program: string, ...words: readonly string[]) {
+    const own = spawn(program, [...this.#address, "-V", "5", ...words], { stdio: ["ignore", "pipe", "pipe"] });
+    let stdout = "";
+    let stderr = "";
+    own.stdout.on("data", (bytes: Buffer) => {
+      stdout += bytes.toString();
+    });
+    own.stderr.on("data", (bytes: Buffer) => {
+      stderr += bytes.toString();
+    });
+    const status = await new Promise((resolve) => own.on("close", resolve));
+    return { status, stdout, stderr };
+  }
+
+  async dispose(): Promise<void> {
+    for (const ears of [...this.#ears]) ears.close();
+    await this.end();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get #address(): string[] {
+    return ["-h", "127.0.0.1", "-p", String(this.port), ...this.#client];
+  }
+}
+
+function heardIn(line: string): Heard {
+  const [retained, topic = "", hex = ""] = line.split(" ");
+  const text = Buffer.from(hex, "hex").toString();
+  return {
+    retained: retained === "1",
+    topic,
+    text,
+    get json() {
+      try {
+        return JSON.parse(text);
+      } catch {
+        return {};
+      }
+    },
+  };
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1");
+    socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
+    socket.on("connect", () => socket.destroy());
+  });
+}
+
+/** Resident memory of a process in MiB. */
+export function residentMiB(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
