@@ -10,9 +10,10 @@ import { basename, join, resolve } from "node:path";
 import { type Lockfile, sbomOf } from "./sbom.ts";
 
 const root = join(import.meta.dir, "..");
-const into = process.argv.indexOf("--into");
-/** `dist`, or the folder behind `--into`. */
-const dist = into === -1 ? join(root, "dist") : resolve(process.argv[into + 1] ?? ".");
+/** What stands behind a word of the command line. */
+const given = (word: string) => process.argv.slice(2)[process.argv.indexOf(word) - 1];
+const dist = resolve(given("--into") ?? join(root, "dist"));
+const main = given("--main") ?? "src/main.ts";
 const bun = process.execPath;
 const version = Bun.version;
 
@@ -37,7 +38,7 @@ const compile = [
 ];
 
 function build(outfile: string, ...more: string[]): string {
-  execFileSync(bun, [...compile, ...more, "src/main.ts", "--outfile", outfile], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(bun, [...compile, ...more, main, "--outfile", outfile], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   return outfile;
 }
 

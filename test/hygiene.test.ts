@@ -37,7 +37,7 @@ test("nothing starts on import: a process that imports every file ends by itself
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}, 20_000);
+}, 60_000);
 
 test.skipIf(noShared !== null)(
   `nothing of the shared folder was copied, captures least of all${noShared === null ? "" : ` (skipped: ${noShared})`}`,

@@ -107,7 +107,7 @@ describe("R11 a config that must be mended: 78", () => {
     const { status, log } = await serveFile(path, join(folder, "state"));
     expect([status, log]).toEqual([78, expect.stringContaining(said)]);
     expect(log).toContain(path);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });
 
@@ -192,7 +192,7 @@ test("T16 while one stops, none starts on its state; and who starts behind it ke
   expect(existsSync(socket)).toBe(false);
   await startDaemon({ folder: own });
   expect(await answers(socket)).toBe(true);
-}, 15_000);
+}, 60_000);
 
 test("T14 T15 under any umask, the socket and all files are 0600, the folders 0700", async () => {
   // A wrapper sets the umask: ours is that of every test.

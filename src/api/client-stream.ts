@@ -94,7 +94,8 @@ function deadline(ms: number, over: () => void): { renew(): void; end(): void } 
   };
 }
 
-async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
+/** The lines of a body, as they come. */
+export async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   // A request that is given up does not end its body on every runtime: its signal may be forgotten while it lasts.

@@ -25,7 +25,7 @@ export interface Command {
 
 /** What words stand for: one of the first group only in the first place. */
 export type Completed =
-  | ("device" | "app" | "input" | "channel" | "key" | "file")
+  | ("device" | "app" | "input" | "channel" | "key" | "scene" | "file")
   | ("devices" | "part" | "label" | "keys" | "config");
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
@@ -55,6 +55,7 @@ const pair = () => import("./pair.ts");
 const keys = () => import("./keys.ts");
 const control = () => import("./control.ts");
 const controls = () => import("./controls.ts");
+const scenes = () => import("./scenes.ts");
 const play = () => import("./play.ts");
 const install = () => import("./install.ts");
 const logs = () => import("./logs.ts");
@@ -174,6 +175,14 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       most: 1,
       options: { ...output, ...timeout },
     }),
+    run: command("SCENE | FILE | - [--dry-run]", "run a scene, telling each step as it happens", from(scenes, "run"), {
+      most: 1,
+      completes: "scene",
+      also: ["scene", "macro"],
+      options: { "dry-run": flag("check it, and run none of it"), ...timeout },
+      examples: ["zapd run movie-night", "zapd run goodnight -d label:bar --dry-run"],
+    }),
+    scenes: command("", "the scenes beside the config, each checked", from(scenes, "scenes")),
     state: command("[NAME]", "what a device is doing", from(control, "state"), {
       completes: "device",
       most: 1,
@@ -350,7 +359,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
   },
   "The daemon": {
     serve: command("[--config FILE]", "run the daemon in the foreground", from(serve, "serve"), {
-      also: ["start", "run", "daemon"],
+      also: ["start", "daemon"],
       options: { "no-page": flag("serve no page, whatever daemon.page says") },
     }),
     demo: command(

@@ -73,7 +73,7 @@ const channels: Source = async ({ context, signal }) => {
 /** Commands that a group of devices takes, as the keys do. */
 const forGroups: readonly string[] = [
   ...(["key", "keys", "text", "hold", "launch", "stop"] as const),
-  ...(["volume", "mute", "play", "seek", "notify", "lease", "with-lease"] as const),
+  ...(["volume", "mute", "play", "seek", "notify", "run", "lease", "with-lease"] as const),
 ];
 
 /** Devices, and the groups of them where the command takes any. */
@@ -120,6 +120,12 @@ const config: Source = async (asked) => {
   return typeof settings.get(key) === "boolean" ? plain(["true", "false"]) : [];
 };
 
+const scenes: Source = async ({ context, signal }) => {
+  const { data } = await call(context, "listScenes", { signal }, { quiet: true });
+  const runnable = data.scenes.filter(({ steps }) => steps !== null);
+  return runnable.map(({ name, about, ok }) => ({ word: name, about: ok ? (about ?? "") : "has mistakes" }));
+};
+
 const commandWords = () => [
   ...Object.entries(commands).flatMap(([word, { about, hidden }]) => (hidden ? [] : [{ word, about }])),
   { word: "help", about: "how it is used" },
@@ -136,6 +142,7 @@ const sources: Readonly<Record<Completed, Source>> = {
   app: first(apps),
   input: first(inputs),
   channel: first(channels),
+  scene: first(scenes),
   label: labels,
   key: first(() => plain(keys)),
   keys: () => plain(keys),

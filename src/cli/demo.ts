@@ -11,8 +11,8 @@ import { exits } from "../api/errors.ts";
 import type { Daemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { createCastSimulator } from "../simulators/cast.ts";
 import { createDlnaSimulator } from "../simulators/dlna.ts";
+import { createGoogleTvSimulator } from "../simulators/google-tv.ts";
 import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { createSamsungSimulator } from "../simulators/samsung.ts";
@@ -93,10 +93,11 @@ async function introduce({ registry, scanned }: Daemon, running: readonly Simula
   void scanned?.then(() => {
     scanning = false;
   });
-  const entries = () => running.map((set) => registry.entries.find(({ identity }) => identity === set.identity));
+  const all = running.flatMap(({ parts }) => parts);
+  const entries = () => all.map((part) => registry.entries.find(({ identity }) => identity === part.identity));
   while (scanning && entries().includes(undefined)) await sleep(20);
   for (const [at, entry] of entries().entries())
-    if (entry) await registry.change(entry.id, { ports: running[at]?.ports() ?? {} });
+    if (entry) await registry.change(entry.id, { ports: all[at]?.ports() ?? {} });
 }
 
 /** What to type in the second terminal: each line as it stands. */
@@ -159,10 +160,8 @@ interface Basics {
 
 interface Simulated {
   readonly simulator: { start(): Promise<unknown>; stop(): Promise<void> };
-  /** As the registry knows it. */
-  readonly identity: string;
-  /** Those that are not the usual ones, by the platform's words for them. */
-  ports(): Ports;
+  /** What it is reached over: as the registry knows it, and its ports that are not the usual ones, by the platform's words for them. */
+  readonly parts: readonly { readonly identity: string; ports(): Ports }[];
 }
 
 const roku =
@@ -170,7 +169,7 @@ const roku =
   async (basics, portAt) => {
     const simulator = createRokuSimulator({ ...options, ...basics, port: await portAt(8060) });
     const open = () => Object.entries(simulator.ports).filter((pair): pair is [string, number] => pair[1] !== null);
-    return { simulator, identity: simulator.serial, ports: () => Object.fromEntries(open()) };
+    return { simulator, parts: [{ identity: simulator.serial, ports: () => Object.fromEntries(open()) }] };
   };
 
 const kodi: DemoSet["make"] = async (basics, portAt) => {
@@ -187,32 +186,41 @@ const kodi: DemoSet["make"] = async (basics, portAt) => {
     password: kodiPassword,
   });
   const ports = () => ({ websocket: simulator.ports.tcp ?? 0, wake: simulator.ports.wake });
-  return { simulator, identity: simulator.uuid, ports };
+  return { simulator, parts: [{ identity: simulator.uuid, ports }] };
 };
 
 const webos: DemoSet["make"] = async (basics, portAt) => {
   const [securePort, plainPort] = [await portAt(3001), await portAt(3000)];
   const simulator = createWebosSimulator({ ...basics, securePort, plainPort, promptMs: 2_000 });
   const ports = () => ({ plain: simulator.ports.plain ?? 0, wake: simulator.ports.wake });
-  return { simulator, identity: simulator.uuid, ports };
+  return { simulator, parts: [{ identity: simulator.uuid, ports }] };
 };
 
 const samsung: DemoSet["make"] = async (basics, portAt) => {
   const [securePort, plainPort, rendererPort] = [await portAt(8002), await portAt(8001), await portAt(9197)];
   const simulator = createSamsungSimulator({ ...basics, securePort, plainPort, rendererPort, promptMs: 2_000 });
   const ports = () => ({ renderer: simulator.ports.renderer ?? 0, wake: simulator.ports.wake });
-  return { simulator, identity: simulator.duid, ports };
+  return { simulator, parts: [{ identity: simulator.duid, ports }] };
 };
 
+/** One box that has a remote, and takes what is cast. */
 const googleTv: DemoSet["make"] = async (basics, portAt) => {
-  const simulator = createCastSimulator({ ...basics, port: await portAt(8009), model: "Google TV Streamer" });
-  return { simulator, identity: simulator.id, ports: () => ({}) };
+  const remote = { remotePort: await portAt(6466), pairingPort: await portAt(6467) };
+  const simulator = createGoogleTvSimulator({ ...basics, remote, cast: { port: await portAt(8009) } });
+  const ports = () => ({ pairing: simulator.remote.ports.pairing, wake: simulator.remote.ports.wake });
+  return {
+    simulator,
+    parts: [
+      { identity: simulator.remote.bluetooth, ports },
+      { identity: simulator.cast.id, ports: () => ({}) },
+    ],
+  };
 };
 
 const speaker = { stack: "tv", manufacturer: "Lumora", model: "Speaker S2" } as const;
 const renderer: DemoSet["make"] = async (basics, portAt) => {
   const simulator = createDlnaSimulator({ ...basics, port: await portAt(49_152), ...speaker });
-  return { simulator, identity: simulator.uuid, ports: () => ({}) };
+  return { simulator, parts: [{ identity: simulator.uuid, ports: () => ({}) }] };
 };
 
 const full = "full access";
@@ -229,7 +237,7 @@ const sets: readonly DemoSet[] = [
   { name: "Cinema", model: "Kodi", access: `login "kodi", password "${kodiPassword}"`, make: kodi },
   { name: "Kitchen", model: "LG TV", access: "to be paired", make: webos },
   { name: "Office", model: "Samsung TV", access: "to be paired", make: samsung },
-  { name: "Attic", model: "Google TV", access: full, make: googleTv },
+  { name: "Attic", model: "Google TV", access: "to be paired, by a code that it shows", make: googleTv },
   { name: "Terrace", model: "DLNA speaker", access: full, make: renderer },
 ];
 

@@ -80,7 +80,7 @@ const indent = " ".repeat("zapd: ".length);
 
 /** Failures that do not begin with the name of a device, which is written as it is called. */
 const impersonal =
-  /^(device_(not_found|name_taken)|default_|group_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
+  /^(device_(not_found|name_taken)|default_|group_|scene_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
 
 /**
  * The lines for people: what was found, a suggestion behind it, and below it what to do. A message may have lines of its

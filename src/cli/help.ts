@@ -14,7 +14,7 @@ export const exitTable: readonly (readonly [number, string])[] = [
   [exits.ok, "done"],
   [exits.failed, "failed"],
   [exits.usage, "wrong use: the words of the command, a key, a name or a value"],
-  [exits.notFound, "no such device, app or package"],
+  [exits.notFound, "no such device, app, package or scene"],
   [exits.unreachable, "the device does not answer, or is off"],
   [exits.refused, "the device refused, or is not paired; a password is missing or wrong"],
   [exits.unsupported, "the device cannot do that"],

@@ -11,3 +11,12 @@ export const statusWords: Readonly<Record<StepResult["status"], string>> = {
 export function stepsText(count: number): string {
   return count === 1 ? "one step" : `${count} steps`;
 }
+
+export const reasonWords: Readonly<Record<NonNullable<StepResult["reason"]>, string>> = {
+  already_so: "it is so already",
+  nothing_before: "there was nothing to wait for",
+  no_match: "it is not so",
+  stopped: "a step before it failed",
+  other_branch: "it is for the other case",
+  dry_run: "it was only checked",
+};

@@ -3,7 +3,7 @@
  * of it to its reach, the protocol by which it is driven, or to the one of several that comes first for it. Knows no platform
  * by name.
  */
-import { inStandby, textOf, ZapdError } from "../api/errors.ts";
+import { failedBy, inStandby, textOf, ZapdError } from "../api/errors.ts";
 import type { EventOf } from "../api/events.ts";
 import type { State, Device as View } from "../api/schemas.ts";
 import type { Finding } from "../discovery/probe-queue.ts";
@@ -247,6 +247,8 @@ export class Device {
         return await work({ reach, asIs: true });
       } catch (error) {
         if (!isUnreached(error)) throw error;
+        // The whole machine sleeps, whichever part of it still answers: it is woken.
+        if (failedBy(error, "asleep")) return work({ reach });
       }
     }
     return work({ reach: able[0] ?? this.reach });
@@ -500,7 +502,8 @@ export class Device {
       } catch (error) {
         if (!isSilent(error) || signal.aborted || task.begun?.()) throw error;
         if (!isUnreached(error) || !missed) missed = { reach, before, error };
-        if (!isUnreached(error)) break;
+        // The whole machine sleeps, whichever part of it still answers: it is woken.
+        if (!isUnreached(error) || failedBy(error, "asleep")) break;
       }
     }
     if (!missed) throw new ZapdError("device_not_found", "The device is no longer known", { named: true });

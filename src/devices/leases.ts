@@ -118,7 +118,8 @@ export class Leases {
     this.#failed = failed;
     for (const [id, { owner, note, until, token_sha256 }] of Object.entries(store.value.leases)) {
       const left = Date.parse(until) - Date.now();
-      if (left <= 0) continue;
+      // One that is over, or that ends at no time that there is.
+      if (!(left > 0)) continue;
       const held = this.#hold(id, { owner, note }, Buffer.from(token_sha256, "hex"));
       // A clock that was set back makes no lease longer than one may be.
       this.#begin(held, Math.min(left, leaseLimits.ttlS * 1_000));

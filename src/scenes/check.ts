@@ -219,11 +219,21 @@ class Check {
   #verbOf(path: Path, given: Fields, before: number): Verb | undefined {
     const all = verbs.filter((verb) => given[verb] !== undefined);
     const [verb, second] = all;
-    if (verb === undefined && this.#mistakes.length === before && (this.#written.mistakes ?? []).length === 0)
+    if (verb === undefined && this.#mistakes.length === before && !this.#isBroken(path))
       this.#wrong(path, "does nothing", `Give it one of: ${verbs.join(", ")}`);
     if (second === undefined) return verb;
     this.#wrong([...path, second], `is a second thing beside ${verb}`, "A step does one: make two steps of it");
     return undefined;
+  }
+
+  /** Whether a line of the step is no TOML, and may have said what it does. */
+  #isBroken(path: Path): boolean {
+    const { lineOf, mistakes = [] } = this.#written;
+    const [above, index] = [path.slice(0, -1), Number(path.at(-1))];
+    const from = lineOf?.(path) ?? 0;
+    const next = lineOf?.([...above, index + 1]) ?? 0;
+    const to = next > from ? next : Number.POSITIVE_INFINITY;
+    return mistakes.some(({ line }) => line !== null && line >= from && line < to);
   }
 
   #checkCompany(path: Path, given: Fields, verb: Verb): void {

@@ -1,5 +1,5 @@
 /** Scenes as files: `<name>.toml` in a folder beside the config, read whenever one is asked for. */
-import { readdirSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
@@ -23,9 +23,15 @@ export function readSceneFile(folder: string, name: string): string {
   let text: string | null;
   try {
     // The folder may be a link of ours, a scene may not: none is read that is elsewhere.
-    const real = followLinks(folder).path;
-    checkAbove(join(real, name));
-    text = readUtf8(join(real, name + ending), sceneLimits.fileBytes, (found) => checkOwned(path, found));
+    const real = join(followLinks(folder).path, name + ending);
+    checkAbove(real);
+    const seen = lstatSync(real, { throwIfNoEntry: false });
+    if (seen?.isSymbolicLink()) throw linked(path);
+    text = readUtf8(real, sceneLimits.fileBytes, (found) => {
+      // Where a runtime cannot be told to follow none, one may have come meanwhile.
+      if (found.ino !== seen?.ino || found.dev !== seen.dev) throw linked(path);
+      checkOwned(path, found);
+    });
   } catch (cause) {
     if (cause instanceof ZapdError) throw new ZapdError("invalid_scene", cause.message, { hint: cause.hint, cause });
     if (systemCode(cause) === "ENOTDIR") throw notFound(folder, name);
@@ -35,17 +41,16 @@ export function readSceneFile(folder: string, name: string): string {
   return text;
 }
 
+function linked(path: string): ZapdError {
+  return new ZapdError("invalid_scene", `${path} could not be read (it is a link)`, {
+    hint: "Put the file itself there: links are not followed",
+  });
+}
+
 function unreadable(path: string, cause: unknown): ZapdError {
-  const isLink = systemCode(cause) === "ELOOP" || systemCode(cause) === "EMLINK";
-  const reason = isLink ? "it is a link" : cause instanceof TypeError ? "it is not UTF-8" : undefined;
-  return new ZapdError(
-    "invalid_scene",
-    `${path} could not be read (${reason ?? (systemCode(cause) || textOf(cause))})`,
-    {
-      hint: isLink ? "Put the file itself there: links are not followed" : "Mend the file, or who may read it",
-      cause,
-    },
-  );
+  const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
+  const hint = "Mend the file, or who may read it";
+  return new ZapdError("invalid_scene", `${path} could not be read (${reason})`, { hint, cause });
 }
 
 function notFound(folder: string, name: string): ZapdError {

@@ -207,6 +207,13 @@ export class AndroidTvSimulator extends SimulatedSet {
     for (const { socket } of this.#clients) socket.write(bytes);
   }
 
+  /** Its volume is changed otherwise, such as by what is cast to it. */
+  setVolume(level: number, muted = this.#muted): void {
+    this.#level = level;
+    this.#muted = muted;
+    for (const client of this.#clients) this.#tellVolume(client);
+  }
+
   /** Hangs up on everybody. */
   hangUp(): void {
     for (const { socket } of this.#clients) socket.destroy();

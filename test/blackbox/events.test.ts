@@ -147,7 +147,9 @@ describe("the stream", () => {
     await daemon.api("POST", "/devices/Bench/apps/refresh");
     const form = new FormData();
     form.set("archive", new Blob([soundPackage]), "package.zip");
-    expect((await fetch(`${daemon.url}/devices/Bench/dev/install`, { method: "POST", body: form })).status).toBe(200);
+    expect(
+      (await fetch(`${daemon.url}/devices/Bench/dev/install`, { method: "POST", body: form, keepalive: false })).status,
+    ).toBe(200);
     expect(await stream.until(({ type }) => type === "apps.changed")).toMatchObject({ added: ["dev"], removed: [] });
     await stream.until(({ type, phase }) => type === "install.progress" && phase === "done");
     const steps = stream.all.filter(({ type }) => type === "install.progress");

@@ -169,7 +169,7 @@ test.concurrent("a set that keeps the connection open and tells no length of an 
   set.forget();
   const started = performance.now();
   await succeed(daemon, "pressKey", { id, body: { key: "up" } });
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(performance.now() - started).toBeLessThan(4_000);
   await succeed(daemon, "pressKeys", { id, body: { keys: ["left", "right"], delay_ms: 0 } });
   expect(set.commands).toEqual(["/keypress/Up", "/keypress/Left", "/keypress/Right"]);
 });

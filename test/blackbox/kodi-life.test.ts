@@ -100,7 +100,7 @@ describe.concurrent("a Kodi whose process has ended while its machine answers", 
     await within(1_500, () => refuse(daemon, "pressKey", { id, body: { key: "left" } }, "device_unreachable"));
     await set.wake();
     await until("it is on", async () => (await power(id)) === "on");
-  }, 20_000);
+  }, 60_000);
 
   test("one whose machine went to sleep by its own word is woken by the next command", async () => {
     const { set, id } = await add();
@@ -136,7 +136,7 @@ describe.concurrent("typing", () => {
       set.openDialog("keyboard");
       await literal(id, "new");
       expect(set.text).toBe("new");
-    }, 20_000);
+    }, 60_000);
 
   test("a sequence of literals types all of them, with keys between them", async () => {
     const { set, id } = await add();
@@ -148,14 +148,14 @@ describe.concurrent("typing", () => {
     set.openDialog("keyboard");
     await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:x", "literal:y"], delay_ms: 20 } });
     expect(set.text).toBe("xy");
-  }, 20_000);
+  }, 60_000);
 
   test("numbers are typed alike", async () => {
     const { set, id } = await add();
     set.openDialog("number");
     await succeed(daemon, "pressKeys", { id, body: { keys: ["literal:1", "literal:2", "literal:34"], delay_ms: 0 } });
     expect(set.text).toBe("1234");
-  }, 20_000);
+  }, 60_000);
 });
 
 describe.concurrent("pairing with a Kodi that asks for no login", () => {
@@ -173,7 +173,7 @@ describe.concurrent("pairing with a Kodi that asks for no login", () => {
       ).not.toContain("guess-71");
       expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
       expect(await power(id)).toBe("on");
-    }, 20_000);
+    }, 60_000);
 
   test("one that asks for a login says that it does, and takes the right one", async () => {
     const { id } = await add({ password: "right-71" });
@@ -185,7 +185,7 @@ describe.concurrent("pairing with a Kodi that asks for no login", () => {
     await succeed(daemon, "pairDevice", { id, body: { password: "right-71" } });
     expect(await power(id)).toBe("on");
     expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
-  }, 20_000);
+  }, 60_000);
 
   test("one that has ended says that it does not run", async () => {
     const { set, id } = await add({ password: "right-71" });
@@ -194,7 +194,7 @@ describe.concurrent("pairing with a Kodi that asks for no login", () => {
       refuse(daemon, "pairDevice", { id, body: { password: "x" } }, "device_unreachable"),
     );
     expect(message).toContain("does not run");
-  }, 20_000);
+  }, 60_000);
 });
 
 describe.concurrent("hints are true on the device that gives them", () => {
@@ -208,7 +208,7 @@ describe.concurrent("hints are true on the device that gives them", () => {
       "device_refused",
     );
     expect(hint ?? "").not.toContain("input-tuner");
-  }, 20_000);
+  }, 60_000);
 
   test("with one, the key that it names opens a channel", async () => {
     const { set, id } = await add({ channels: [{ id: 1, number: 1, name: "One" }] });
@@ -217,5 +217,5 @@ describe.concurrent("hints are true on the device that gives them", () => {
     await succeed(daemon, "pressKey", { id, body: { key: "input-tuner" } });
     await succeed(daemon, "pressKey", { id, body: { key: "channel-up" } });
     expect(set.state.playback?.channel).toBe(1);
-  }, 20_000);
+  }, 60_000);
 });

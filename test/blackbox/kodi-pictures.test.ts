@@ -152,7 +152,7 @@ test("that its owner has set a folder is known without asking for a picture", as
   await succeed(daemon, "getState", { id });
   await until("it is known", async () => (await can(id)).includes("screenshot"), 10_000);
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);
-}, 20_000);
+}, 60_000);
 
 const page = "<!DOCTYPE html><title>Router</title><script>alert(1)</script>";
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';

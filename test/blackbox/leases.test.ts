@@ -168,7 +168,8 @@ test("what is under way ends before a device is given, and with its lease", asyn
 test("a lease ends by itself, and with it what its dead holder left: its key, its log, its console", async () => {
   const token = await taken({ ttl_s: 2 });
   const log = new EventStream({
-    ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true", headers: [`zapd-lease: ${token}`] },
+    ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true" },
+    headers: [`zapd-lease: ${token}`, "connection: close"],
   });
   const down = { key: "down", phase: "down" };
   expect(codeOf(await room.daemon.api("POST", "/devices/set/remote/key", down, carrying(token)))).toBe("ok");

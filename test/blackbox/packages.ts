@@ -68,6 +68,7 @@ export async function install(daemon: TestDaemon, id: string, archive: Buffer, f
   const form = new FormData();
   form.append(field, new Blob([new Uint8Array(archive)], { type: "application/zip" }), "../../my package.zip");
   const url = `${daemon.url}/devices/${encodeURIComponent(id)}/dev/install`;
-  const response = await fetch(url, { method: "POST", body: form });
+  // A kept connection may just have been let go.
+  const response = await fetch(url, { method: "POST", body: form, keepalive: false });
   return { status: response.status, headers: response.headers, body: await response.json() };
 }

@@ -98,7 +98,7 @@ describe("an LG set", () => {
     // Many who ask at once are one attempt.
     await Promise.all(Array.from({ length: 30 }, () => state(id)));
     expect(set.received.requests.length - asked).toBeLessThanOrEqual(2);
-  }, 20_000);
+  }, 60_000);
 });
 
 test("secrets of two platforms are in their own file, for the user alone, and nowhere else", async () => {
@@ -133,7 +133,7 @@ test("secrets of two platforms are in their own file, for the user alone, and no
     expect(holding).toEqual(["credentials.json"]);
   }
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
-}, 20_000);
+}, 60_000);
 
 test("fifty sets of five platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
   const requestMs = 3_000;

@@ -17,7 +17,7 @@ async function workbench(name: string, password = "secret-of-all") {
     const form = new FormData();
     form.append("archive", new Blob([new Uint8Array(sound(salt))]), "a.zip");
     for (const [field, text] of Object.entries(texts)) form.append(field, text);
-    const answer = await fetch(`${daemon.url}${at}/dev/install`, { method: "POST", body: form });
+    const answer = await fetch(`${daemon.url}${at}/dev/install`, { method: "POST", body: form, keepalive: false });
     const { data, error } = (await answer.json()) as { data?: object; error?: { code: string } };
     return data ? "installed" : error?.code;
   };

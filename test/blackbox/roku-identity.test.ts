@@ -198,7 +198,7 @@ test.concurrent("a set that does not say what it shows: a launch is unconfirmed 
   set.broken.set("/query/active-app", { status: 404 });
   const started = performance.now();
   expect((await succeed(daemon, "launchApp", { id, body: { app: "12" } })).confirmed).toBeNull();
-  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(performance.now() - started).toBeLessThan(3_000);
   set.forget();
   expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
   expect(set.commands).toEqual(["/keypress/Home"]);

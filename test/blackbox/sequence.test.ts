@@ -28,7 +28,7 @@ test("the delay is 200 ms when none is given, and one key has none at all", asyn
   expect(performance.now() - started).toBeGreaterThan(190);
   started = performance.now();
   await succeed(daemon, "pressKeys", { id, body: { keys: ["up"], delay_ms: 60_000 } });
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(performance.now() - started).toBeLessThan(20_000);
 });
 
 test.concurrent("every key and every limit is judged before the first key is sent", async () => {
@@ -77,7 +77,7 @@ test.concurrent("two at once do not interleave, and a key waits its turn", async
 
 test.concurrent("reads, and other sets, do not wait behind a sequence", async () => {
   const [{ set, id }, other] = await Promise.all([start(), start()]);
-  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down", "up"], delay_ms: 500 } });
+  const running = succeed(daemon, "pressKeys", { id, body: { keys: ["up", "down"], delay_ms: 3_000 } });
   await until("the first key", () => set.commands.length === 1);
   const started = performance.now();
   await Promise.all([
@@ -86,7 +86,7 @@ test.concurrent("reads, and other sets, do not wait behind a sequence", async ()
     succeed(daemon, "getDevice", { id }),
     succeed(daemon, "pressKey", { id: other.id, body: { key: "home" } }),
   ]);
-  expect(performance.now() - started).toBeLessThan(450);
+  expect(performance.now() - started).toBeLessThan(2_900);
   expect(set.commands).toHaveLength(1);
   await running;
 });
@@ -183,7 +183,7 @@ test.concurrent("a sequence of minutes: other callers are told at once when it e
   ] as const) {
     const began = performance.now();
     const { status, body: said } = await daemon.api("POST", `/devices/${id}/${path}`, body);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(4_000);
     expect([status, said.error.code]).toEqual([500, "device_busy"]);
     const seconds = Number(/ends in (\d+) s/.exec(said.error.message)?.[1]);
     expect(seconds).toBeGreaterThan(590);
@@ -201,4 +201,4 @@ test.concurrent("a sequence of minutes: other callers are told at once when it e
     async () => (await daemon.api("POST", `/devices/${id}/remote/key`, { key: "down" })).status === 200,
   );
   expect(pressed(set)).toEqual(["Up", "Down"]);
-}, 20_000);
+}, 60_000);

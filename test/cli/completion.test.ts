@@ -14,7 +14,7 @@ beforeAll(async () => {
   await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
   await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
   folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
-}, 20_000);
+}, 60_000);
 afterAll(() => stage.dispose());
 
 describe("bash", () => {
@@ -154,7 +154,7 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
       screen.type("exit\n");
       await screen.ended;
     },
-    20_000,
+    60_000,
   );
 });
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
     // Sets take none of under 512 bytes.
     "my-app/source/main.brs": `sub main()\nend sub\n' ${randomBytes(600).toString("base64")}\n`,
   });
-}, 20_000);
+}, 60_000);
 afterAll(() => stage.dispose());
 
 const launched = () => stage.sets["Workbench"]?.state.lastLaunch;

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await stage.reset();
   await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
   folder = stage.folder({});
-}, 20_000);
+}, 60_000);
 afterAll(async () => {
   await later?.dispose();
   await stage.dispose();
@@ -119,7 +119,7 @@ describe("a log that is followed", () => {
       "zapd: the daemon is gone. Waiting for it to come back; Ctrl-C ends\nzapd: it is back\n",
     );
     expect(await following.end()).toBe(0);
-  }, 20_000);
+  }, 60_000);
 
   test("goes on when the set was away: it says what it waits for", async () => {
     const set = await bench();
@@ -152,7 +152,7 @@ describe("a log that is followed", () => {
     const json = await stage.run("zapd logs --json", folder);
     expect(json.stderr).toBe("");
     expect(JSON.parse(json.stdout).data.dropped).toBeGreaterThan(1_000);
-  }, 20_000);
+  }, 60_000);
 
   test("that cannot begin fails as any command does", async () => {
     const { stderr, status } = await stage.run("zapd logs --follow -d Bedroom", folder);

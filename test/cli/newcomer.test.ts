@@ -125,7 +125,7 @@ describe("a command finds the daemon that runs", () => {
     await one.ended;
     expect(notes()).toEqual([]);
     expect((await zapd("devices")).status).toBe(7);
-  }, 20_000);
+  }, 60_000);
 
   test("the user's own goes first, and who says which is heard", async () => {
     const one = await serveElsewhere("one");
@@ -133,7 +133,7 @@ describe("a command finds the daemon that runs", () => {
     await own.says(" · socket ");
     expect(await socketOf()).toBe(join(home.folder, ".local/state/zapd/zapd.sock"));
     expect(await socketOf("--socket", one.socket)).toBe(one.socket);
-  }, 20_000);
+  }, 60_000);
 
   test("of several, none is guessed: they are listed, with how to choose", async () => {
     const [one, two] = [await serveElsewhere("one"), await serveElsewhere("two")];
@@ -145,7 +145,7 @@ describe("a command finds the daemon that runs", () => {
     const [, line = ""] = /(export ZAPD_SOCKET=.*)$/m.exec(stderr) ?? [];
     const chosen = await home.run("sh", ["-c", `${line}; node ${bin} status --json`]);
     expect([one.socket, two.socket]).toContain(JSON.parse(chosen.stdout).data.socket);
-  }, 20_000);
+  }, 60_000);
 
   test("what a killed daemon left is passed over, and taken away by the next", async () => {
     const one = await serveElsewhere("one");
@@ -155,7 +155,7 @@ describe("a command finds the daemon that runs", () => {
     expect((await zapd("devices")).status).toBe(7);
     const two = await serveElsewhere("two");
     expect([notes().length, await socketOf()]).toEqual([1, two.socket]);
-  }, 20_000);
+  }, 60_000);
 
   test("nothing is believed of a folder that others can write to", async () => {
     const one = await serveElsewhere("one");

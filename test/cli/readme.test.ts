@@ -14,7 +14,7 @@ let stage: Stage;
 beforeAll(async () => {
   stage = await setStage();
   await stage.reset();
-}, 20_000);
+}, 60_000);
 afterAll(() => stage.dispose());
 
 test("its commands answer as they are shown to", async () => {

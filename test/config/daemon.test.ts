@@ -144,4 +144,4 @@ test("what was acknowledged is on disk, however often the daemon is killed", asy
   for (let tries = 0; tries < 200 && existsSync(join(folder, left)); tries++) await Bun.sleep(10);
   expect([left, fresh, foreign].map((name) => existsSync(join(folder, name)))).toEqual([false, true, true]);
   expect(readdirSync(dirname(last.configFile))).toContain("config.toml");
-}, 20_000);
+}, 60_000);

@@ -21,7 +21,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       expect(own).toMatchObject([{ name: contract.package.name }]);
       await dev.install(archive, contract.password, never);
       expect(set.inFront).toBe(own[0]?.platformId ?? "");
-    }, 20_000);
+    }, 60_000);
 
     test("a wrong password is dev_auth_failed, and installs nothing", async () => {
       const { dev, bench } = await workbench();
@@ -60,7 +60,7 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       expect(next.lines).toEqual(["fourth"]);
       expect((await dev.console.read(next.cursor, never)).lines).toEqual([]);
       expect((await dev.console.read("nonsense", never)).lines.length).toBe(4);
-    }, 10_000);
+    }, 60_000);
 
     test("the console of a set that serves another is console_in_use; once it is let go it is ours", async () => {
       const { set, dev, bench } = await workbench();
@@ -71,6 +71,6 @@ export function developmentContract(bench: Bench, contract: DeveloperContract): 
       set.say("for the second");
       await Bun.sleep(50);
       expect((await has(second.dev).console.read(null, never)).lines).toContain("for the second");
-    }, 10_000);
+    }, 60_000);
   });
 }

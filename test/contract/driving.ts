@@ -80,7 +80,7 @@ export function drivingContract(bench: Bench): void {
         expect([key, set.pressed.length]).toEqual([key, at + 1]);
       }
       expect(set.awake).toBe(true);
-    }, 10_000);
+    }, 60_000);
 
     test("is turned off, and nothing else, by power-off", async () => {
       const { set, connection, target } = await line();
@@ -98,7 +98,7 @@ export function drivingContract(bench: Bench): void {
       await has(connection.text).type(text, never);
       await until("all of it has come", () => set.typed.length >= text.length);
       expect(set.typed).toBe(text);
-    }, 10_000);
+    }, 60_000);
 
     test("stops typing when its caller hangs up", async () => {
       if (bench.typesAtOnce || !can("text")) return;

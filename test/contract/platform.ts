@@ -84,6 +84,6 @@ function identityContract(bench: Bench): void {
         expect(["device_error", "device_timeout", "device_unreachable"]).toContain(error.code);
         await until(`nothing is left open after ${JSON.stringify(saying)}`, () => other.open === 0);
       }
-    }, 20_000);
+    }, 60_000);
   });
 }

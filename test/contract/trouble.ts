@@ -17,7 +17,7 @@ export function troubleContract(bench: Bench): void {
       await turnOn(connection, target, never);
       expect(set.awake).toBe(true);
       expect((await has(connection.state).read(never)).power).toBe("on");
-    }, 15_000);
+    }, 60_000);
 
     test("a set that is on stays on", async () => {
       if (!can("power_on")) return;
@@ -84,7 +84,7 @@ export function troubleContract(bench: Bench): void {
       expect([told.learned, told.remembered, told.states]).toEqual([[], [], []]);
       connection.close();
       await until("nothing is left open", () => relay.open === 0);
-    }, 20_000);
+    }, 60_000);
 
     test("that comes in the midst of things is not driven either: each new connection is proven first", async () => {
       const { relay, connection } = await line();

@@ -172,7 +172,7 @@ describe("its state", () => {
     beta.set.takes = 60_000;
     const start = performance.now();
     expect(await den().state(never)).toMatchObject({ power: "standby" });
-    expect(performance.now() - start).toBeLessThan(4_000);
+    expect(performance.now() - start).toBeLessThan(20_000);
   });
 
   test("is off with the one that leads, when that said so and is silent", async () => {

@@ -108,7 +108,7 @@ describe("commands to one device", () => {
     await running;
     expect(late).toBe(0);
     expect(await queue.run(turn(), () => Promise.resolve("free"))).toBe("free");
-  }, 10_000);
+  }, 60_000);
 
   test("R14 that waited while nothing ran are dropped when their turn comes before their timers; those behind them are not", async () => {
     const queue = new Queue();

@@ -64,7 +64,7 @@ test("of a device", async () => {
     }),
     { numRuns: 25 },
   );
-}, 20_000);
+}, 60_000);
 
 test("of its apps", async () => {
   const app: fc.Arbitrary<PlatformApp> = fc.record({
@@ -83,4 +83,4 @@ test("of its apps", async () => {
     }),
     { numRuns: 100 },
   );
-}, 20_000);
+}, 60_000);

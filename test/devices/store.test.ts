@@ -222,7 +222,7 @@ describe("R11 a file that is damaged", () => {
     writeFileSync(elsewhere, good);
     symlinkSync(elsewhere, path);
     expect(await opened()).toBe("anew");
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
     expect(readFileSync(elsewhere, "utf8")).toBe(good);
     await add(await open(), 7);
     expect(lstatSync(path).isFile()).toBe(true);

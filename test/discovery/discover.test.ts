@@ -231,7 +231,7 @@ describe.concurrent("the course of things", () => {
     const start = performance.now();
     await discovery.stop();
     await scanning;
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
     expect(ended).toBe(true);
   });
 });

@@ -165,8 +165,24 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
     await until(page, "it is put away", () => document.querySelector(".refusal") === null);
   }, 60_000);
 
-  test("axe finds nothing, and nothing sticks out, in either scheme at any width", async () => {
+  test("who has a set to themselves is said, in the house and on its remote, and what is asked of it is refused", async () => {
     const page = await visit();
+    await api("POST", "/devices/Cinema/lease", { owner: "ci@runner-3", ttl_s: 600, note: "night run" });
+    await shows(page, "ci@runner-3 has it until");
+    await pressNamed(page, "Mute Cinema");
+    await shows(page, "Cinema is leased to ci@runner-3");
+    await pressNamed(page, "Put away");
+    const { data } = await api("GET", "/devices/Cinema");
+    await page.click(`a.set-name[href*="${data.id}"]`);
+    await until(page, "its remote says it", () => document.querySelector(".remote .leased") !== null);
+    await api("DELETE", "/devices/Cinema/lease?force=true");
+    await until(page, "nobody has it", () => document.querySelector(".leased") === null);
+  }, 60_000);
+
+  test("axe finds nothing, and nothing sticks out, in either scheme at any width", async () => {
+    const { data } = await api("POST", "/devices/Bedroom/lease", { owner: "o".repeat(128), ttl_s: 600 });
+    const page = await visit();
+    await shows(page, data.device.lease.owner);
     const axe = async () => open[0]?.axeEverywhere();
     await pressNamed(page, "What to change");
     expect(await axe()).toEqual([]);
@@ -175,6 +191,7 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
     await pressNamed(page, "Rename");
     await until(page, "the dialog is there", () => document.querySelector("dialog[open]") !== null);
     expect(await axe()).toEqual([]);
+    await api("DELETE", "/devices/Bedroom/lease?force=true");
   }, 60_000);
 
   // biome-ignore lint/suspicious/noExplicitAny: as in daemon.ts

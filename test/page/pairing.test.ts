@@ -45,6 +45,25 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       expect(await problems()).toEqual([]);
     }, 60_000);
 
+    test("a code that a Google TV shows: refused where it is mistyped, and the right one in", async () => {
+      await using looked = await look(browser, demo.port, { at: at("Attic") });
+      const { page, axeEverywhere, problems } = looked;
+      await pressNamed(page, "Pair Attic");
+      await shows(page, "The code that Attic shows");
+      await shows(page, "6 letters A to F and digits");
+      expect(await axeEverywhere()).toEqual([]);
+      const shown = () => [...demo.printed().matchAll(/Attic +shows the code ([0-9A-F]{6})/g)].at(-1)?.[1] ?? "";
+      await write(page, "The code that Attic shows", "000000");
+      await page.keyboard.press("Enter");
+      await shows(page, "It was not that one");
+      await write(page, "The code that Attic shows", shown().toLowerCase());
+      await page.keyboard.press("Enter");
+      await shows(page, "Attic is paired");
+      await isClosed(page);
+      expect(await page.content()).not.toContain(shown());
+      expect(await problems()).toEqual([]);
+    }, 60_000);
+
     test("a prompt: given up it is taken from the screen; in two tabs at once it is one; accepted, both are in", async () => {
       await using first = await look(browser, demo.port, { at: at("Kitchen") });
       await pressNamed(first.page, "Pair Kitchen");

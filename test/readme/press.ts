@@ -26,7 +26,11 @@ export async function filesOfAPress(): Promise<string[]> {
   const deno = [join(root, "node_modules/.bin/deno"), ...words].map((word) => `'${word}'`).join(" ");
   const set = createRokuSimulator({ name: "Den", kind: "tv", ssdp: false });
   await set.start();
-  const daemon = await startTestDaemon({ speed: 1, within: ["sh", "-c", `shift; exec ${deno} "$@"`] });
+  const daemon = await startTestDaemon({
+    speed: 1,
+    fromSource: true,
+    within: ["sh", "-c", `shift; exec ${deno} "$@"`],
+  });
   try {
     await daemon.api("POST", "/devices", { host: "127.0.0.1", port: set.port, platform: "roku" });
     const press = async () => {

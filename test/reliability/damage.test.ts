@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Catalog } from "../../src/devices/catalog.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
+import { Leases } from "../../src/devices/leases.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { sampleOf } from "../support/whole.ts";
 import { damage, damages } from "./damage.ts";
 import { introduce, type Sets, startSets, writers } from "./writers.ts";
 
-const names = ["devices.json", "credentials.json", "apps.json"];
+const names = ["devices.json", "credentials.json", "apps.json", "leases.json"];
 let sets: Sets;
 /** A folder of a daemon whose files are sound, at turn 2, with backups of turn 1; a copy for each test. */
 let sound: string;
@@ -80,7 +81,7 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
     for (const name of readdirSync(join(folder, "state"))) writeFileSync(fileOf(name), "{");
     daemon = await startTestDaemon({ folder });
     expect((await daemon.api("GET", "/devices")).body.data).toEqual([]);
-    expect((await daemon.api("GET", "/health")).body.data.warnings.length).toBe(3);
+    expect((await daemon.api("GET", "/health")).body.data.warnings.length).toBe(names.length);
     await introduce(daemon, sets, 5);
     expect(await turnOf("devices.json")).toBe(5);
   });
@@ -90,7 +91,7 @@ describe("R11 at every length and with every byte changed, what is opened is the
   const damaged = () => {};
   /** Opens a file as the daemon does, and tells how many things it then holds. */
   const kinds: Readonly<Record<string, { readonly holds: readonly number[]; open(path: string): Promise<number> }>> = {
-    "devices.json": { holds: [2], open: async (path) => (await Registry.open({ path, damaged })).entries.length },
+    "devices.json": { holds: [3], open: async (path) => (await Registry.open({ path, damaged })).entries.length },
     "credentials.json": {
       holds: [0, 1],
       async open(path) {
@@ -107,6 +108,14 @@ describe("R11 at every length and with every byte changed, what is opened is the
           (device: { id: string }) => device.id,
         );
         return (await Catalog.open({ path, damaged })).apps(id)?.length ?? 0;
+      },
+    },
+    "leases.json": {
+      holds: [0, 1],
+      async open(path) {
+        const leases = await Leases.open({ path, damaged, failed: damaged });
+        leases.close();
+        return leases.none ? 0 : 1;
       },
     },
   };

@@ -62,7 +62,7 @@ export class House {
   static async open(sets: Sets, ids?: ReadonlyMap<SetName, string>): Promise<House> {
     const house = new House(
       sets,
-      await startTestDaemon({ config: { daemon: { log_level: "info" } } }),
+      await startTestDaemon({ fromSource: true, config: { daemon: { log_level: "info" } } }),
       ids ?? new Map(),
     );
     if (ids) return house;
@@ -92,7 +92,7 @@ export class House {
   async restart(): Promise<void> {
     const { folder } = this.#daemon;
     await this.#daemon.stop("SIGKILL");
-    this.#daemon = await startTestDaemon({ folder });
+    this.#daemon = await startTestDaemon({ fromSource: true, folder });
     this.restarts++;
     const { warnings } = (await this.api("GET", "/health")).body.data;
     if (warnings.length > 0) throw new Error(`after a kill: ${warnings.join("; ")}`);

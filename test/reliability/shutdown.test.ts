@@ -26,7 +26,7 @@ test("R17 a second SIGTERM ends it at once, whatever is under way", async () => 
     expect(daemon.process.exitCode).toBeNull();
     const began = performance.now();
     expect(await daemon.stop("SIGTERM")).toBe(1);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(3_000);
     expect(await waiting).toBe("hung up");
   } finally {
     await daemon.dispose();

@@ -23,6 +23,7 @@ function within(program: string): string[] {
 test("R18 an error that nobody catches stops neither the daemon nor its keys, and fails the suite", async () => {
   const every = 20;
   const daemon = await startTestDaemon({
+    fromSource: true,
     within: within(`
       process.on("SIGUSR2", () => {
         setInterval(() => void Promise.reject(new Error("stray promise")), ${every});

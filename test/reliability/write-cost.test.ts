@@ -31,7 +31,7 @@ for (const file of ["devices.json", "config.toml"]) {
       // Whichever was taken last is what the file says, now and after it.
       const last = await writer.read(home.daemon);
       await home.daemon.stop("SIGKILL");
-      home.daemon = await startTestDaemon({ speed: 1, folder: home.daemon.folder });
+      home.daemon = await startTestDaemon({ speed: 1, fromSource: true, folder: home.daemon.folder });
       expect(await writer.read(home.daemon)).toBe(last);
     },
     60_000,

@@ -13,6 +13,8 @@ import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/d
 export interface Sets {
   readonly roku: FakeRoku;
   readonly kodi: KodiSimulator;
+  /** Which somebody has to himself. */
+  readonly bench: FakeRoku;
   stop(): Promise<void>;
 }
 
@@ -28,6 +30,8 @@ export interface Writer {
 
 const roku = "/devices/roku";
 const kodi = "/devices/kodi";
+const lease = "/devices/bench/lease";
+let token = "none";
 
 export const writers: readonly Writer[] = [
   {
@@ -72,6 +76,24 @@ export const writers: readonly Writer[] = [
       return Number(password.slice("word ".length));
     },
   },
+  {
+    file: "leases.json",
+    path: (daemon) => join(daemon.stateFolder, "leases.json"),
+    async change(daemon, _sets, turn) {
+      const body = { owner: `turn ${turn}`, ttl_s: 3_600 };
+      const renewed = await daemon.api("POST", lease, body, { "zapd-lease": token });
+      if (renewed.body.error?.code !== "device_leased") return renewed.status;
+      // It is another daemon's, or one that was killed has given it to nobody.
+      await daemon.api("DELETE", `${lease}?force=true`);
+      const taken = await daemon.api("POST", lease, body);
+      if (taken.status === 200) token = taken.body.data.token;
+      return taken.status;
+    },
+    async read(daemon) {
+      const { data } = (await daemon.api("GET", "/devices/bench")).body;
+      return Number(data.lease.owner.slice("turn ".length));
+    },
+  },
 ];
 
 /** Two devices that its user makes one with each odd turn, and two again with the next: one change of many entries. */
@@ -88,11 +110,14 @@ export const regrouping: Writer = {
   },
   async read(daemon) {
     const { data } = (await daemon.api("GET", "/devices")).body;
-    const shown = data.map(({ name, platforms }: { name: string; platforms: string[] }) => `${name}: ${platforms}`);
+    const shown = data
+      .filter(({ name }: { name: string }) => name !== "bench")
+      .map(({ name, platforms }: { name: string; platforms: string[] }) => `${name}: ${platforms}`);
     const states = [["roku: roku", "Kodi: kodi"], ["roku: roku,kodi"]];
     const found = states.findIndex((state) => JSON.stringify(state) === JSON.stringify(shown));
     if (found === -1 && shown[1] !== "kodi: kodi") throw new Error(`neither joined nor split: ${shown}`);
-    const { devices } = JSON.parse(readFileSync(regrouping.path(daemon), "utf8"));
+    const kept = JSON.parse(readFileSync(regrouping.path(daemon), "utf8"));
+    const devices = kept.devices.filter(({ name }: { name: string }) => name !== "bench");
     const parts = devices.filter((entry: { part_of?: string }) => entry.part_of !== undefined).length;
     const words = devices.map(({ joined = [], apart = [] }) => [joined.length, apart.length]);
     const whole = new Set(words.map(String)).size === 1;
@@ -105,13 +130,14 @@ export const regrouping: Writer = {
 export async function startSets(): Promise<Sets> {
   const sets = {
     roku: await FakeRoku.start({ name: "Roku" }),
+    bench: await FakeRoku.start({ name: "Bench" }),
     kodi: createKodiSimulator({ name: "Kodi", mdns: false, password: null }),
   };
   await sets.kodi.start();
   return {
     ...sets,
     async stop() {
-      await Promise.all([sets.roku.stop(), sets.kodi.stop()]);
+      await Promise.all([sets.roku.stop(), sets.kodi.stop(), sets.bench.stop()]);
     },
   };
 }
@@ -121,7 +147,7 @@ export function homeForAll(setup?: DaemonSetup): { sets: Sets; daemon: TestDaemo
   const home = {} as { sets: Sets; daemon: TestDaemon };
   beforeAll(async () => {
     home.sets = await startSets();
-    home.daemon = await startTestDaemon(setup);
+    home.daemon = await startTestDaemon({ fromSource: true, ...setup });
     await introduce(home.daemon, home.sets);
   });
   afterAll(async () => {
@@ -136,6 +162,7 @@ export async function introduce(daemon: TestDaemon, sets: Sets, turn = 0): Promi
   const { host, port, ports } = sets.kodi;
   const devices = [
     { ...sets.roku.address, name: "roku" },
+    { ...sets.bench.address, name: "bench" },
     { host, port, platform: "kodi", name: "kodi", ports: { websocket: ports.tcp, wake: ports.wake } },
   ];
   for (const device of devices)

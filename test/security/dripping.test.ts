@@ -69,7 +69,11 @@ function upload(name: string, length: number, first: Uint8Array, every: number, 
 async function installs(name: string): Promise<{ status: number; code: string | undefined }> {
   const form = new FormData();
   form.set("archive", new File([soundPackage], "a.zip"));
-  const response = await fetch(`${daemon.url}/devices/${name}/dev/install`, { method: "POST", body: form });
+  const response = await fetch(`${daemon.url}/devices/${name}/dev/install`, {
+    method: "POST",
+    body: form,
+    keepalive: false,
+  });
   const body = (await response.json()) as { error?: { code: string } };
   return { status: response.status, code: body.error?.code };
 }

@@ -217,7 +217,7 @@ describe("T14 T35 a start is refused, and goes well after the command that the r
         mend(said);
         await started();
       },
-      20_000,
+      60_000,
     );
 });
 
@@ -365,7 +365,11 @@ describe("T35 what the user keeps in the state folder", () => {
       await own.api("POST", "/devices", { ...set.address, name: "den" });
       const form = new FormData();
       form.set("archive", new File([soundPackage], "a.zip"));
-      const answer = await fetch(`${own.url}/devices/den/dev/install`, { method: "POST", body: form });
+      const answer = await fetch(`${own.url}/devices/den/dev/install`, {
+        method: "POST",
+        body: form,
+        keepalive: false,
+      });
       const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string } };
       expect([answer.status, error.code, error.message]).toEqual([
         ...[500, "storage_error"],

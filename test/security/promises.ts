@@ -69,7 +69,7 @@ export const targets = {
 /** The files whose tests name each id at the head of a title, from `test/` on. */
 export function proofs(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  for (const { path, code } of sourcesIn("test").filter((one) => /\.(test|slow|cases)\.ts$/.test(one.path)))
+  for (const { path, code } of sourcesIn("test").filter((one) => /\.(test|slow|timed|cases)\.ts$/.test(one.path)))
     for (const id of new Set(
       [...code.matchAll(/["`]((?:[TR]\d{1,2} )+)/g)].flatMap(([, ids = ""]) => ids.trim().split(" ")),
     ))

@@ -122,7 +122,7 @@ describe("T19 a thousand idle callers, and each kind of slow one", () => {
 
   test("T19 others are answered while a thousand connections are open", () => {
     const slowest = Math.max(...answers);
-    expect(slowest).toBeLessThan(1_000);
+    expect(slowest).toBeLessThan(3_000);
   });
 
   test("T19 each slow caller is ended", async () => {

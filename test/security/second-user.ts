@@ -24,7 +24,7 @@ await set?.start();
 const fake = webos ? null : await FakeRoku.start({ serial: identity, host });
 const port = set ? set.ports.secure : (fake?.port ?? 0);
 const call = async (path: string, body: unknown) => {
-  const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+  const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body), keepalive: false });
   return (await response.json()) as { ok: boolean; error?: { code: string; hint?: string } };
 };
 const added = await call("/devices", { host, port, platform });

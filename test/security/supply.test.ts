@@ -115,7 +115,7 @@ describe("T26 the runtimes", () => {
     for (const runtime of ["binary", "deno"]) {
       const words = own.scripts[`test:${runtime}`]?.split(" ") ?? [];
       expect(words).toEqual(expect.arrayContaining([`ZAPD_TEST_RUNTIME=${runtime}`, ...doors]));
-      expect(gate).toMatch(new RegExp(`for runtime in .*\\b${runtime}\\b`));
+      expect(gate).toContain(`npm run -s test:${runtime}\n`);
     }
   });
 });

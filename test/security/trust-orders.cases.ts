@@ -185,7 +185,11 @@ test("T29 nothing is installed on a set that two answer for, and not a byte of t
   await own.api("POST", "/devices/discover");
   const form = new FormData();
   form.append("archive", new Blob(["PK"]), "app.zip");
-  const answered = await fetch(`${own.url}/devices/${id}/dev/install`, { method: "POST", body: form });
+  const answered = await fetch(`${own.url}/devices/${id}/dev/install`, {
+    method: "POST",
+    body: form,
+    keepalive: false,
+  });
   expect(codeOf({ body: await answered.json() })).toBe("device_unproven");
   for (const { fake } of [real, rogue]) {
     expect(fake.installer.uploads).toEqual([]);

@@ -275,7 +275,7 @@ describe("T27 a stranger at a known address", () => {
       await real.start();
       await comesBack(id);
     },
-    20_000,
+    60_000,
   );
 
   test("power-on while the plain port alone is open calls and waits, and sends the key once the secure port has its fingerprint", async () => {
@@ -328,6 +328,6 @@ describe("T27 a stranger at a known address", () => {
         await comesBack(id);
       }
     },
-    20_000,
+    60_000,
   );
 });

@@ -175,7 +175,7 @@ describe("T19 time", () => {
       for await (const _ of chunksOf(request, MiB, 300));
     };
     await expect(read()).rejects.toThrow("The body took too long");
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 
   slowTest(
@@ -206,6 +206,6 @@ describe("T19 time", () => {
       expect(Math.max(...[...first, ...second].map(({ ms }) => ms))).toBeLessThan(13_000);
       expect(room.set.requests.length).toBe(last);
     },
-    20_000,
+    60_000,
   );
 });

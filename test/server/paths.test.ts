@@ -42,6 +42,7 @@ const bodies: Readonly<Record<string, string>> = {
   selectInput: '{"input":"hdmi1"}',
   selectChannel: '{"channel":"5"}',
   notify: '{"message":"fine"}',
+  takeLease: '{"owner":"me","ttl_s":60}',
 };
 const routes = Object.entries(operations)
   .filter(([, operation]) => operation.path.includes(":id"))

@@ -11,7 +11,16 @@ export const noBrowser = program === null ? "there is no Chromium" : null;
 
 export async function startBrowser(): Promise<Browser> {
   const { launch } = await import("puppeteer-core");
-  const args = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--hide-scrollbars"];
+  // No process in stock for a page that may never come.
+  const stock = "--disable-features=SpareRendererForSitePerProcess";
+  const args = [
+    stock,
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+  ];
   return launch({ executablePath: program ?? "", args });
 }
 

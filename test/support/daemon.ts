@@ -38,6 +38,8 @@ export interface DaemonSetup {
   readonly words?: readonly string[];
   /** A program and its words that runs the daemon's own in its place, such as `unshare` with `exec "$@"`. */
   readonly within?: readonly string[];
+  /** From the source, whatever the others are: for tests that look into the process, or put something into it. */
+  readonly fromSource?: true;
   /**
    * How many times as fast its clock runs, so that nobody waits for what waits by design: 4, and 1 where time is measured.
    * It is 1 for the binary and under Deno.
@@ -97,7 +99,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const speed = runtime === "bun" ? (setup.speed ?? usual) : 1;
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port, speed), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
-  const own = programOf(runtime, speed !== 1);
+  const own = programOf(runtime, speed !== 1, setup.fromSource);
   const [program = "", ...words] = [...(setup.within ?? []), ...own];
   const child = spawn(program, [...words, "serve", "--config", configFile, ...(setup.words ?? [])], {
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...setup.env },
@@ -163,9 +165,11 @@ export function programWords(): string[] {
 }
 
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
-function programOf(runtime: string, isFast: boolean): string[] {
+function programOf(runtime: string, isFast: boolean, fromSource?: true): string[] {
   const main = join(root, "src/main.ts");
   if (runtime === "binary") return [join(root, "dist/zapd")];
+  const made = process.env["ZAPD_TEST_PROGRAM"];
+  if (runtime === "bun" && made !== undefined && !fromSource) return [join(root, made)];
   const preload = isFast ? ["--preload", join(import.meta.dir, "fast-clock.ts")] : [];
   if (runtime === "bun") return [process.execPath, ...preload, main];
   return [join(root, "node_modules/.bin/deno"), "run", ...denoFlags("start"), main];

@@ -23,7 +23,9 @@ const turnWithin = 60_000;
 export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
   const turn = await takeTurn();
   const port = await freePort();
-  const demo = spawn(process.execPath, [join(root, "src/main.ts"), "demo", "--port", String(port)], {
+  const made = process.env["ZAPD_TEST_PROGRAM"];
+  const [program = "", ...words] = made ? [join(root, made)] : [process.execPath, join(root, "src/main.ts")];
+  const demo = spawn(program, [...words, "demo", "--port", String(port)], {
     env: { ...process.env, ...env },
   });
   let printed = "";

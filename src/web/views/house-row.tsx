@@ -7,6 +7,7 @@ import { attempt, type Entry, press, setMuted, setVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Leased } from "../ui/leased.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
@@ -59,6 +60,7 @@ export function Row({ entry, ask }: RowProps) {
           ))}
         </p>
       )}
+      <Leased device={device} />
       {withheld && (
         <div class="set-withheld">
           <Icon name="lock" size={16} />

@@ -7,6 +7,7 @@ import { attempt, connection, type Entry, entries, entryOf, setMuted, setVolume 
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { Leased } from "../ui/leased.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { Slider } from "../ui/slider.tsx";
@@ -67,6 +68,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
         </div>
       </header>
       <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
+      <Leased device={device} />
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
@@ -76,24 +78,32 @@ function Shown({ entry }: { readonly entry: Entry }) {
           <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
         </Notice>
       ) : (
-        <div class="remote-body">
-          <div class="remote-hand">
-            <Playing entry={entry} device={device} state={state} />
-            <Keys entry={entry} />
-            <Volume entry={entry} device={device} state={state} />
-            <Text entry={entry} />
+        <>
+          {device.access === "unpaired" && (
+            <Notice icon="link" title={`${device.name} does more once it knows zapd`}>
+              <p>Some of it works already; the rest once you have paired it.</p>
+              <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
+            </Notice>
+          )}
+          <div class="remote-body">
+            <div class="remote-hand">
+              <Playing entry={entry} device={device} state={state} />
+              <Keys entry={entry} />
+              <Volume entry={entry} device={device} state={state} />
+              <Text entry={entry} />
+            </div>
+            <div class="remote-side">
+              <Apps entry={entry} device={device} />
+              <Inputs entry={entry} device={device} />
+              <Channels entry={entry} device={device} />
+              {device.capabilities.includes("pair") && device.access !== "unpaired" && (
+                <p>
+                  <Button label="Pair anew" icon="link" kind="quiet" onPress={() => ask("pairing")} />
+                </p>
+              )}
+            </div>
           </div>
-          <div class="remote-side">
-            <Apps entry={entry} device={device} />
-            <Inputs entry={entry} device={device} />
-            <Channels entry={entry} device={device} />
-            {device.capabilities.includes("pair") && (
-              <p>
-                <Button label="Pair anew" icon="link" kind="quiet" onPress={() => ask("pairing")} />
-              </p>
-            )}
-          </div>
-        </div>
+        </>
       )}
       {asking.value === "shortcuts" && <Shortcuts entry={entry} close={() => ask(null)} />}
       {asking.value === "pairing" && <Pairing entry={entry} close={() => ask(null)} />}

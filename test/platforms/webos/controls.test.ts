@@ -143,7 +143,7 @@ describe("inputs and channels", () => {
     ]);
     expect(uris(one)).not.toContain("tv/getChannelList");
     expect(one.ended).toEqual([]);
-  }, 10_000);
+  }, 60_000);
 });
 
 test("a message is shown", async () => {

@@ -42,7 +42,11 @@ const read: string[] = [];
 async function add(): Promise<void> {
   const { place } = stranger;
   for (const body of [place, { ...place, host: `::ffff:${place.host}` }, { host: `${place.host}:${place.port}` }]) {
-    const response = await fetch(`${errand.url}/devices`, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(`${errand.url}/devices`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      keepalive: false,
+    });
     const said = (await response.json()) as { error?: { code: string; hint?: string } };
     answers.push({ status: response.status, code: said.error?.code ?? "", hint: said.error?.hint ?? "" });
   }

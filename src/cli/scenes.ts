@@ -1,0 +1,201 @@
+/** Scenes on the command line: `zapd run`, which tells each step as it happens, and `zapd scenes`. */
+import { readFileSync, statSync } from "node:fs";
+import type { SceneInfo, SceneResult, StepResult } from "../api/client.ts";
+import { linesOf } from "../api/client-stream.ts";
+import { codes, type ErrorCode, exits, systemCode } from "../api/errors.ts";
+import { endpoints } from "../api/routes.ts";
+import { printable } from "../system/printable.ts";
+import { apiOf, call, failureOf } from "./client.ts";
+import type { Context } from "./context.ts";
+import { CommandError, type Failure, UsageError } from "./failure.ts";
+import { paintFor, table } from "./print.ts";
+import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
+
+/** What is run, and how the API is asked for it. */
+type Asked =
+  | { readonly name: "runScene"; readonly given: { readonly scene: string; readonly body: object } }
+  | { readonly name: "runSteps"; readonly given: { readonly body: object } };
+
+export async function run(context: Context): Promise<number> {
+  const [word] = context.words;
+  if (word === undefined)
+    throw new UsageError("which scene? They are listed by zapd scenes; the daemon is started by zapd serve");
+  const asked = await askedFor(word, context);
+  const isDry = context.flag("dry-run");
+  if (isDry || context.json) {
+    const called =
+      asked.name === "runScene"
+        ? await call(context, asked.name, asked.given)
+        : await call(context, asked.name, asked.given);
+    context.show(called, ({ steps }) => steps.map((step) => shownStep(context, step)).join("\n"));
+    return exitOf(called.data);
+  }
+  return follow(context, asked);
+}
+
+/** A scene of the daemon's, or one that is given with the call. */
+async function askedFor(word: string, context: Context): Promise<Asked> {
+  const device = context.option("device");
+  const more = { ...(device !== undefined && { device }), ...(context.flag("dry-run") && { dry_run: true }) };
+  const isFile = word === "-" || /[\\/]|\.(?:toml|json)$/.test(word);
+  if (!isFile) return { name: "runScene", given: { scene: word, body: more } };
+  const text = word === "-" ? await typed() : textOf(word);
+  if (!/^\s*(?:\{|\[\s*\{)/.test(text)) return { name: "runSteps", given: { body: { toml: text, ...more } } };
+  try {
+    const value: unknown = JSON.parse(text);
+    const scene = Array.isArray(value) ? { steps: value as unknown[] } : (value as object);
+    return { name: "runSteps", given: { body: { ...scene, ...more } } };
+  } catch {
+    throw new CommandError(
+      `${word === "-" ? "What was typed" : word} is neither TOML nor JSON`,
+      exits.usage,
+      undefined,
+      {
+        code: "invalid_scene",
+      },
+    );
+  }
+}
+
+/** More than this is no scene. */
+const mostBytes = 256 * 1024;
+
+function textOf(path: string): string {
+  try {
+    if (statSync(path).size > mostBytes) throw new UsageError(`${path} is too large for a scene`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const hint = "The scenes beside the config are run by their names, which zapd scenes lists";
+    const code = { code: "file_unreadable" } as const;
+    throw new CommandError(`${path} could not be read (${systemCode(error)})`, exits.failed, hint, code);
+  }
+}
+
+async function typed(): Promise<string> {
+  let text = "";
+  process.stdin.setEncoding("utf8");
+  for await (const part of process.stdin) {
+    text += String(part);
+    if (text.length > mostBytes) throw new UsageError("that is too large for a scene");
+  }
+  return text;
+}
+
+/** A line of the stream that a run is told in. */
+type Line =
+  | { readonly type: "scene.started"; readonly steps: number }
+  | { readonly type: "scene.step"; readonly step: StepResult }
+  | { readonly type: "scene.finished"; readonly data: SceneResult }
+  | { readonly type: "error"; readonly error: Failure };
+
+/** Runs it, and tells each step as it ends. Who ends the command ends the run. */
+async function follow(context: Context, asked: Asked): Promise<number> {
+  const deadline = context.deadline();
+  const told = new Set<string>();
+  const tell = (step: StepResult) => {
+    told.add(step.at);
+    context.print(shownStep(context, step));
+    for (const { message, hint } of failuresOf(step))
+      context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
+  };
+  try {
+    for await (const text of await streamOf(context, asked, deadline?.signal ?? new AbortController().signal)) {
+      const line = JSON.parse(text) as Line;
+      if (line.type === "scene.step") tell(line.step);
+      if (line.type === "error") throw CommandError.of(line.error);
+      if (line.type !== "scene.finished") continue;
+      const rest = line.data.steps.filter((step) => !told.has(step.at) && step.reason === "stopped");
+      for (const step of rest) context.print(shownStep(context, step));
+      return exitOf(line.data);
+    }
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw await failureOf(error, context, asked.name, deadline?.signal.aborted ? deadline.ms : undefined);
+  }
+  throw new CommandError("the daemon ended before the scene did", exits.failed);
+}
+
+/** Asks for it, in lines as they come. Fails with what the daemon answers in their place. */
+async function streamOf(context: Context, { name, given }: Asked, signal: AbortSignal): Promise<AsyncIterable<string>> {
+  const { url, fetch } = apiOf(context);
+  const path = endpoints[name].path.replace(":scene", "scene" in given ? encodeURIComponent(given.scene) : "");
+  const headers = { accept: "application/x-ndjson", "content-type": "application/json" };
+  const init = { method: "POST", headers, body: JSON.stringify(given.body), signal };
+  const response = await fetch(new Request(url + path, init));
+  const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
+  if (isStream && response.body) return linesOf(response.body, signal);
+  const text = await response.text();
+  const { error } = JSON.parse(text) as { error: Failure };
+  throw CommandError.of(error, text.trim());
+}
+
+/** That of the failure that stopped it. */
+function exitOf({ outcome, steps }: SceneResult): number {
+  if (outcome === "done" || outcome === "checked") return exits.ok;
+  const code = steps.findLast(({ error }) => error !== undefined)?.error?.code;
+  return code !== undefined && Object.hasOwn(codes, code) ? codes[code as ErrorCode].exit : exits.failed;
+}
+
+/** What went wrong: at each device, or as a whole. */
+function failuresOf({ error, devices }: StepResult): readonly { message: string; hint?: string | undefined }[] {
+  const each = devices.flatMap((one) => one.error ?? []);
+  return each.length > 0 ? each : error ? [error] : [];
+}
+
+/** `3  launch netflix · Den: done, seen`. */
+function shownStep(context: Context, step: StepResult): string {
+  const paint = paintFor(context.colour);
+  const { at, name, does, status, reason, confirmed, took_ms, devices } = step;
+  const where = devices.map(({ device }) => device.name).join(", ");
+  const what = [name === null ? does : `${name}: ${does}`, ...(where === "" ? [] : [where])].join(" · ");
+  const inner = " ".repeat(2 * at.split(/\.(?:then|else|parallel)\./).length);
+  const begun = `${at}${inner}${printable(what)}`;
+  if (reason === "dry_run") return begun;
+  const seconds = took_ms < 100 ? "" : `, ${(took_ms / 1_000).toFixed(1)} s`;
+  if (status === "did" && step.matched !== undefined && does.startsWith("if "))
+    return `${begun}: ${paint.good(step.matched ? "yes" : "no")}`;
+  const seen = status !== "did" || confirmed === null ? "" : confirmed ? ", seen" : ", not seen yet";
+  const why = reason === undefined ? "" : `, ${reasonWords[reason]}`;
+  const colour = status === "did" ? paint.good : status === "failed" ? paint.bad : paint.faint;
+  return `${begun}: ${colour(statusWords[status])}${why}${seen}${status === "skipped" ? "" : seconds}`;
+}
+
+export async function scenes(context: Context): Promise<void> {
+  const called = await call(context, "listScenes", {});
+  const { scenes: all, folder } = called.data;
+  if (!context.json && all.length === 0)
+    return context.say(`no scenes yet: each is a file NAME.toml in ${printable(folder)}`);
+  context.show(called, () => [listed(all, context), ...all.flatMap(mistakesOf)].join("\n"));
+}
+
+function listed(all: readonly SceneInfo[], context: Context): string {
+  const paint = paintFor(context.colour);
+  const check = ({ ok, mistakes }: SceneInfo) => {
+    if (ok) return { text: "ok", paint: paint.good };
+    return { text: mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`, paint: paint.bad };
+  };
+  return table(
+    [
+      { title: "NAME" },
+      { title: "CHECK" },
+      { title: "STEPS" },
+      { title: "DEVICES", yields: 2 },
+      { title: "ABOUT", yields: 1 },
+    ],
+    all.map((one) => [
+      one.name,
+      check(one),
+      one.steps === null ? "" : stepsText(one.steps),
+      one.devices.join(", "),
+      one.about ?? "",
+    ]),
+    context.width,
+  );
+}
+
+function mistakesOf({ name, mistakes }: SceneInfo): string[] {
+  return mistakes.map(({ line, at, message, hint }) =>
+    printable(`${name}.toml, ${line === null ? at : `line ${line}, ${at}`}: ${message}. ${hint}`.trim()),
+  );
+}

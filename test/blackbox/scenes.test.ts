@@ -1,0 +1,386 @@
+/** Scenes, from outside: each kind of step, each failure, who hangs up, who comes second, and what is wrong with a file. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SceneResult, StepResult } from "../../src/api/client.ts";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { EventStream } from "../support/event-stream.ts";
+
+let daemon: TestDaemon;
+let folder: string;
+/** What the sets have done, in order: `Den key up`. */
+const done: string[] = [];
+const roku = (name: string, more: object = {}): RokuSimulator =>
+  createRokuSimulator({
+    ...{ name, serial: `X0SCENE${name.toUpperCase()}`, kind: "tv", ssdp: false, launchMs: 0, ...more },
+    onEvent: ({ type, text }) => type !== "discovery" && done.push(`${name} ${type} ${text}`),
+  });
+const [den, bar, guest] = [roku("Den"), roku("Bar"), roku("Guest", { kind: "stick", access: "limited" })];
+const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, startMs: 0 });
+const sets = [den, bar, guest, cinema];
+
+beforeAll(async () => {
+  for (const set of sets) await set.start();
+  daemon = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
+  folder = join(daemon.folder, "scenes");
+  for (const set of sets)
+    expect((await daemon.api("POST", "/devices", { host: set.host, port: set.port })).status).toBe(200);
+  for (const name of ["Den", "Bar"]) await daemon.api("PATCH", `/devices/${name}`, { labels: ["pub"] });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  for (const set of sets) await set.stop();
+});
+beforeEach(() => {
+  done.length = 0;
+});
+
+type Steps = readonly object[];
+const post = (body: object) => daemon.api("POST", "/run", body);
+
+async function run(steps: Steps, more: object = {}): Promise<SceneResult> {
+  const { status, body } = await post({ device: "Den", steps, ...more });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.data;
+}
+
+/** What came of each step, in short. */
+const came = ({ steps }: SceneResult) =>
+  steps.map(({ at, status, reason }) => [at, status, ...(reason ? [reason] : [])].join(" "));
+const keys = () => done.flatMap((one) => /^(\w+) key key (\S+)$/.exec(one)?.slice(1).join(" ") ?? []);
+
+describe("what steps do", () => {
+  test("each kind of step, with what it is for, whether it was seen, and how long it took", async () => {
+    const ran = await run([
+      { power: "on" },
+      { launch: "netflix", name: "film" },
+      { input: "hdmi1" },
+      { key: "up" },
+      { key: "up", repeat: 2, delay_ms: 0 },
+      { keys: ["down", { key: "left", repeat: 2 }, { key: "right", hold_ms: 10 }, "select"], delay_ms: 0 },
+      { key: "literal:ab" },
+      { volume: { muted: true } },
+      { device: "Cinema", volume: 35 },
+      { device: "Cinema", notify: "soon" },
+      { device: "Cinema", play: { url: "http://127.0.0.1:9/film.mp4", title: "Film" } },
+      { device: "Cinema", wait_for: ["power:on", "playback:playing"] },
+      { wait_ms: 1 },
+      { group: "pub", key: "info" },
+      { device: ["Den", "Bar"], key: "back" },
+      { parallel: [{ key: "home" }, [{ wait_ms: 1 }, { device: "Bar", key: "home" }]] },
+    ]);
+    expect([ran.outcome, ran.failed, ran.scene]).toEqual(["done", 0, null]);
+    const statuses = Object.groupBy(ran.steps, ({ status }) => status);
+    expect([statuses.failed, statuses.not_run]).toEqual([undefined, undefined]);
+    const one = (at: string) => ran.steps.find((step) => step.at === at) as StepResult;
+    expect(one("1")).toMatchObject({ status: "skipped", reason: "already_so" });
+    expect(one("2")).toMatchObject({ name: "film", does: "launch netflix", confirmed: true });
+    expect(one("9")).toMatchObject({ does: "volume 35", confirmed: true, devices: [{ device: { name: "Cinema" } }] });
+    expect(one("7").does).toBe("type 2 characters");
+    expect(JSON.stringify(one("10"))).not.toContain("soon");
+    expect(one("14").devices.map(({ device, status }) => [device.name, status])).toEqual([
+      ["Den", "did"],
+      ["Bar", "did"],
+    ]);
+    expect(one("16.parallel.2.2")).toMatchObject({ status: "did", does: "press home" });
+    const ofDen = keys().filter((one) => one.startsWith("Den"));
+    expect(ofDen.slice(0, 7).map((one) => one.split(" ")[1])).toEqual([
+      "up",
+      "up",
+      "up",
+      "down",
+      "left",
+      "left",
+      "right",
+    ]);
+  });
+
+  test("what is so already is skipped, and the wait behind it", async () => {
+    await run([{ launch: "netflix" }, { device: "Cinema", volume: 20 }]);
+    done.length = 0;
+    const steps = [
+      { power: "on" },
+      { wait_ms: 60_000 },
+      { wait_ms: 60_000 },
+      { launch: "netflix" },
+      { wait_ms: 60_000 },
+    ];
+    const ran = await run([...steps, { device: "Cinema", volume: 20 }, { wait_for: "app:netflix" }, { key: "up" }]);
+    const so = "skipped already_so";
+    const none = "skipped nothing_before";
+    const expected = [so, none, none, so, none, so, "did", "did"].map((what, at) => `${at + 1} ${what}`);
+    expect([came(ran), keys()]).toEqual([expected, ["Den up"]]);
+  });
+
+  test("if, and its branches; the wait behind one that had nothing to do", async () => {
+    const steps = {
+      yes: { if: { power: "on", app: "netflix" }, ["th" + "en"]: [{ key: "up" }], else: [{ key: "down" }] },
+      no: { if: ["power:on", "app:youtube"], ["th" + "en"]: [{ key: "left" }] },
+    };
+    const ran = await run([{ launch: "netflix" }, steps.yes, steps.no, { wait_ms: 60_000 }, { key: "right" }]);
+    expect(came(ran).slice(1)).toEqual([
+      ...["2 did", "2.then.1 did", "2.else.1 not_run other_branch", "3 skipped no_match"],
+      ...["3.then.1 not_run other_branch", "4 skipped nothing_before", "5 did"],
+    ]);
+    expect(keys()).toEqual(["Den up", "Den right"]);
+    expect(ran.steps.map(({ matched }) => matched).filter((one) => one !== undefined)).toEqual([true, false]);
+  });
+
+  test("a set in standby is turned on, and seen to be", async () => {
+    await den.sleep("standby");
+    const ran = await run([{ power: "on" }, { wait_ms: 1 }]);
+    expect([came(ran), ran.steps[0]?.confirmed]).toEqual([["1 did", "2 did"], true]);
+  });
+
+  test("a dry run runs nothing", async () => {
+    const ran = await run([{ key: "up" }], { dry_run: true });
+    expect([ran.outcome, came(ran), done]).toEqual(["checked", ["1 not_run dry_run"], []]);
+  });
+});
+
+describe("what fails stops the scene, or is passed over", () => {
+  const pressed = { device: "Bar", key: "up" };
+  /** Both ends of a scene whose first step fails. */
+  async function both(step: object, code: string, field = "on_error", after: object = pressed) {
+    done.length = 0;
+    const stopped = await run([step, after], { device: "Guest" });
+    expect([stopped.outcome, stopped.failed, came(stopped)]).toEqual(["stopped", 1, ["1 failed", "2 not_run stopped"]]);
+    expect([stopped.steps[0]?.error?.code as string, keys()]).toEqual([code, []]);
+    const passed = await run([{ ...step, [field]: "continue" }, after], { device: "Guest" });
+    expect([passed.outcome, passed.failed, came(passed)]).toEqual(["done", 1, ["1 failed", "2 did"]]);
+    expect(keys()).toEqual(after === pressed ? ["Bar up"] : []);
+    return stopped.steps[0];
+  }
+
+  test("a set that refuses, with what mends it", async () => {
+    const step = await both({ key: "home" }, "device_refused");
+    expect(step?.error?.hint).toContain("Network access: Enabled");
+    const whole = await run([{ key: "home" }, pressed], { device: "Guest", on_error: "continue" });
+    expect(came(whole)).toEqual(["1 failed", "2 did"]);
+  });
+
+  test.each([
+    ["hangs", "hang", { key: "up" }, "device_timeout"],
+    ["is off, and does not wake", "refuse", { launch: "netflix" }, "device_unreachable"],
+  ] as const)("a set that %s", async (_what, fault, step, code) => {
+    const patience = (ms: number) =>
+      daemon.api("PATCH", "/config", { "devices.request_timeout_ms": ms * daemon.speed });
+    await den.fault(fault);
+    await patience(200);
+    // Nobody else is asked while so little time is given.
+    await both({ device: "Den", ...step }, code, "on_error", { wait_ms: 1 });
+    await patience(3_000);
+    await den.fault(null);
+  });
+
+  test("an app that is not there", async () => {
+    await both({ device: "Den", launch: "nothing-like-it" }, "app_not_found");
+  });
+
+  test("a wait that runs out", async () => {
+    const step = await both({ device: "Den", wait_for: "app:spotify", timeout_ms: 50 }, "device_timeout", "else");
+    expect(step).toMatchObject({ matched: false });
+  });
+
+  test("in a group each has its own end, and one that fails fails the step", async () => {
+    const ran = await run([{ device: ["Bar", "Guest"], key: "up" }, pressed]);
+    expect(ran.steps[0]?.devices.map(({ device, status }) => [device.name, status])).toEqual([
+      ["Bar", "did"],
+      ["Guest", "failed"],
+    ]);
+    expect(ran.outcome).toBe("stopped");
+  });
+
+  test("in one of several at the same moment: the others' waits end, and nothing comes after", async () => {
+    const parallel = [{ device: "Guest", key: "up" }, [{ wait_ms: 60_000 }, pressed]];
+    const ran = await run([{ parallel }, pressed]);
+    expect([ran.outcome, keys()]).toEqual(["stopped", []]);
+    expect(ran.took_ms).toBeLessThan(30_000);
+  });
+});
+
+/** A stream that a run is told in. */
+async function streamed(body: object, signal?: AbortSignal) {
+  const headers = { accept: "application/x-ndjson" };
+  const init = { method: "POST", body: JSON.stringify(body), headers, ...(signal && { signal }) };
+  const response = await fetch(`${daemon.url}/run`, init);
+  expect(response.headers.get("content-type")).toStartWith("application/x-ndjson");
+  return response;
+}
+
+test("told as it happens, to its caller and to those who follow", async () => {
+  const stream = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+  await stream.until(({ type }) => type === "heartbeat");
+  const response = await streamed({
+    device: "Den",
+    steps: [{ key: "up" }, { key: "literal:sQ9x" }, { key: "down" }],
+  });
+  const lines = (await response.text())
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const types = ["scene.started", "scene.step", "scene.step", "scene.step", "scene.finished"];
+  expect(lines.map(({ type }) => type)).toEqual(types);
+  expect(lines[4].data.steps.map(({ at }: StepResult) => at)).toEqual(["1", "2", "3"]);
+  await stream.until(({ type }) => type === "scene.finished");
+  const told = stream.frames.filter(({ type }) => type.startsWith("scene."));
+  expect(told.map(({ type }) => type)).toEqual(types);
+  expect(new Set([...told, ...lines].map((one) => one["run"])).size).toBe(1);
+  expect(JSON.stringify(told)).not.toContain("sQ9x");
+  stream.close();
+});
+
+test.each(["a stream", "one answer"])("who hangs up on %s ends the run: no step comes after", async (form) => {
+  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+  await events.until(({ type }) => type === "heartbeat");
+  const leave = new AbortController();
+  const body = { device: "Den", steps: [{ key: "up" }, { wait_ms: 60_000 }, { key: "down" }] };
+  const { signal } = leave;
+  const asked =
+    form === "a stream"
+      ? streamed(body, signal)
+      : fetch(`${daemon.url}/run`, { method: "POST", body: JSON.stringify(body), signal });
+  asked.catch(() => {});
+  await events.until(({ type }) => type === "scene.step");
+  leave.abort();
+  expect(await events.until(({ type }) => type === "scene.finished")).toMatchObject({ outcome: "cancelled" });
+  expect(keys()).toEqual(["Den up"]);
+  events.close();
+});
+
+test("a second run for a set waits for the first, and one for another does not", async () => {
+  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+  await events.until(({ type }) => type === "heartbeat");
+  const first = run([{ key: "up" }, { wait_for: "app:youtube", timeout_ms: 60_000 }, { key: "up" }]);
+  await events.until(({ type }) => type === "scene.step");
+  const second = run([{ group: "pub", key: "down" }]);
+  const other = await run([{ key: "left" }], { device: "Cinema" });
+  expect(other.waited_ms).toBeLessThan(5_000);
+  // What is pressed by hand waits for no scene.
+  expect((await daemon.api("POST", "/devices/Den/remote/key", { key: "info" })).status).toBe(200);
+  expect(keys()).toEqual(["Den up", "Den info"]);
+  await daemon.api("POST", "/devices/Den/apps/launch", { app: "youtube" });
+  expect([(await first).outcome, (await second).outcome]).toEqual(["done", "done"]);
+  expect(keys().slice(0, 3)).toEqual(["Den up", "Den info", "Den up"]);
+  expect(keys().slice(3).toSorted()).toEqual(["Bar down", "Den down"]);
+  events.close();
+});
+
+describe("files", () => {
+  const write = (name: string, text: string) => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+
+  test("are read at the call, checked in the list, and take a device for those steps that name none", async () => {
+    expect((await daemon.api("GET", "/scenes")).body.data).toEqual({ folder, scenes: [] });
+    write("up.toml", 'about = "Up"\n[[steps]]\nkey = "up"\n[[steps]]\ndevice = "Bar"\nkey = "up"\n');
+    const missing = await daemon.api("POST", "/scenes/up");
+    expect([missing.status, missing.body.error.code]).toEqual([400, "invalid_scene"]);
+    const ran = await daemon.api("POST", "/scenes/up", { device: "Den" });
+    expect(ran.body.data).toMatchObject({ scene: "up", outcome: "done", steps: [{ line: 2 }, { line: 4 }] });
+    expect(keys()).toEqual(["Den up", "Bar up"]);
+    write("up.toml", 'about = "Up"\ndevice = "Bar"\n[[steps]]\nkey = "down"\n');
+    await daemon.api("POST", "/scenes/up");
+    expect(keys().at(-1)).toBe("Bar down");
+    const { scenes } = (await daemon.api("GET", "/scenes")).body.data;
+    expect(scenes).toEqual([{ name: "up", about: "Up", steps: 1, devices: ["Bar"], ok: true, mistakes: [] }]);
+  });
+
+  test("no name and no link leads out of the folder", async () => {
+    write("up.toml", 'device = "Bar"\n[[steps]]\nkey = "down"\n');
+    writeFileSync(join(daemon.folder, "out.toml"), 'device = "Bar"\n[[steps]]\nkey = "down"\n');
+    symlinkSync(join(daemon.folder, "out.toml"), join(folder, "link.toml"));
+    for (const name of ["..%2Fout", "%2e%2e%2fout", "../out", "up.toml", "UP", "%00up", "nothing", "x".repeat(65)])
+      expect([name, (await daemon.api("POST", `/scenes/${name}`)).status]).toEqual([name, 404]);
+    expect((await daemon.api("POST", "/scenes/link")).body.error.code).toBe("invalid_scene");
+    write("large.toml", `#${"x".repeat(64 * 1024)}`);
+    expect((await daemon.api("POST", "/scenes/large")).body.error.code).toBe("invalid_scene");
+    expect(done).toEqual([]);
+  });
+
+  test("ten kinds of mistakes are ten lines, each with its line and what mends it, and nothing is run", async () => {
+    const lines = [
+      ...['device = "Den"', "", "[[steps]]", 'device = "Dne"', 'key = "up"', "[[steps]]", 'key = "hoem"'],
+      ...["[[steps]]", 'key = "stop"', "[[steps]]", 'notify = "x"', "[[steps]]", 'volume = "loud"'],
+      ...["[[steps]]", 'key = "up"', 'power = "on"', "[[steps]]", 'wait_for = "pwer:on"'],
+      ...["[[steps]]", 'name = "a"', 'key = "up"', "[[steps]]", 'name = "a"', 'key = "up"'],
+      ...["[[steps]]", "wait_sm = 5", "wait_ms = 5", "[[steps]]", "parallel = [", "  { key = 'up' },"],
+      ...["  { keys = ['up', { key = 'down', repeat = 99 }] },", "]"],
+    ];
+    write("wrong.toml", lines.join("\n"));
+    const { status, body } = await daemon.api("POST", "/scenes/wrong");
+    const { code, message, details } = body.error;
+    expect([status, code, done]).toEqual([400, "invalid_scene", []]);
+    const at = (text: string, from = 0) => lines.findIndex((line, index) => index >= from && line.includes(text)) + 1;
+    const expected = [
+      ...[at("Dne"), at("hoem"), at('"stop"'), at("notify"), at("loud"), at("power"), at("pwer")],
+      ...[at('name = "a"', at('name = "a"')), at("wait_sm"), at("keys")],
+    ];
+    const mistakes = details.mistakes as { line: number; message: string; hint: string }[];
+    expect(mistakes.map(({ line }) => line)).toEqual(expected);
+    expect(mistakes.filter(({ message, hint }) => message === "" || hint === "")).toEqual([]);
+    const told = String(message).split("\n");
+    expect(told[0]).toBe("wrong.toml has 10 mistakes:");
+    expect(told.slice(1).map((line) => Number(/^line (\d+), /.exec(line)?.[1]))).toEqual(expected);
+    expect(told[2]).toBe('line 7, step 2: key: "hoem" is not a key. Did you mean home?');
+  });
+
+  test("what is no TOML is told beside what else is wrong", async () => {
+    write(
+      "broken.toml",
+      'device = "Den"\n[[steps]]\nkey = "up"\nkey = "down"\n[[steps]]\nvolume =\n[[steps]]\nkey = "hoem"\n',
+    );
+    const { details } = (await daemon.api("POST", "/scenes/broken")).body.error;
+    expect(details.mistakes.map(({ line }: { line: number }) => line)).toEqual([4, 6, 8]);
+  });
+
+  test("those of the README are right", async () => {
+    const readme = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
+    const scenes = [...readme.matchAll(/```toml\n((?:(?!```).)*steps(?:(?!```).)*)```/gs)].map(([, text = ""]) => text);
+    expect(scenes).toHaveLength(2);
+    for (const text of scenes) {
+      const toml = text
+        .replaceAll("Living Room", "Den")
+        .replaceAll("label:upstairs", "label:pub")
+        .replaceAll("Bedroom", "Bar");
+      expect((await post({ toml, dry_run: true })).body.data?.outcome).toBe("checked");
+    }
+  });
+
+  test("as a text with the call, with its lines; too many steps, too long, and steps that are none", async () => {
+    const told = async (given: object) => {
+      const { body } = await post({ device: "Den", ...given });
+      return body.error?.details?.mistakes.map((one: { line: number; at: string }) => `${one.line} ${one.at}`);
+    };
+    expect(await told({ toml: '[[steps]]\nkey = "hoem"' })).toEqual(["2 step 1: key"]);
+    expect(await told({ toml: '[[steps]]\nkey = "up"', about: "x" })).toEqual(["null about"]);
+    expect(await told({ steps: Array(201).fill({ key: "up" }) })).toEqual(["null step 201"]);
+    expect(await told({ steps: [{ parallel: Array(200).fill({ wait_ms: 1 }) }] })).toEqual([
+      "null step 1, parallel 200",
+    ]);
+    expect(await told({ steps: Array(11).fill({ wait_ms: 60_000 }) })).toEqual(["null steps"]);
+    for (const steps of [undefined, [], "x", [1], [[]], [null]]) expect(await told({ steps })).toHaveLength(1);
+    expect(done).toEqual([]);
+    expect((await post([])).body.error.code).toBe("invalid_payload");
+  });
+});
+
+test("a page of another origin runs nothing", async () => {
+  const origin = { origin: "http://evil.example" };
+  for (const path of ["/run", "/scenes/up"])
+    expect((await daemon.api("POST", path, { device: "Den", steps: [{ key: "up" }] }, origin)).status).toBe(403);
+  expect(done).toEqual([]);
+});
+
+test("a lease of a set holds its steps, too, and its holder's run", async () => {
+  const leased = await daemon.api("POST", "/devices/Den/lease", { owner: "lab", ttl_s: 60 });
+  const { token } = leased.body.data;
+  const refused = await run([{ key: "up" }]);
+  expect([refused.outcome, refused.steps[0]?.error?.code]).toEqual(["stopped", "device_leased"]);
+  const { body } = await daemon.api("POST", "/run", { device: "Den", steps: [{ key: "up" }] }, { "zapd-lease": token });
+  expect([body.data.outcome, keys()]).toEqual(["done", ["Den up"]]);
+  await daemon.api("DELETE", "/devices/Den/lease", undefined, { "zapd-lease": token });
+});
