@@ -62,7 +62,7 @@ function documentsIn(stdout: string): number {
 
 describe("no command is forgotten", () => {
   /** Played elsewhere: they need a terminal, do not end, or say of the daemon's absence what is theirs to say. */
-  const elsewhere = ["remote", "doctor", "service", "watch"];
+  const elsewhere = ["remote", "doctor", "service", "watch", "mcp"];
   const alone = ["serve", "demo", "version", "completion"];
   const toDevices = ["key", "keys", "text", "launch", "stop", "state", "apps", "refresh", "install", "reload", "add"];
   const names = Object.entries(commands).flatMap(([name, { hidden }]) =>
