@@ -141,8 +141,8 @@ const layers: readonly Layer[] = [
     name: "cli",
     files: /^src\/cli\//,
     uses: [
-      ...["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
-      "agents",
+      ...["words", "contract", "config", "endpoints", "discovery", "client", "mqtt", "doctor", "composition"],
+      ...["simulators", "agents"],
     ],
     knows: ["api"],
     why: "a client of the daemon; only serve and demo start one",
@@ -176,6 +176,10 @@ const onlyIn: readonly {
   {
     ...{ of: "cli", in: /^src\/cli\/mcp\.ts$/, uses: ["agents"] },
     why: "the tools of agents are for agents: no other command needs them",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/fleet[\w-]*\.ts$/, uses: ["mqtt"] },
+    why: "a fleet alone is behind a broker",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

@@ -86,7 +86,7 @@ describe("complete", () => {
           .filter(([, { description }]) => !description)
           .map(([field]) => `${name}.${field}`),
       );
-    const sections = ["daemon", "discovery", "devices", "dev", "mcp", "mqtt"];
+    const sections = ["daemon", "discovery", "devices", "dev", "mcp", "mqtt", "fleet"];
     expect(silent).toEqual(sections.map((section) => `Config.${section}`));
   });
 
