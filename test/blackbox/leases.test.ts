@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { furnish, type Room } from "../support/room.ts";
@@ -89,6 +90,14 @@ test("a holder changes the device, all others read it", async () => {
   expect(group.body.error.details.results[0].error.code).toBe("device_leased");
   for (const of of ["", "/state", "/apps", "/dev/logs"])
     expect([of, codeOf(await room.daemon.api("GET", `/devices/set${of}`))]).toEqual([of, "ok"]);
+
+  const key = { id: "set", body: { key: "home" as const } };
+  await createClient({ url: room.daemon.url, lease: token }).pressKey(key);
+  await createClient({ url: room.daemon.url }).pressKey({ ...key, lease: token });
+  const failed = await createClient({ url: room.daemon.url })
+    .pressKey(key)
+    .catch((error: ApiError) => error);
+  expect(failed).toMatchObject({ code: "device_leased", details: { lease: { owner: "ada" } } });
 
   const again = await take({ owner: "ada's script", ttl_s: 900 }, token);
   expect([again.body.data.token, again.body.data.until > until]).toEqual([token, true]);

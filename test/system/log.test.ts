@@ -23,6 +23,12 @@ test("R9 an error that recurs is told once a minute, each by itself", () => {
   expect(lines.map(messageIn)).toEqual(["disk one is full", "disk two is full"]);
 });
 
+test("the token of a lease stands in no line, whatever says it", () => {
+  const { log, lines } = logTo();
+  log.warn("with zapd_lease_ZW_UD-donXdx_O4cHu4wumCpG, and zapd_lease_x, and no more");
+  expect(lines.map(messageIn)).toEqual(["with [redacted], and [redacted], and no more"]);
+});
+
 describe("a line", () => {
   test("is JSON with its time, level and message, and ends with a line break", () => {
     const { log, lines } = logTo();
