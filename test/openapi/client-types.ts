@@ -98,11 +98,15 @@ function resultOf({ path, method, answers }: Operation): string {
   return `Promise<${typeOf(done.content["application/json"].schema.properties?.["data"] ?? {})}>`;
 }
 
-const text = `import type { Archive } from "./client.js";
-import type { Followed } from "./client-stream.js";
+/** What stands in the files beside it. */
+const beside = (word: string, name: string, file: string) =>
+  `${word} type { ${name} } from ${JSON.stringify(`./${file}.js`)};`;
 
-export type { Followed } from "./client-stream.js";
-export type { ApiEvent } from "./events.js";
+const text = `${beside("import", "Archive", "client")}
+${beside("import", "Followed", "client-stream")}
+
+${beside("export", "Followed", "client-stream")}
+${beside("export", "ApiEvent", "events")}
 
 ${named.join("\n\n")}
 
