@@ -230,6 +230,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     state,
     log,
     ask: (request) => app.fetch(request, ownCall),
+    artifacts: { origins: () => running.fleet.artifact_origins, folder: uploads },
     address: () => (options.listeners && running.daemon.http_enabled ? addressOf(options.listeners) : null),
     page: () => options.page !== false && running.daemon.page,
   });

@@ -136,7 +136,10 @@ const layers: readonly Layer[] = [
   {
     name: "cli",
     files: /^src\/cli\//,
-    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
+    uses: [
+      ...["words", "contract", "config", "endpoints", "discovery", "client", "mqtt", "doctor", "composition"],
+      "simulators",
+    ],
     knows: ["api"],
     why: "a client of the daemon; only serve and demo start one",
   },
@@ -165,6 +168,10 @@ const onlyIn: readonly {
   {
     ...{ of: "cli", in: /^src\/cli\/(completion|key-commands|play)\.ts$/, uses: ["contract"] },
     why: "the names of keys are completed, and are commands, while no daemon runs; a file is served by the command itself",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/fleet[\w-]*\.ts$/, uses: ["mqtt"] },
+    why: "a fleet alone is behind a broker",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

@@ -68,6 +68,7 @@ const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
 const leases = () => import("./lease.ts");
 const withLease = () => import("./with-lease.ts");
+const fleet = () => import("./fleet.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {
   return async () => (await module())[name];
@@ -351,6 +352,39 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         examples: [
           "zapd with-lease -d label:lab -- npm test    (it finds $ZAPD_DEVICE and $ZAPD_LEASE, as zapd itself does)",
           "zapd with-lease -d Workbench --wait 10m -- ./smoke.sh",
+        ],
+      },
+    ),
+    fleet: command(
+      "ls | state | key KEY | run WORDS | install URL [KEY=VALUE …]",
+      "the devices of many sites on one MQTT broker, and a command to all that have a label",
+      from(fleet, "fleet"),
+      {
+        completes: ["ls", "state", "key", "run", "install"],
+        most: many,
+        signed: true,
+        also: ["sites", "mqtt"],
+        options: {
+          label: value("LABEL,…", "devices that have each of these, or whose site has"),
+          site: value("SITE", "devices of this site"),
+          file: value("FILE", "install: the package as it is at the address, by which it is known there"),
+          sha256: value("HEX", "install: its SHA-256, where there is no such file here"),
+          bytes: value("COUNT", "install: how many bytes it has"),
+          ...timeout,
+          broker: value("URL", "the broker (else mqtt.url of the config, as all that follows)"),
+          username: value("NAME", "the name that the broker knows us by"),
+          "password-file": value("FILE", "holds its password, 0600 (or $ZAPD_MQTT_PASSWORD)"),
+          ca: value("FILE", "who signed the broker's certificate, PEM"),
+          cert: value("FILE", "our own certificate, PEM"),
+          key: value("FILE", "its key, PEM, 0600"),
+          prefix: value("WORD", "what every topic begins with"),
+        },
+        examples: [
+          "zapd fleet ls",
+          "zapd fleet key home --label lobby",
+          "zapd fleet run launch netflix --label room=lab2,player --timeout 20s",
+          "zapd fleet run volume 15 --site lab2",
+          "zapd fleet install https://ci.example.org/app.zip --file ./app.zip --label lab",
         ],
       },
     ),

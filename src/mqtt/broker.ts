@@ -77,6 +77,8 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     connectTimeout: connectTimeoutMs,
     resubscribe: false,
     queueQoSZero: false,
+    // Or it makes a buffer for each of 65,536 numbers: 11 MB, and nothing that a house would notice.
+    writeCache: false,
     ...(broker.username !== undefined && { username: broker.username }),
     ...(broker.password !== undefined && { password: broker.password }),
     ...(will && { will: { ...will, payload: Buffer.from(will.payload), qos: 1, retain: true } }),

@@ -141,6 +141,17 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   "mqtt.prefix": [1, true, "", "/zapd", "zapd/", "a//b", "a+", "#", "$SYS", "x".repeat(65), ...controls],
   "mqtt.commands": [1, true, "", "all", "Control"],
   "mqtt.home_assistant": wrongBooleans,
+  "fleet.artifact_origins": [
+    ...[
+      ...wrongLists,
+      "http://ci.example.org",
+      "https://ci.example.org/",
+      "https://ci.example.org/a",
+      "https://*",
+      "*",
+    ],
+    ...["https://user@ci.example.org", "https://ci.example.org:443", "ci.example.org", "https://CI.example.org"],
+  ],
 };
 
 describe("T23 values of another type, or out of range", () => {

@@ -86,7 +86,14 @@ describe("complete", () => {
           .filter(([, { description }]) => !description)
           .map(([field]) => `${name}.${field}`),
       );
-    expect(silent).toEqual(["Config.daemon", "Config.discovery", "Config.devices", "Config.dev", "Config.mqtt"]);
+    expect(silent).toEqual([
+      "Config.daemon",
+      "Config.discovery",
+      "Config.devices",
+      "Config.dev",
+      "Config.mqtt",
+      "Config.fleet",
+    ]);
   });
 
   test("every route, by the name of its operation", () => {
