@@ -13,6 +13,7 @@ import { type Bus, BusError } from "./bus.ts";
 import { Commands } from "./commands.ts";
 import { Kept } from "./kept.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
+import type { ArtifactSettings } from "./sideload.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
 
 /** A document that the broker keeps. */
@@ -51,6 +52,8 @@ export interface BridgeOptions {
   /** Asks zapd itself. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
+  /** Where packages may come from, and where they wait. */
+  readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
   readonly companions?: (topics: SiteTopics) => readonly Companion[];
   readonly random?: () => number;
 }
@@ -92,7 +95,10 @@ export class Bridge {
     const { log } = options;
     const fetch = (request: Request) => this.#ask(request);
     const tell = (event: object) => this.#tellEvent(event);
-    this.#commands = commands === "none" ? null : new Commands({ topics, level: commands, url, fetch, log, tell });
+    const { settings, artifacts } = options;
+    const ca = () => brokerOf(settings, process.env).ca;
+    const own = { topics, url, fetch, log, tell, artifacts: { ...artifacts, ca } };
+    this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
     const { site } = topics;
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };
   }
@@ -260,7 +266,9 @@ export class Bridge {
 
   #tellDevice(device: Device): void {
     this.#devices.set(device.id, device);
-    this.#kept.set(this.#topics.device(device.id), device);
+    const { site_labels } = this.#options.settings;
+    // The will of a site says no more than that it is gone: its labels stay known with its devices.
+    this.#kept.set(this.#topics.device(device.id), site_labels.length > 0 ? { ...device, site_labels } : device);
     this.#tellCompanions(device.id);
   }
 

@@ -207,6 +207,11 @@ export class AndroidTvSimulator extends SimulatedSet {
     for (const { socket } of this.#clients) socket.write(bytes);
   }
 
+  /** Another app comes to the front; null is home. */
+  show(front: string | null): void {
+    this.#show(front ?? HOME);
+  }
+
   /** Its volume is changed otherwise, such as by what is cast to it. */
   setVolume(level: number, muted = this.#muted): void {
     this.#level = level;
