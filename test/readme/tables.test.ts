@@ -14,14 +14,14 @@ function section(page: string, name: string): string {
 }
 
 test("each operation has its row, and each row its operation", () => {
-  const rows = [...section("README.md", "endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm)].flatMap(
-    ([, method, path = "", rest = ""]) => {
-      if (!path.endsWith("…")) return [`${method} ${path}`];
-      // One row for all that a group takes as a device does: they stand behind its last colon.
-      const listed = [...rest.slice(rest.lastIndexOf(":")).matchAll(/`([^`]+)`/g)];
-      return listed.map(([, end]) => `${method} ${path.slice(0, -1)}${end}`);
-    },
-  );
+  const rows = [
+    ...section("README.md", "endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm),
+  ].flatMap(([, method, path = "", rest = ""]) => {
+    if (!path.endsWith("…")) return [`${method} ${path}`];
+    // One row for all that a group takes as a device does: they stand behind its last colon.
+    const listed = [...rest.slice(rest.lastIndexOf(":")).matchAll(/`([^`]+)`/g)];
+    return listed.map(([, end]) => `${method} ${path.slice(0, -1)}${end}`);
+  });
   const real = Object.values(operations).map(
     ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
   );
