@@ -46,7 +46,7 @@ export function definesHere(file: string, title: string): boolean {
     title,
     async () => {
       const [program, ...words] = unshare;
-      const child = spawn(program, [...words, process.execPath, "test", "--timeout", "60000", file], {
+      const child = spawn(program, [...words, process.execPath, "test", "--max-concurrency=4", "--timeout", "60000", file], {
         ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
         env: { ...process.env, [marker]: "yes" },
       });
