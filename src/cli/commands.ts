@@ -66,6 +66,7 @@ const remote = () => import("./remote/session.ts");
 const doctor = () => import("./doctor.ts");
 const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
+const mcp = () => import("./mcp.ts");
 const leases = () => import("./lease.ts");
 const withLease = () => import("./with-lease.ts");
 const fleet = () => import("./fleet.ts");
@@ -425,6 +426,21 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
           "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
           "zapd config unset discovery.hosts",
           "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
+        ],
+      },
+    ),
+    mcp: command(
+      "[add claude | cursor | vscode] | [token [--new]]",
+      "the tools of agents, over stdin and stdout; or tell a client of them",
+      from(mcp, "mcp"),
+      {
+        completes: ["add", "token"],
+        also: ["agent", "claude", "cursor"],
+        most: many,
+        options: { new: flag("makes another token for `/mcp`: the one before lets nobody in any more") },
+        examples: [
+          "zapd mcp add claude                         (adds its own entry to the client's config, and nothing else)",
+          "zapd config set mcp.http true && zapd mcp token        (for clients that call http://127.0.0.1:7272/mcp)",
         ],
       },
     ),

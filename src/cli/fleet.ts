@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
+import { activity, powerWords } from "../api/client-words.ts";
 import { codes, exits, systemCode, ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
@@ -9,7 +10,7 @@ import { isObject } from "../system/json.ts";
 import { nearest } from "../system/nearest.ts";
 import { printable } from "../system/printable.ts";
 import type { Context } from "./context.ts";
-import { activity, deepLinkOf, powerWords } from "./control.ts";
+import { deepLinkOf } from "./control.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";

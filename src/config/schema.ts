@@ -126,6 +126,11 @@ export const configSchema = z.object({
         format: "password",
       }),
   }),
+  mcp: z.object({
+    http: toggle.default(false).meta({
+      description: "Whether agents may call `/mcp` of the HTTP API, with the token that `zapd mcp token` prints",
+    }),
+  }),
   mqtt: z.object({
     url: optional(300, /^mqtts?:\/\/(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/, broker)
       .refine((given) => given === "" || URL.canParse(given), broker)

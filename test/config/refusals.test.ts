@@ -126,6 +126,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   ],
   "devices.request_timeout_ms": [...wrongNumbers, 0, 99, 30_001],
   "dev.vendor_password": [1, true, "[redacted]", "x".repeat(257), ...controls],
+  "mcp.http": wrongBooleans,
   "mqtt.url": [
     ...[1, true, "broker.lan", "http://broker.lan", "mqtt://", "mqtt://a b", "mqtt://broker.lan:99999"],
     ...["mqtt://user:secret@broker.lan", "mqtt://user@broker.lan", "mqtt://broker.lan/path", "mqtt://broker.lan?x=1"],

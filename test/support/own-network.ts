@@ -27,6 +27,9 @@ function whyNot(): string | null {
   }
 }
 
+/** Words that run a program in a network of its own; `null` where there can be none. */
+export const inOwnNetwork = whyNot() === null ? unshare : null;
+
 /**
  * Whether the tests of a file are to be defined here and now. If not, one test with this title stands for them all, and
  * runs the file in a network of its own.
