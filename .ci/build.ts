@@ -14,7 +14,6 @@ const root = join(import.meta.dir, "..");
 const given = (word: string) => process.argv.slice(2)[process.argv.indexOf(word) - 1];
 const dist = resolve(given("--into") ?? join(root, "dist"));
 const main = given("--main") ?? "src/main.ts";
-const bun = process.execPath;
 const version = Bun.version;
 
 /** What each program is called, and the npm package that holds its runtime. */
@@ -28,17 +27,34 @@ const systems = [
 ] as const;
 
 /**
+ * What runs in no program of ours is left out of npm `mqtt`, 0.5 MB of it: timers in a browser's workers, traces by `$DEBUG`
+ * (which would print what is typed), and a copy of the streams that the runtime has.
+ */
+const leftOut: Readonly<Record<string, string>> = {
+  "worker-timers": "export const { setInterval, clearInterval } = globalThis;",
+  debug: "module.exports = () => Object.assign(() => {}, { enabled: false });",
+  "readable-stream": 'module.exports = require("node:stream");',
+};
+const lean: Bun.BunPlugin = {
+  name: "lean",
+  setup(build) {
+    build.onResolve({ filter: /^(worker-timers|debug|readable-stream)$/ }, ({ path }) => ({ path, namespace: "lean" }));
+    build.onLoad({ filter: /.*/, namespace: "lean" }, ({ path }) => ({ contents: leftOut[path] ?? "", loader: "js" }));
+  },
+};
+
+/**
  * In chunks, so that a command loads no more than it needs: one chunk of everything takes half as long again to start.
  * What runs only once is not worth compiling: the JIT is held back until the daemon is busy (src/runtime/bun.ts).
  * No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does.
  */
-const compile = [
-  ...["build", "--compile", "--minify", "--bytecode", "--format=esm", "--splitting"],
-  ...["--compile-jit-policy=100", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
-];
-
-function build(outfile: string, ...more: string[]): string {
-  execFileSync(bun, [...compile, ...more, main, "--outfile", outfile], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+async function build(outfile: string, other: Pick<Bun.CompileBuildOptions, "target" | "executablePath"> = {}): Promise<string> {
+  await Bun.build({
+    entrypoints: [resolve(root, main)],
+    root,
+    ...{ target: "bun", format: "esm", minify: true, bytecode: true, splitting: true, plugins: [lean] },
+    compile: { outfile, jitPolicy: 100, autoloadDotenv: false, autoloadBunfig: false, ...other },
+  });
   return outfile;
 }
 
@@ -56,9 +72,12 @@ function runtimeOf(name: string): string {
 }
 
 mkdirSync(dist, { recursive: true });
-const made = process.argv.includes("--all")
-  ? systems.map(({ name, target, runtime }) => build(join(dist, name), `--target=${target}`, `--compile-executable-path=${runtimeOf(runtime)}`))
-  : [build(join(dist, process.platform === "win32" ? "zapd.exe" : "zapd"))];
+// Paths are in the program: they are the same from wherever it is built.
+process.chdir(root);
+const made: string[] = [];
+if (process.argv.includes("--all"))
+  for (const { name, target, runtime } of systems) made.push(await build(join(dist, name), { target, executablePath: runtimeOf(runtime) }));
+else made.push(await build(join(dist, process.platform === "win32" ? "zapd.exe" : "zapd")));
 const sums = made.map((path) => `${createHash("sha256").update(readFileSync(path)).digest("hex")}  ${basename(path)}`);
 if (made.length > 1) writeFileSync(join(dist, "SHA256SUMS"), `${sums.join("\n")}\n`);
 const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, name), "utf8"));

@@ -13,6 +13,7 @@ import { Trust } from "./devices/trust.ts";
 import { Discovery } from "./discovery/discover.ts";
 import { isThisMachine, wantedInterfaces } from "./discovery/interfaces.ts";
 import { askMdns } from "./discovery/mdns.ts";
+import type { Mcp } from "./mcp/http.ts";
 import { MqttLink } from "./mqtt/link.ts";
 import { platforms as every, composition as everyComposition } from "./platforms/index.ts";
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
@@ -222,6 +223,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
       return examineFrom(places, async (request) => app.fetch(request, ownCall));
     },
+    mcp() {
+      mcp ??= openMcp();
+      return mcp;
+    },
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],
     mqtt: () => mqtt.status,
   });
@@ -230,13 +235,20 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     state,
     log,
     ask: (request) => app.fetch(request, ownCall),
+    artifacts: { origins: () => running.fleet.artifact_origins, folder: uploads },
     address: () => (options.listeners && running.daemon.http_enabled ? addressOf(options.listeners) : null),
     page: () => options.page !== false && running.daemon.page,
   });
   config.follow((now) => mqtt.use(now.mqtt));
+  let mcp: Promise<Mcp> | undefined;
+  async function openMcp(): Promise<Mcp> {
+    const { createMcp } = await import("./mcp/http.ts");
+    return createMcp({ state, fetch: (request) => app.fetch(request, ownCall) });
+  }
   let stopped = false;
   let left: Promise<void> | undefined;
   const windDown = () => {
+    void mcp?.then((one) => one.close()).catch(() => {});
     left ??= mqtt.stop();
     devices.letGo();
     leases.close();

@@ -57,6 +57,10 @@ const layers: readonly Layer[] = [
     why: "a client is made from the same table as the server, and runs without it",
   },
   {
+    ...{ name: "agents", files: /^src\/mcp\//, uses: ["words", "contract", "endpoints", "api", "client"] },
+    why: "tools for agents are a client of the API like any other, inside the daemon and out of it",
+  },
+  {
     ...{ name: "mqtt", files: /^src\/mqtt\//, uses: ["words", "contract", "endpoints", "client"] },
     knows: ["config", "api"],
     why: "a client of the API like any other, whose caller is on a broker",
@@ -107,7 +111,7 @@ const layers: readonly Layer[] = [
     ...{
       name: "doctor",
       files: /^src\/doctor\//,
-      uses: ["words", "contract", "config", "endpoints", "client", "discovery"],
+      uses: ["words", "contract", "config", "endpoints", "client", "mqtt", "discovery"],
     },
     knows: ["api"],
     why: "it looks for what is in the way, from inside the daemon or before there is one, and asks as a client",
@@ -124,7 +128,7 @@ const layers: readonly Layer[] = [
   {
     name: "composition",
     files: /^src\/(zapd|daemon)\.ts$/,
-    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "mqtt", "doctor"],
+    uses: ["words", "contract", "config", "platforms", "discovery", "devices", "app", "mqtt", "doctor", "agents"],
     why: "the only place that builds things and joins them",
   },
   {
@@ -136,7 +140,10 @@ const layers: readonly Layer[] = [
   {
     name: "cli",
     files: /^src\/cli\//,
-    uses: ["words", "contract", "config", "endpoints", "discovery", "client", "doctor", "composition", "simulators"],
+    uses: [
+      ...["words", "contract", "config", "endpoints", "discovery", "client", "mqtt", "doctor", "composition"],
+      ...["simulators", "agents"],
+    ],
     knows: ["api"],
     why: "a client of the daemon; only serve and demo start one",
   },
@@ -165,6 +172,14 @@ const onlyIn: readonly {
   {
     ...{ of: "cli", in: /^src\/cli\/(completion|key-commands|play)\.ts$/, uses: ["contract"] },
     why: "the names of keys are completed, and are commands, while no daemon runs; a file is served by the command itself",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/mcp\.ts$/, uses: ["agents"] },
+    why: "the tools of agents are for agents: no other command needs them",
+  },
+  {
+    ...{ of: "cli", in: /^src\/cli\/fleet[\w-]*\.ts$/, uses: ["mqtt"] },
+    why: "a fleet alone is behind a broker",
   },
   { of: "devices", in: /^src\/devices\/arrivals\.ts$/, uses: ["discovery"], why: "there devices come in" },
 ];

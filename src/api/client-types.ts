@@ -1,6 +1,6 @@
 /**
  * The client's methods, inferred from the table of operations. In the npm package they are written out, each with its words
- * (.ci/client-types.ts), so that an editor completes and explains them.
+ * (`npm run build:package`), so that an editor completes and explains them.
  */
 import type { z } from "zod";
 import type { Upload } from "./client.ts";

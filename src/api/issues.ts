@@ -17,6 +17,18 @@ const counted: Readonly<Record<string, readonly [one: string, more: string]>> = 
   array: ["entry", "entries"],
 };
 
+/** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
+export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
+  const [issue] = issues;
+  if (!issue) return "it is not what was asked for";
+  const place =
+    issue.path
+      .map(String)
+      .filter((part) => part !== "")
+      .join(".") || "it";
+  return `${place} ${reasonOf(issue)}`;
+}
+
 /** What one issue comes to, as a predicate of the value's place. */
 export function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {

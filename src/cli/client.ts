@@ -9,6 +9,7 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import { systemCode, ZapdError } from "../api/errors.ts";
+import type { Caller } from "../api/events.ts";
 import { clientHeader, type EndpointName, endpoints } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
@@ -77,8 +78,8 @@ async function callOnce<Name extends ValueName>(
 }
 
 /** Where the API is, for a client of it: behind the control socket. */
-export function apiOf(context: Context, upload = false): Required<ClientOptions> {
-  const fetch = (request: Request) => sendRequest(context, request, upload);
+export function apiOf(context: Context, upload = false, caller: Caller = "cli"): Required<ClientOptions> {
+  const fetch = (request: Request) => sendRequest(context, request, upload, caller);
   return { url: "http://zapd/v1", fetch, lease: process.env["ZAPD_LEASE"] || undefined };
 }
 
@@ -116,11 +117,16 @@ function afterAMoment(context: Context, name: EndpointName, given: Given): { end
 }
 
 /** One request, whatever it answers. Where nobody is behind the usual socket, the one daemon that runs is asked. */
-export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
+export async function sendRequest(
+  context: Context,
+  request: Request,
+  upload = false,
+  caller: Caller = "cli",
+): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
-  const said = { ...Object.fromEntries(headers), [clientHeader]: "cli" };
+  const said = { ...Object.fromEntries(headers), [clientHeader]: caller };
   const call = { method, path, headers: said, signal, ...(body && { body }) };
   try {
     return await currentRuntime().call(context.socket(), call);

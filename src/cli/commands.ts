@@ -66,8 +66,10 @@ const remote = () => import("./remote/session.ts");
 const doctor = () => import("./doctor.ts");
 const opening = () => import("./open.ts");
 const service = () => import("./service.ts");
+const mcp = () => import("./mcp.ts");
 const leases = () => import("./lease.ts");
 const withLease = () => import("./with-lease.ts");
+const fleet = () => import("./fleet.ts");
 
 function from<Name extends string>(module: () => Promise<Readonly<Record<Name, Run>>>, name: Name): Command["load"] {
   return async () => (await module())[name];
@@ -354,6 +356,39 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
         ],
       },
     ),
+    fleet: command(
+      "ls | state | key KEY | run WORDS | install URL [KEY=VALUE …]",
+      "the devices of many sites on one MQTT broker, and a command to all that have a label",
+      from(fleet, "fleet"),
+      {
+        completes: ["ls", "state", "key", "run", "install"],
+        most: many,
+        signed: true,
+        also: ["sites", "mqtt"],
+        options: {
+          label: value("LABEL,…", "devices that have each of these, or whose site has"),
+          site: value("SITE", "devices of this site"),
+          file: value("FILE", "install: the package as it is at the address, by which it is known there"),
+          sha256: value("HEX", "install: its SHA-256, where there is no such file here"),
+          bytes: value("COUNT", "install: how many bytes it has"),
+          ...timeout,
+          broker: value("URL", "the broker (else mqtt.url of the config, as all that follows)"),
+          username: value("NAME", "the name that the broker knows us by"),
+          "password-file": value("FILE", "holds its password, 0600 (or $ZAPD_MQTT_PASSWORD)"),
+          ca: value("FILE", "who signed the broker's certificate, PEM"),
+          cert: value("FILE", "our own certificate, PEM"),
+          key: value("FILE", "its key, PEM, 0600"),
+          prefix: value("WORD", "what every topic begins with"),
+        },
+        examples: [
+          "zapd fleet ls",
+          "zapd fleet key home --label lobby",
+          "zapd fleet run launch netflix --label room=lab2,player --timeout 20s",
+          "zapd fleet run volume 15 --site lab2",
+          "zapd fleet install https://ci.example.org/app.zip --file ./app.zip --label lab",
+        ],
+      },
+    ),
     openapi: command("", "the API as an OpenAPI 3.1 document", from(daemon, "openapi")),
   },
   "The daemon": {
@@ -391,6 +426,21 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
           "zapd config set dev.vendor_password -        (reads the value, unseen, from the terminal or a pipe)",
           "zapd config unset discovery.hosts",
           "zapd config edit                            (opens $VISUAL or $EDITOR, and has the daemon read it)",
+        ],
+      },
+    ),
+    mcp: command(
+      "[add claude | cursor | vscode] | [token [--new]]",
+      "the tools of agents, over stdin and stdout; or tell a client of them",
+      from(mcp, "mcp"),
+      {
+        completes: ["add", "token"],
+        also: ["agent", "claude", "cursor"],
+        most: many,
+        options: { new: flag("makes another token for `/mcp`: the one before lets nobody in any more") },
+        examples: [
+          "zapd mcp add claude                         (adds its own entry to the client's config, and nothing else)",
+          "zapd config set mcp.http true && zapd mcp token        (for clients that call http://127.0.0.1:7272/mcp)",
         ],
       },
     ),

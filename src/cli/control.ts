@@ -1,49 +1,13 @@
 /** What is on a device, and its apps, on the command line. */
-import type { Result } from "../api/client.ts";
-import type { App, State } from "../api/schemas.ts";
-import { printable } from "../system/printable.ts";
+import { stateLine } from "../api/client-words.ts";
+import type { App } from "../api/schemas.ts";
 import { call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { clock, table } from "./print.ts";
+import { table } from "./print.ts";
 
 export async function state(context: Context): Promise<void> {
   context.show(await call(context, "getState", { id: context.words[0] ?? context.device }), stateLine);
-}
-
-/** What a power is called behind the name of a set. */
-export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
-
-/** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
-function stateLine({ device, state }: Result<"getState">): string {
-  const power = (state.power === "unknown" ? "" : "is ") + powerWords[state.power];
-  return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
-}
-
-/** What is on a set, in parts: the app, what plays, the volume. */
-export function activity(state: State): string[] {
-  return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
-}
-
-function appPart(state: State): string {
-  const shown = state.app?.name ?? (state.power === "on" ? "home" : "");
-  return state.screensaver ? [shown, "screensaver"].filter(Boolean).join(", ") : shown;
-}
-
-function playbackPart(playback: State["playback"]): string {
-  if (!playback || playback.status === "stopped") return "";
-  const { status, position_ms, duration_ms, live, title } = playback;
-  const time = [position_ms, live ? null : duration_ms]
-    .filter((ms) => ms !== null)
-    .map(clock)
-    .join(" / ");
-  return [status, title ? `"${title}"` : "", live ? "live" : "", time].filter(Boolean).join(" ");
-}
-
-function volumePart(volume: State["volume"]): string {
-  if (!volume) return "";
-  if (volume.muted) return "muted";
-  return volume.level === null ? "" : `volume ${volume.level}`;
 }
 
 export async function apps(context: Context): Promise<void> {

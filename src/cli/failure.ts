@@ -8,7 +8,7 @@ export class UsageError extends Error {}
 export const notRunning = "daemon_not_running";
 
 /** What the command itself can fail with, beside the codes of the API. */
-type OwnCode = typeof notRunning | "usage" | "file_unreadable";
+type OwnCode = typeof notRunning | "usage" | "file_unreadable" | "broker_unreachable";
 
 /** The `error` object of an envelope. */
 export interface Failure {

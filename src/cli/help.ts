@@ -107,12 +107,12 @@ function commandHelp(name: string, { use, about, options, examples }: Command, a
 }
 
 function optionRows(options: Readonly<Record<string, Option>>): string {
-  return Object.entries(options)
-    .map(([name, { short, value, about }]) => {
-      const words = `${short ? `-${short}, ` : "    "}--${name}${value ? ` ${value}` : ""}`;
-      return `  ${words.padEnd(22)}${about ?? ""}`.trimEnd();
-    })
-    .join("\n");
+  const rows = Object.entries(options).map(([name, { short, value, about = "" }]) => {
+    const words = `${short ? `-${short}, ` : "    "}--${name}${value ? ` ${value}` : ""}`;
+    return { words, about };
+  });
+  const width = Math.max(22, ...rows.map(({ words }) => words.length + 2));
+  return rows.map(({ words, about }) => `  ${words.padEnd(width)}${about}`.trimEnd()).join("\n");
 }
 
 function exitHelp(): string {

@@ -1,5 +1,5 @@
 /** `zapd install`: sends a package to the daemon; a folder is zipped first. */
-import { createReadStream } from "node:fs";
+import { createReadStream, type Stats } from "node:fs";
 import { type FileHandle, lstat, mkdtemp, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve, sep } from "node:path";
@@ -42,13 +42,7 @@ export async function install(context: Context): Promise<void> {
     throw new UsageError("which package? Give a ZIP, or the folder it is made from");
   const params = deepLinkOf(pairs);
   const isAsked = asksForPassword(context);
-  const found = await stat(given).catch((error: unknown) => {
-    throw packageError(
-      `${given} ${systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`}`,
-    );
-  });
-  const content = found.isDirectory() ? await packageFiles(given) : null;
-  if (!content) await checkZip(given, found.size);
+  const { found, content } = await examined(given);
 
   const device = (await call(context, "getDevice", { id: context.device })).data;
   const password = isAsked ? await readUnseen(printable(`developer password of ${device.name}`)) : undefined;
@@ -67,6 +61,35 @@ export async function install(context: Context): Promise<void> {
   } finally {
     progress.clear();
     if (folder) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What is at a path, once it can be a package. */
+async function examined(given: string): Promise<{ readonly found: Stats; readonly content: FolderContent | null }> {
+  const found = await stat(given).catch((error: unknown) => {
+    throw packageError(
+      `${given} ${systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`}`,
+    );
+  });
+  const content = found.isDirectory() ? await packageFiles(given) : null;
+  if (!content) await checkZip(given, found.size);
+  return { found, content };
+}
+
+/** A package as it is sent, for whoever sends it: a ZIP as it is, a folder zipped. `dispose` removes what was made for it. */
+export async function packageAt(given: string): Promise<{ archive: Upload["archive"]; dispose(): Promise<void> }> {
+  const { found, content } = await examined(given);
+  const folder = content && (await mkdtemp(join(tmpdir(), "zapd-")));
+  const dispose = async () => {
+    if (folder) await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const path = folder ? join(folder, "package.zip") : given;
+    const bytes = content && folder ? await writeArchive(content.files, path, () => {}) : found.size;
+    return { archive: { size: bytes, stream: () => bytesOf({ path, bytes }) }, dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
   }
 }
 

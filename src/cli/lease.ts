@@ -99,7 +99,7 @@ export function wantedIn(context: Context, usualMs: number, usualOwner = ownerHe
   };
 }
 
-function ownerHere(): string {
+export function ownerHere(): string {
   return `${nameHere()}@${hostname()}`.slice(0, leaseLimits.owner);
 }
 

@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
+import { clock } from "../api/client-words.ts";
 import { exits, ZapdError } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -13,7 +14,7 @@ import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
 import { pressKey } from "./keys.ts";
-import { clock, size } from "./print.ts";
+import { size } from "./print.ts";
 import { type Progress, progressOn } from "./progress.ts";
 import { ServedFile } from "./served-file.ts";
 

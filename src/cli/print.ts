@@ -158,14 +158,6 @@ export function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** `12:04`, or `1:02:03`. */
-export function clock(ms: number): string {
-  const seconds = Math.floor(ms / 1_000);
-  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
-  const shown = parts[0] === 0 ? parts.slice(1) : parts;
-  return shown.map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, "0"))).join(":");
-}
-
 /** `1.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;

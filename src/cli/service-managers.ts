@@ -163,7 +163,7 @@ export interface Program {
 }
 
 /** Where a config and a state are looked for: a service manager does not know what a shell has set. */
-const variables = ["ZAPD_CONFIG", "ZAPD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] as const;
+export const variables = ["ZAPD_CONFIG", "ZAPD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] as const;
 
 interface Running {
   readonly execPath: string;

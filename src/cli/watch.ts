@@ -1,10 +1,10 @@
 /** `zapd watch`: what happens, a line each. `zapd wait`: until it is so. */
 import type { ApiEvent, Followed } from "../api/client.ts";
+import { activity, powerWords } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { activity, powerWords } from "./control.ts";
 import { UsageError } from "./failure.ts";
 import { followEvents } from "./follow.ts";
 import { columnsOf, paintFor } from "./print.ts";

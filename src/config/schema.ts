@@ -37,6 +37,8 @@ const origin =
 const device = "must be the name or the id of a device";
 const address = "must be an address, a host name or an interface";
 const password = "must have at most 256 characters, none of them a control character";
+const artifacts =
+  "must be an exact https origin, such as https://ci.example.org:8443, with no path and no trailing slash";
 const addresses = text(253, address)
   .min(1, address)
   .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
@@ -124,6 +126,11 @@ export const configSchema = z.object({
         format: "password",
       }),
   }),
+  mcp: z.object({
+    http: toggle.default(false).meta({
+      description: "Whether agents may call `/mcp` of the HTTP API, with the token that `zapd mcp token` prints",
+    }),
+  }),
   mqtt: z.object({
     url: optional(300, /^mqtts?:\/\/(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/, broker)
       .refine((given) => given === "" || URL.canParse(given), broker)
@@ -155,6 +162,12 @@ export const configSchema = z.object({
     home_assistant: toggle
       .default(false)
       .meta({ description: "Whether Home Assistant is told of every device, so that it appears there by itself" }),
+  }),
+  fleet: z.object({
+    artifact_origins: list(64, text(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
+      description:
+        "Origins from which packages are fetched that are named over the broker, such as `https://ci.example.org`; nothing else is fetched",
+    }),
   }),
 });
 
@@ -220,6 +233,10 @@ function isExactOrigin(given: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,]+$/.test(given) || !URL.canParse(given)) return false;
   if (!/^https?:/.test(given)) return given === given.toLowerCase();
   return new URL(given).origin === given;
+}
+
+function isArtifactOrigin(given: string): boolean {
+  return given.startsWith("https://") && isExactOrigin(given);
 }
 
 /** "Did you mean …?" for a key that is none; an empty text when nothing is near it. */

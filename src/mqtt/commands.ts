@@ -8,6 +8,7 @@ import { type Endpoint, type EndpointName, endpoints, type Groupable, groupable 
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
 import type { Bus, Message } from "./bus.ts";
+import { type ArtifactSettings, Sideload } from "./sideload.ts";
 import { mayAnswerAt, partsOf, type SiteTopics } from "./topics.ts";
 
 /** What may be called, by what `mqtt.commands` says. What asks for a person (pairing, names, settings) is not among it. */
@@ -19,6 +20,8 @@ const allowed = {
   ],
   developer: ["reloadPackage", "removePackage", "readLogs"],
 } as const satisfies Record<string, readonly ValueName[]>;
+/** A package is not uploaded over the bus, but named. */
+const installing = "dev_install";
 type Allowed = (typeof allowed)[keyof typeof allowed][number];
 
 const limits = {
@@ -47,6 +50,8 @@ export interface CommandsOptions {
   /** Asks zapd itself. */
   fetch(request: Request): Promise<Response>;
   readonly log: Log;
+  /** Where packages may come from. */
+  readonly artifacts: ArtifactSettings;
   /** Tells those who follow the events of the site. */
   tell(event: object): void;
 }
@@ -73,6 +78,8 @@ export class Commands {
   readonly #call: AnyCall;
   readonly #commands = new Bucket(limits.perSecond, limits.burst);
   readonly #refusals = new Bucket(toldPerSecond, 2 * toldPerSecond);
+  readonly #sideload: Sideload;
+  readonly #over = new AbortController();
   #underWay = 0;
   /** Logs that are followed, by the devices' ids. */
   readonly #logs = new Map<string, AbortController>();
@@ -82,6 +89,7 @@ export class Commands {
     const { url, fetch } = options;
     // What each name takes and answers is in the table of operations, which types cannot follow from a text.
     this.#call = createCall({ url, fetch }) as unknown as AnyCall;
+    this.#sideload = new Sideload(options);
   }
 
   /** What is heard of the broker. */
@@ -107,6 +115,7 @@ export class Commands {
   }
 
   end(): void {
+    this.#over.abort(new ZapdError("device_error", "zapd leaves the broker"));
     for (const log of this.#logs.values()) log.abort();
   }
 
@@ -143,6 +152,7 @@ export class Commands {
       envelope = await this.#ask(asked, bus);
     } catch (error) {
       failed = error;
+      if (!(error instanceof ZapdError)) log.error(`MQTT: ${error instanceof Error ? error.stack : textOf(error)}`);
       envelope = envelopeOf(error);
     }
     const replyTo = message.replyTo ?? asked["reply_to"];
@@ -174,6 +184,10 @@ export class Commands {
     if (unknown.length > 0) throw invalid(`A call does not take ${unknown.map(quoted).join(", ")}`);
     if (!isObject(args)) throw invalid("args must be an object");
     if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
+    if (op === installing) {
+      if (this.#options.level !== "developer") throw notAllowed(op);
+      return this.#sideload.install(args, lease, this.#over.signal);
+    }
     const name = this.#nameOf(op);
     const { log, ...own } = args;
     const follows = name === "takeLease" && log === true;
@@ -193,7 +207,7 @@ export class Commands {
     if (control) return control;
     if (developer && level === "developer") return developer;
     if (developer || Object.hasOwn(endpoints, name)) throw notAllowed(op);
-    const ops = [...allowed.control, ...(level === "developer" ? allowed.developer : [])].map(snake);
+    const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installing] : [])].map(snake);
     throw invalid(`${quoted(op)} is no operation`, `They are: ${ops.join(", ")}`);
   }
 

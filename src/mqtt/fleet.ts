@@ -24,6 +24,7 @@ export interface FleetDevice {
   readonly site: FleetSite;
   readonly id: string;
   readonly name: string;
+  /** Its own, and those of its site. */
   readonly labels: readonly string[];
   readonly document: Readonly<Record<string, unknown>>;
   /** The state as it was last told; `null` where it was not. */
@@ -52,6 +53,19 @@ export type FleetResult = { readonly device: FleetDevice } & (
   | { readonly ok: false; readonly error: FleetError }
 );
 
+/** Calls the site of a device, and gives what it did; fails as the site says, or with a `BusError`. */
+export type Ask = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
+
+export interface RunOptions {
+  /** The topic at which a site answers this caller. */
+  replyTo(site: string): string;
+  /** All that it may take. */
+  readonly timeoutMs: number;
+  each(result: FleetResult): void;
+}
+
+/** A site takes 64 commands at a time, and others may want some of them. */
+const mostPerSite = 32;
 /** What is kept arrives at once; after so long without another message, all of it has. */
 const settleMs = 300;
 /** Where nothing has arrived at all, or a site keeps less than it says. */
@@ -111,26 +125,33 @@ export class Fleet {
       .filter((one) => site === undefined || one.site === site)
       .flatMap((one) => this.#devicesOf(one))
       .filter((one) => device === undefined || device === "all" || one.id === device || one.name === device)
-      .filter((one) => labels.every((label) => one.labels.includes(label) || one.site.labels.includes(label)))
+      .filter((one) => labels.every((label) => one.labels.includes(label)))
       .sort((one, other) => (one.site === other.site ? one.name.localeCompare(other.name) : 0));
   }
 
-  /** Sends each device its command at the same moment, and tells each result as it comes; ends with the last, or with `timeoutMs`. */
+  /**
+   * Does the same with each device, at the same moment, and tells each result as it comes. Whoever has not answered by the
+   * deadline has not answered: it ends then at the latest.
+   */
   async run(
     targets: readonly FleetDevice[],
-    bodyOf: (device: FleetDevice) => Readonly<Record<string, unknown>>,
-    {
-      replyTo,
-      timeoutMs,
-      each,
-    }: { readonly replyTo: (site: string) => string; readonly timeoutMs: number; each(result: FleetResult): void },
+    work: (ask: Ask, device: FleetDevice) => Promise<unknown>,
+    { replyTo, timeoutMs, each }: RunOptions,
   ): Promise<readonly FleetResult[]> {
+    const deadline = performance.now() + timeoutMs;
+    const turns = new Map<string, Turns>();
     return Promise.all(
       targets.map(async (device): Promise<FleetResult> => {
-        const result = await this.#ask(device, bodyOf(device), replyTo(device.site.site), timeoutMs).then(
-          (data): FleetResult => ({ device, ok: true, data }),
-          (thrown: unknown): FleetResult => ({ device, ok: false, error: this.#failure(thrown, device, timeoutMs) }),
-        );
+        const { site } = device.site;
+        const turn = turns.get(site) ?? new Turns(mostPerSite);
+        turns.set(site, turn);
+        const ask: Ask = (body) => this.#ask(device, body, replyTo(site), deadline - performance.now());
+        const result = await turn
+          .take(() => work(ask, device))
+          .then(
+            (data): FleetResult => ({ device, ok: true, data }),
+            (thrown: unknown): FleetResult => ({ device, ok: false, error: failureOf(thrown, device, timeoutMs) }),
+          );
         each(result);
         return result;
       }),
@@ -148,7 +169,13 @@ export class Fleet {
     replyTo: string,
     timeoutMs: number,
   ): Promise<unknown> {
-    if (!this.#sites.get(site.site)?.online) throw offline(site);
+    const known = this.#sites.get(site.site);
+    if (!known?.online) throw offline(site);
+    if (known.commands === "none")
+      throw new ZapdError("unsupported_operation", `${site.site} takes nothing from the broker`, {
+        hint: "On that machine: zapd config set mqtt.commands control",
+      });
+    if (timeoutMs <= 0) throw new BusError("timeout", "The time was over before it was asked");
     const given = new AbortController();
     const leaving = this.#leaving.get(site.site) ?? new Set();
     this.#leaving.set(site.site, leaving);
@@ -162,16 +189,6 @@ export class Fleet {
     }
   }
 
-  #failure(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): FleetError {
-    if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
-    if (!(thrown instanceof BusError)) throw thrown;
-    if (thrown.reason === "timeout") {
-      const message = `${site.site} did not answer for ${name} within ${timeoutMs / 1_000} s`;
-      return { code: "device_timeout", message, hint: "What was asked of it may still come about" };
-    }
-    return { code: "site_offline", message: thrown.message, hint: thrown.hint };
-  }
-
   /** Whether every site that is there has told of as many devices as it says. */
   #isWhole(): boolean {
     return this.sites.every(
@@ -181,7 +198,9 @@ export class Fleet {
 
   #devicesOf(site: FleetSite): FleetDevice[] {
     return [...(this.#documents.get(site.site) ?? [])].map(([id, document]) => ({
-      ...{ site, id, document, labels: textsIn(document["labels"]) },
+      ...{ site, id, document },
+      // Of a site that went without a word, its devices alone say which it has.
+      labels: [...new Set([document["labels"], site.labels, document["site_labels"]].flatMap(textsIn))],
       name: textIn(document["name"]) ?? id,
       state: this.#states.get(`${site.site}/${id}`) ?? null,
     }));
@@ -224,6 +243,36 @@ export class Fleet {
     if (told === null) known.delete(id);
     else if (known.has(id) || this.#devices < most.devices) known.set(id, told);
     this.#devices += known.size - before;
+  }
+}
+
+function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): FleetError {
+  if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
+  if (!(thrown instanceof BusError)) throw thrown;
+  if (thrown.reason !== "timeout") return { code: "site_offline", message: thrown.message, hint: thrown.hint };
+  const message = `${site.site} did not answer for ${name} within ${Math.round(timeoutMs / 100) / 10} s`;
+  return { code: "device_timeout", message, hint: "What was asked of it may still come about" };
+}
+
+/** So many at a time; the others in order of arrival. */
+class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#free = most;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Config } from "../config/config.ts";
 import type { Log } from "../system/log.ts";
-import type { Bridge, BridgeStatus } from "./bridge.ts";
+import type { Bridge, BridgeOptions, BridgeStatus } from "./bridge.ts";
 import type { SiteTopics } from "./topics.ts";
 
 export interface LinkOptions {
@@ -13,6 +13,8 @@ export interface LinkOptions {
   /** Asks zapd itself. */
   ask(request: Request): Response | Promise<Response>;
   readonly log: Log;
+  /** Where packages may come from, and where they wait. */
+  readonly artifacts: BridgeOptions["artifacts"];
   /** Where HTTP is served on this machine, such as `http://127.0.0.1:7272`; `null` where it is not. */
   address(): string | null;
   /** Whether the page for people is served there. */

@@ -18,6 +18,7 @@ import { eventRoutes } from "./events.ts";
 import { groupRoutes } from "./groups.ts";
 import { guard } from "./guard.ts";
 import { leaseRoutes } from "./leases.ts";
+import { type McpService, mcpRoute } from "./mcp.ts";
 import { addressOf, openApiRoute } from "./openapi.ts";
 import { pageRoutes } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
@@ -50,6 +51,8 @@ export interface AppDependencies {
   page(): boolean;
   /** Looks for what is in the way. */
   examine(): Promise<Result<"examine">>;
+  /** What answers at `/mcp`, loaded when it is first asked. */
+  mcp(): Promise<McpService>;
   /** What a person should know of: files that were damaged, settings that mean nothing. */
   warnings(): string[];
   /** How it stands with the broker; `null` without one. */
@@ -88,6 +91,7 @@ export function createApp(deps: AppDependencies): Hono<Env> {
   daemonRoutes(app, deps);
   configRoutes(app, deps);
   openApiRoute(app, deps);
+  mcpRoute(app, deps, streams);
   pageRoutes(app, deps);
   return app;
 }

@@ -78,10 +78,10 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
     const device = devices.find(id);
     if (query.follow === "true") {
       const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
-      // What is wrong from the start is told in the envelope; HEAD asks nothing.
-      const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
       // Its holder follows it for as long as the lease lasts; of others it asks none.
       const over = leases.heldBy(device.id, turn.lease);
+      // What is wrong from the start is told in the envelope; HEAD asks nothing.
+      const first = request.method === "HEAD" ? null : await readLogs(device, from, signal);
       const isOver = () => devices.journal.isOver || over?.aborted === true;
       return streams.open(context, formFor(request), () => followed(device, first, isOver));
     }

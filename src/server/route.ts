@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, ZapdError } from "../api/errors.ts";
 import { type Caller, callers } from "../api/events.ts";
-import { reasonOf } from "../api/issues.ts";
+import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import { clientHeader, type Endpoint, type EndpointName, endpoints, isHolders, leaseHeader } from "../api/routes.ts";
 import type { App } from "../api/schemas.ts";
@@ -260,18 +260,6 @@ function checked(schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value, { reportInput: true });
   if (success) return data;
   throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500));
-}
-
-/** The first thing that is wrong, with its place: `delay_ms must be at most 60000`. */
-function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
-  const [issue] = issues;
-  if (!issue) return "it is not what was asked for";
-  const place =
-    issue.path
-      .map(String)
-      .filter((part) => part !== "")
-      .join(".") || "it";
-  return `${place} ${reasonOf(issue)}`;
 }
 
 function checkUrl(url: string): void {

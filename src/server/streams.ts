@@ -59,21 +59,77 @@ export class Streams {
   open(c: Context<Env>, form: Form, begin: () => Source): Response {
     const headers = { "content-type": form.contentType, "x-accel-buffering": "no" };
     if (c.req.method === "HEAD") return c.body(null, 200, headers);
-    const isCounted = c.env.listener === "tcp" && c.env.ownProgram !== true;
-    if (isCounted && this.#overTcp >= mostStreams) throw tooManyStreams();
-    const source = begin();
-    if (isCounted) this.#overTcp++;
+    const { source, left } = this.#enter(c, begin);
     c.env.withoutIdleLimit("ended");
-    const body = streamOf(source, form, () => {
-      if (isCounted) this.#overTcp--;
+    const encoder = new TextEncoder();
+    const body = streamOf({
+      head: form.head === "" ? undefined : encoder.encode(form.head),
+      async next() {
+        const told = await source.next();
+        return told && encoder.encode(told.map(form.write).join(""));
+      },
+      close() {
+        source.close();
+        left();
+      },
     });
     c.req.raw.signal.addEventListener("abort", body.end, { once: true });
     return c.body(body.stream, 200, headers);
   }
+
+  /** Hands on a stream that somebody else makes; what turns out to be none is handed on as it is. Fails with `too_many_streams`. */
+  async pass(c: Context<Env>, make: () => Promise<Response>): Promise<Response> {
+    const { source: making, left } = this.#enter(c, make);
+    const response = await making.catch((error: unknown) => {
+      left();
+      throw error;
+    });
+    const reader = isEventStream(response) ? response.body?.getReader() : undefined;
+    if (!reader) {
+      left();
+      return response;
+    }
+    const body = streamOf({
+      async next() {
+        const { done, value } = await reader.read();
+        return done ? null : value;
+      },
+      close() {
+        void reader.cancel().catch(() => {});
+        left();
+      },
+    });
+    c.req.raw.signal.addEventListener("abort", body.end, { once: true });
+    return new Response(body.stream, response);
+  }
+
+  /** Counts a stream, where those are counted, until it is left. */
+  #enter<T>(c: Context<Env>, begin: () => T): { source: T; left: () => void } {
+    const isCounted = c.env.listener === "tcp" && c.env.ownProgram !== true;
+    if (isCounted && this.#overTcp >= mostStreams) throw tooManyStreams();
+    const source = begin();
+    if (isCounted) this.#overTcp++;
+    return {
+      source,
+      left: () => {
+        if (isCounted) this.#overTcp--;
+      },
+    };
+  }
 }
 
-function streamOf(source: Source, form: Form, ended: () => void): { stream: ReadableStream; end: () => void } {
-  const encoder = new TextEncoder();
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** Bytes as they come: waited for, `null` at their end. */
+interface Bytes {
+  readonly head?: Uint8Array | undefined;
+  next(): Promise<Uint8Array | null>;
+  close(): void;
+}
+
+function streamOf({ head, next, close }: Bytes): { stream: ReadableStream<Uint8Array>; end: () => void } {
   let isOver = false;
   /** When the reader was last seen to take what it was given. */
   let waitingSince: number | null = performance.now();
@@ -85,8 +141,7 @@ function streamOf(source: Source, form: Form, ended: () => void): { stream: Read
     if (isOver) return;
     isOver = true;
     clearInterval(watch);
-    source.close();
-    ended();
+    close();
   };
   const hangUp = () => {
     end();
@@ -96,14 +151,14 @@ function streamOf(source: Source, form: Form, ended: () => void): { stream: Read
     {
       start(own) {
         controller = own;
-        if (form.head !== "") own.enqueue(encoder.encode(form.head));
+        if (head) own.enqueue(head);
       },
       async pull(own) {
         waitingSince = null;
-        const told = await source.next();
+        const bytes = await next();
         waitingSince = performance.now();
         if (isOver) return;
-        if (told !== null) return own.enqueue(encoder.encode(told.map(form.write).join("")));
+        if (bytes !== null) return own.enqueue(bytes);
         end();
         own.close();
       },

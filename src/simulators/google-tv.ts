@@ -13,6 +13,8 @@ export interface GoogleTvSimulatorOptions {
 }
 
 const MOST = 100;
+/** What is cast runs in this app. */
+const SHELL = "com.google.android.apps.mediashell";
 
 export class GoogleTvSimulator {
   readonly host: string;
@@ -29,6 +31,7 @@ export class GoogleTvSimulator {
         if (event.type === "volume") this.cast.setVolume(level / MOST, muted);
         // The remote turns it off, and Cast knows what became of the screen.
         if (event.type === "power") this.cast.setStandBy(power !== "on");
+        queueMicrotask(() => this.#leaveCast());
       },
     });
     this.cast = createCastSimulator({
@@ -37,9 +40,17 @@ export class GoogleTvSimulator {
         onEvent?.(event);
         const { level, muted } = this.cast.state;
         if (event.type === "volume") this.remote.setVolume(Math.round(level * MOST), muted);
+        if (event.type === "launch") this.remote.show(SHELL);
+        if (event.type === "stop" && this.remote.state.front === SHELL) this.remote.show(null);
       },
     });
     this.host = this.remote.host;
+  }
+
+  /** What is cast ends when something else comes to the front. */
+  #leaveCast(): void {
+    const { power, front } = this.remote.state;
+    if (this.cast.state.app !== null && (power !== "on" || front !== SHELL)) this.cast.leave();
   }
 
   async start(): Promise<void> {

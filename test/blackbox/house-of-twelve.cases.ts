@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createDlnaSimulator } from "../../src/simulators/dlna.ts";
+import { createGoogleTvSimulator } from "../../src/simulators/google-tv.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../src/simulators/samsung.ts";
@@ -37,7 +38,7 @@ test("three Rokus, two Kodis on one machine, two LG, a Samsung, what is cast to,
       rendererPort: 9_197,
     }),
   );
-  sets.push(createCastSimulator({ name: "Attic", host: google, port: 8_009, model: "Google TV Streamer" }));
+  sets.push(createGoogleTvSimulator({ name: "Attic", host: google }));
   sets.push(createDlnaSimulator({ name: "Google TV renderer", host: google }));
   sets.push(createCastSimulator({ name: "Study", host: freeHost(), port: 8_009, model: "Chromecast" }));
   sets.push(createCastSimulator({ name: "Downstairs", host: google, port: 32_187, model: "Google Cast Group" }));
@@ -68,7 +69,7 @@ test("three Rokus, two Kodis on one machine, two LG, a Samsung, what is cast to,
     expect(parts).toMatchObject({
       Cinema: "kodi+dlna",
       Music: "kodi+dlna",
-      Attic: "cast+dlna",
+      Attic: "androidtv+cast+dlna",
       Downstairs: "cast",
       Terrace: "dlna",
     });

@@ -1,6 +1,7 @@
 /** Leases: one holder, the others in order of arrival; whoever leaves it leaves nothing behind. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
+import net from "node:net";
 import { join } from "node:path";
 import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
@@ -174,20 +175,42 @@ test("what is under way ends before a device is given, and with its lease", asyn
   await free(given);
 });
 
+/** Whether the set's console takes a program now: it serves one at a time, and tells others so. */
+async function takesConsole(): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = net.connect(room.set.ports.console ?? 0, "127.0.0.1");
+  socket.on("data", (bytes) => resolve(!bytes.includes("in use")));
+  socket.on("connect", () => room.set.log("is anybody there?"));
+  socket.on("error", () => resolve(false));
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
+}
+
 test("a lease ends by itself, and with it what its dead holder left: its key, its log, its console", async () => {
-  const token = await taken({ ttl_s: 2 });
+  const token = await taken();
   const log = new EventStream({
     ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true" },
     headers: [`zapd-lease: ${token}`, "connection: close"],
   });
+  while (log.status === 0) await Bun.sleep(5);
+  expect(await takesConsole()).toBe(false);
   const down = { key: "down", phase: "down" };
   expect(codeOf(await room.daemon.api("POST", "/devices/set/remote/key", down, carrying(token)))).toBe("ok");
-  const ended = await Promise.all([log.ended(), take({ owner: "next", wait_s: 60 })]);
-  expect([ended[0], ended[1].body.data.device.lease.owner]).toEqual([true, "next"]);
+  const [, isOver, next] = await Promise.all([
+    take({ ttl_s: 1 }, token),
+    log.ended(),
+    take({ owner: "next", wait_s: 60 }),
+  ]);
+  expect([isOver, next.body.data.device.lease.owner]).toEqual([true, "next"]);
   const then = room.done("key");
+  const end = performance.now() + 5_000;
+  while (!(await takesConsole())) if (performance.now() > end) throw new Error("the console is held still");
   await room.daemon.sleep(600);
   expect(room.done("key")).toBe(then);
-  await free(ended[1].body.data.token);
+  await free(next.body.data.token);
 });
 
 test("it is kept through kill -9 of the daemon, for its holder and nobody else; its token is nowhere", async () => {

@@ -94,7 +94,7 @@ test("a stick has neither mute, inputs nor channels, and says that it does not t
     expect([sent, (await stick.post("volume", sent)).code]).toEqual([sent, "unsupported_operation"]);
 });
 
-test("after a command only what it can change is asked for, and no more once its effect shows", async () => {
+test.concurrent("after a command only what it can change is asked for, and no more once its effect shows", async () => {
   const set = await plugIn("Burst");
   const { id, post } = await add(set, "Burst");
   const over = new AbortController();
@@ -134,7 +134,7 @@ test("after a command only what it can change is asked for, and no more once its
   });
 }, 60_000);
 
-test("nobody interested: nothing is asked; somebody: what the table says, and no more", async () => {
+test.concurrent("nobody interested: nothing is asked; somebody: what the table says, and no more", async () => {
   const playing = await plugIn("Playing");
   const idle = await plugIn("Idle");
   const input = await plugIn("Input");

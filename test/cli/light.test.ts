@@ -15,7 +15,7 @@ function loadedWith(path: string, seen = new Set<string>()): Set<string> {
 
 const small = /^(src\/|node:(fs|os|path|util)$|package\.json$)/;
 const ours =
-  /^src\/(cli\/|main\.ts|api\/(errors|routes|client)\.ts|system\/(nearest|printable|overlap|sleep|text|version)\.ts|config\/paths\.ts|runtime\/)/;
+  /^src\/(cli\/|main\.ts|api\/(errors|routes|client|client-words)\.ts|system\/(nearest|printable|overlap|sleep|text|version)\.ts|config\/paths\.ts|runtime\/)/;
 
 test.each(["keys", "control", "devices", "daemon", "logs", "config", "help"])("zapd loads little for %s", (name) => {
   const loaded = [

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
+import { clock } from "../../src/api/client-words.ts";
 import { takesColour } from "../../src/cli/context.ts";
-import { clock, columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
+import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
 import { printable } from "../../src/system/printable.ts";
 import { shellWord } from "../../src/system/text.ts";

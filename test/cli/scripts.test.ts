@@ -1,68 +1,16 @@
-/** The command line as people meet it: each script of scripts/ is played, in one house with one daemon. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+/** One half of the scripts, and that no command is in none of them. */
+import { describe, expect, test } from "bun:test";
 import { exits } from "../../src/api/errors.ts";
 import { commands } from "../../src/cli/commands.ts";
-import type { Ended } from "./program.ts";
-import { readScript, type Step, shows } from "./script.ts";
-import { act, type Stage, setStage } from "./stage.ts";
+import type { Step } from "./script.ts";
+import { asksForDocument, playHalf, scripts } from "./scripts.ts";
 
-const folder = join(import.meta.dir, "scripts");
-const scripts = readdirSync(folder)
-  .sort()
-  .map((name) => ({ name, ...readScript(readFileSync(join(folder, name), "utf8")) }));
+playHalf(0);
 const all = scripts.flatMap(({ steps }) => steps.filter((step): step is Step => "command" in step));
-let stage: Stage;
-
-beforeAll(async () => {
-  stage = await setStage();
-}, 60_000);
-
-afterAll(() => stage.dispose());
-
-describe("scripts", () => {
-  test.each(scripts)(
-    "$name",
-    async ({ steps, files }) => {
-      await stage.reset();
-      const place = stage.folder(files);
-      for (const step of steps) {
-        if ("cue" in step) await act(stage, step.cue);
-        else check(step, await stage.run(step.command, place));
-      }
-    },
-    60_000,
-  );
-});
-
-function check(step: Step, ended: Ended): void {
-  const { stdout, stderr, status } = ended;
-  const found = { stdout: stdout.replace(/\n$/, ""), stderr: stderr.replace(/\n$/, ""), status };
-  const as = (name: "stdout" | "stderr") => (shows(step[name], found[name]) ? found[name] : step[name]);
-  expect({ line: step.line, command: step.command, ...found }).toEqual({
-    line: step.line,
-    command: step.command,
-    stdout: as("stdout"),
-    stderr: as("stderr"),
-    status: step.status,
-  });
-  if (asksForDocument(step.command)) expect([step.command, documentsIn(stdout)]).toEqual([step.command, 1]);
-}
-
-/** A command that is alone in its line, and wants the one document. */
-function asksForDocument(command: string): boolean {
-  return / --json\b(?!=)/.test(command) && !command.includes("|") && !command.includes(" help ");
-}
-
-function documentsIn(stdout: string): number {
-  JSON.parse(stdout);
-  return stdout.endsWith("\n") ? 1 : 0;
-}
 
 describe("no command is forgotten", () => {
   /** Played elsewhere: they need a terminal, do not end, or say of the daemon's absence what is theirs to say. */
-  const elsewhere = ["remote", "doctor", "service", "watch"];
+  const elsewhere = ["remote", "doctor", "service", "watch", "mcp"];
   const alone = ["serve", "demo", "version", "completion"];
   const toDevices = ["key", "keys", "text", "launch", "stop", "state", "apps", "refresh", "install", "reload", "add"];
   const names = Object.entries(commands).flatMap(([name, { hidden }]) =>

@@ -126,6 +126,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   ],
   "devices.request_timeout_ms": [...wrongNumbers, 0, 99, 30_001],
   "dev.vendor_password": [1, true, "[redacted]", "x".repeat(257), ...controls],
+  "mcp.http": wrongBooleans,
   "mqtt.url": [
     ...[1, true, "broker.lan", "http://broker.lan", "mqtt://", "mqtt://a b", "mqtt://broker.lan:99999"],
     ...["mqtt://user:secret@broker.lan", "mqtt://user@broker.lan", "mqtt://broker.lan/path", "mqtt://broker.lan?x=1"],
@@ -141,6 +142,17 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   "mqtt.prefix": [1, true, "", "/zapd", "zapd/", "a//b", "a+", "#", "$SYS", "x".repeat(65), ...controls],
   "mqtt.commands": [1, true, "", "all", "Control"],
   "mqtt.home_assistant": wrongBooleans,
+  "fleet.artifact_origins": [
+    ...[
+      ...wrongLists,
+      "http://ci.example.org",
+      "https://ci.example.org/",
+      "https://ci.example.org/a",
+      "https://*",
+      "*",
+    ],
+    ...["https://user@ci.example.org", "https://ci.example.org:443", "ci.example.org", "https://CI.example.org"],
+  ],
 };
 
 describe("T23 values of another type, or out of range", () => {

@@ -59,7 +59,7 @@ const namesOf = (fleet: Fleet, ...selection: Parameters<Fleet["select"]>) =>
 
 function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promise<readonly FleetResult[]> {
   const targets = fleet.select().filter(({ id }) => ids.includes(id));
-  return fleet.run(targets, ({ id }) => ({ op: "press_key", args: { id, key: "home" } }), {
+  return fleet.run(targets, (ask, { id }) => ask({ op: "press_key", args: { id, key: "home" } }), {
     ...{ timeoutMs, replyTo: (one) => topicsOf("zapd", one).reply("me") },
     each: () => {},
   });
@@ -94,12 +94,15 @@ test("each device has its own result: what it did, what it refused, that its sit
   await site(broker, "odd", 1, () => ({ something: "else" }));
   await site(broker, "mute", 1, null);
   (await site(broker, "off", 1)).cut();
+  const closed = await site(broker, "closed", 1);
+  await closed.publish("zapd/1/closed/status", `{"online":true,"devices":1,"commands":"none"}`, { retain: true });
   const fleet = await fleetOf(broker);
   const told: string[] = [];
-  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0"];
+  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0", "closed-0"];
   const results = await running(fleet, ids, 100);
   for (const one of results) told.push(`${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
   expect(told.sort()).toEqual([
+    "closed-0: unsupported_operation",
     `good-0: {"did":"press_key good-0"}`,
     "mute-0: device_timeout",
     "odd-0: internal_error",
@@ -130,7 +133,7 @@ test("what is no document of ours, or is gone, is none; and what comes later is 
   await bus.publish("zapd/1/a/devices/strange", JSON.stringify({ name: 7, labels: [1, "x"] }), retain);
   const fleet = await fleetOf(broker);
   expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "strange"]);
-  expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x"] });
+  expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x", "at=a"] });
   expect(fleet.sites.find(({ site }) => site === "b")).toEqual({
     ...{ site: "b", online: false, version: null, devices: 0, labels: [], commands: null },
   });
@@ -146,4 +149,21 @@ test("a broker that goes while it is read ends the reading", async () => {
   const opening = Fleet.open(bus, "zapd");
   bus.cut();
   expect(await opening.catch(({ reason }) => reason)).toBe("closed");
+});
+
+test("a site with many devices is asked for some at a time, and each has its result", async () => {
+  const broker = new MemoryBroker();
+  let underWay = 0;
+  let most = 0;
+  const topics = topicsOf("zapd", "big");
+  const bus = await site(broker, "big", 100, null);
+  await bus.subscribe([topics.rpc], async ({ replyTo, correlation }) => {
+    most = Math.max(most, ++underWay);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    underWay--;
+    await bus.publish(replyTo ?? "", `{"ok":true,"data":null}`, { correlation });
+  });
+  const fleet = await fleetOf(broker);
+  const results = await running(fleet, namesOf(fleet));
+  expect([results.length, results.every(({ ok }) => ok), most]).toEqual([100, true, 32]);
 });

@@ -86,7 +86,8 @@ describe("complete", () => {
           .filter(([, { description }]) => !description)
           .map(([field]) => `${name}.${field}`),
       );
-    expect(silent).toEqual(["Config.daemon", "Config.discovery", "Config.devices", "Config.dev", "Config.mqtt"]);
+    const sections = ["daemon", "discovery", "devices", "dev", "mcp", "mqtt", "fleet"];
+    expect(silent).toEqual(sections.map((section) => `Config.${section}`));
   });
 
   test("every route, by the name of its operation", () => {

@@ -199,6 +199,7 @@ const rooms: Readonly<Record<string, string>> = {
   devices: "the devices: what is known of them, trust, connections, queues, apps, waking",
   scenes: "scenes: their files, the check of the whole, and the run, which asks as a caller of the API would",
   mqtt: "devices told to a broker and driven from it, loaded only with `mqtt.url` ([MQTT](mqtt/README.md))",
+  mcp: "tools for agents: a client of the API, over stdio and at `/mcp` ([agents](mcp/README.md))",
   doctor: "what may be in the way, and what to do about it: for `zapd doctor`, and inside the daemon",
   server: "the guard and the routes: parses, calls and answers ([embedding](server/README.md))",
   web: "the page for people: a client of the API in the browser, made into one module of strings ([the page](web/README.md))",

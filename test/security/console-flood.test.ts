@@ -17,7 +17,7 @@ const fakes: FakeRoku[] = [];
 const floods: ChildProcess[] = [];
 
 beforeAll(async () => {
-  daemon = await startTestDaemon({ speed: 1, config: { daemon: { log_level: "warn" } } });
+  daemon = await startTestDaemon({ speed: 1, fromSource: true, config: { daemon: { log_level: "warn" } } });
 });
 
 afterAll(async () => {

@@ -36,7 +36,7 @@ export const threats = {
   T30: "the network fills the registry: few from each host, and a user's own always has a seat",
   T31: "guesses at what is kept: answers and times tell a foreign page nothing",
   T32: "a stranger takes the default device's name: the default is kept by its id",
-  T33: "foreign pages at the streams: none is opened and no place is held, at most 64 over TCP; pictures from sets are told by their bytes",
+  T33: "foreign pages at the streams and at `/mcp`: none is opened and no place is held, at most 64 over TCP; `/mcp` wants its token from everybody; pictures from sets are told by their bytes",
   T34: "small things in great number: counted before they are parsed, kept in bounded bytes",
   T35: "the user's own files in the place of zapd's: neither followed nor removed",
   T36: "somebody else calls the listener that a device was asked to call: bound to the address that faces the device, its calls alone, on a path that nobody can guess, under a subscription of ours; what it says is not read",

@@ -190,6 +190,8 @@ const declined: ReadonlySet<string> = new Set([
   "selectInput",
   "selectChannel",
   "notify",
+  "runScene",
+  "runSteps",
 ]);
 
 /** What is written to disk takes a tenth of a second, however many ask for it; a set has a queue that can be full. */

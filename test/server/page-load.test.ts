@@ -11,7 +11,7 @@ test.skipIf(!isMade)(
   "the page is read with the first request for it, the documentation with the first for that",
   async () => {
     const told = join(root, "test/support/told-assets.ts");
-    const room = await furnish({ env: { BUN_OPTIONS: `--preload=${told}` } });
+    const room = await furnish({ fromSource: true, env: { BUN_OPTIONS: `--preload=${told}` } });
     const { daemon } = room;
     const read = () => [...daemon.log().matchAll(/^read: (.+)$/gm)].map(([, file]) => file);
     const get = async (path: string) => (await fetch(`http://127.0.0.1:${daemon.port}${path}`)).status;

@@ -12,7 +12,7 @@ test.skipIf(why !== null)(
   "the simulators run under Deno too, and let the process end",
   async () => {
     const said = await new Promise<string>((done) => {
-      execFile(deno, ["run", "-A", "--unstable-net", script], { timeout: 25_000 }, (error, out, err) =>
+      execFile(deno, ["run", "-A", "--unstable-net", script], { timeout: 60_000 }, (error, out, err) =>
         done(error === null ? out : `${out}${err}`),
       );
     });

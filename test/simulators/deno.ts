@@ -17,7 +17,7 @@ function expect(what: string, holds: boolean): void {
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; !(await holds()); round += 1) {
-    expect(what, round < 200);
+    expect(what, round < 1_000);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

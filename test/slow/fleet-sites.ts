@@ -47,6 +47,7 @@ for (let n = Number(first); n < Number(first) + Number(count); n++) {
   const labels = n % 10 === 0 ? ["tenth"] : [];
   const bridge = await Bridge.open({
     settings: { ...settings, site, site_labels: labels },
+    artifacts: { origins: () => [], folder: tmpdir() },
     ...{ state: tmpdir(), log, ask: (request: Request) => ask(request, site) },
   });
   bridge.start();

@@ -103,7 +103,7 @@ test(`${sites} sites of ${sets} sets on one broker: all seen, half killed, all b
   // What they were stays known, and a command to them is told at once.
   expect(fleet.select()).toHaveLength(sites * sets);
   const target = fleet.select({ site: "site-00000" }).slice(0, 1);
-  const results = await fleet.run(target, () => ({ op: "press_key", args: {} }), {
+  const results = await fleet.run(target, (ask) => ask({ op: "press_key", args: {} }), {
     ...{ timeoutMs: 30_000, replyTo: () => "zapd/1/site-00000/reply/watcher", each() {} },
   });
   expect(results).toMatchObject([{ ok: false, error: { code: "site_offline" } }]);

@@ -8,6 +8,7 @@ import { part } from "./length.ts";
 const files = [
   "blackbox/house",
   "blackbox/kodi-two",
+  "blackbox/readers",
   "blackbox/roku-identity",
   "blackbox/webos-truth",
   "cli/newcomer",

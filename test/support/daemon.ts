@@ -159,6 +159,11 @@ export function straysIn(log: string): string[] {
   return log.split("\n").filter((line) => stray.test(line));
 }
 
+/** The program under test with its own words before any command's, by a clock that runs as ours does. */
+export function programWords(): string[] {
+  return programOf(process.env["ZAPD_TEST_RUNTIME"] ?? "bun", false);
+}
+
 /** The program under test: the source under Bun or Deno, or the compiled binary. */
 function programOf(runtime: string, isFast: boolean, fromSource?: true): string[] {
   const main = join(root, "src/main.ts");

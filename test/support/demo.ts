@@ -1,8 +1,12 @@
-/** `zapd demo` as its own process. One at a time on this machine: its sets are the same in each, and are found by each. */
+/** `zapd demo` as its own process, in a network of its own: its sets are the same in each demo, and each would find the others'. */
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./daemon.ts";
+import { joined } from "./joined.ts";
+import { inOwnNetwork } from "./own-network.ts";
 import { root } from "./sources.ts";
 
 /** For a block by `await using`, or until it is stopped. */
@@ -15,30 +19,36 @@ export interface Demo extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Who has this port has the demo; it is let go however its holder ends. */
-const turnPort = 47_272;
-const turnWithin = 60_000;
-
-/** Starts the demo, with more in its environment, when no other test has one, and waits for its introduction. */
+/** Starts the demo, with more in its environment, and waits for its introduction. */
 export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
-  const turn = await takeTurn();
   const port = await freePort();
   const made = process.env["ZAPD_TEST_PROGRAM"];
-  const [program = "", ...words] = made ? [join(root, made)] : [process.execPath, join(root, "src/main.ts")];
-  const demo = spawn(program, [...words, "demo", "--port", String(port)], {
-    env: { ...process.env, ...env },
-  });
+  const program = made ? [join(root, made)] : [process.execPath, join(root, "src/main.ts")];
+  const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
+  const path = join(folder, "relay");
+  const apart = [process.execPath, join(import.meta.dir, "demo-relay.ts"), path, String(port)];
+  const [command = "", ...words] = [...(inOwnNetwork ? [...inOwnNetwork, ...apart] : []), ...program];
+  const demo = spawn(command, [...words, "demo", "--port", String(port)], { env: { ...process.env, ...env } });
   let printed = "";
   demo.stdout.on("data", (bytes: Buffer) => {
     printed += bytes.toString();
   });
   const ended = new Promise((resolve) => demo.on("exit", resolve));
-  for (let tries = 0; tries < 400 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
+  const sockets = new Set<net.Socket>();
+  const relay = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    joined(socket, net.connect(path));
+  });
+  if (inOwnNetwork) relay.listen(port, "127.0.0.1");
   const stop = async () => {
     demo.kill("SIGINT");
     await ended;
-    turn?.close();
+    for (const socket of sockets) socket.destroy();
+    relay.close();
+    rmSync(folder, { recursive: true, force: true });
   };
+  for (let tries = 0; tries < 2_000 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
   return {
     ...{ port, stop, [Symbol.asyncDispose]: stop },
     async logIn() {
@@ -49,17 +59,4 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
     },
     printed: () => printed,
   };
-}
-
-/** The turn; `null` when the port has been somebody else's for so long that it is no test's. */
-async function takeTurn(): Promise<net.Server | null> {
-  for (const end = performance.now() + turnWithin; performance.now() < end; await Bun.sleep(100)) {
-    const server = net.createServer();
-    const taken = await new Promise<boolean>((resolve) => {
-      server.on("error", () => resolve(false));
-      server.listen(turnPort, "127.0.0.1", () => resolve(true));
-    });
-    if (taken) return server;
-  }
-  return null;
 }

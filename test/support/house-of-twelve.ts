@@ -1,4 +1,5 @@
 /** Twelve devices as a family has them, most of them reached over more than one protocol: what one scan is to find, once each. */
+import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../src/simulators/dlna.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -49,6 +50,11 @@ const cast = (host: string, name: string, more: object = {}) => ({
   set: createCastSimulator({ name, host, bufferMs: 5, ...more }),
 });
 
+const remote = (host: string, name: string) => ({
+  platform: "androidtv",
+  set: createAndroidTvSimulator({ name, host, model: "BRAVIA 4K" }),
+});
+
 /** The house, with its sets not started. The Samsung's renderer is its own, or one that can be killed without it. */
 export function houseOfTwelve(samsungs: "own" | "apart"): readonly Resident[] {
   const group = { model: "Google Cast Group", capabilities: 36, standBy: null, port: 32_187 };
@@ -73,7 +79,10 @@ export function houseOfTwelve(samsungs: "own" | "apart"): readonly Resident[] {
     { name: "Salon", parts: [lg(at(5), "Salon"), renderer(at(5), "[LG] webOS TV OLED55C1", { model: "LG TV" })] },
     { name: "Studio", parts: [lg(at(6), "Studio"), renderer(at(6), "Studio")] },
     { name: "Living Room", parts: samsung(samsungs) },
-    { name: "Attic", parts: [cast(at(8), "Attic", { model: "BRAVIA 4K" }), renderer(at(8), "KD-55X80J")] },
+    {
+      name: "Attic",
+      parts: [remote(at(8), "Attic"), cast(at(8), "Attic", { model: "BRAVIA 4K" }), renderer(at(8), "KD-55X80J")],
+    },
     { name: "Kitchen speaker", parts: [cast(speaker, "Kitchen speaker", { model: "Google Nest Mini" })] },
     { name: "Everywhere", parts: [cast(speaker, "Everywhere", { ...group, tellsId: null })] },
     { name: "Cellar", parts: [renderer(at(10), "Cellar", { stack: "gmediarender" })] },

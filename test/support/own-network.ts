@@ -27,6 +27,9 @@ function whyNot(): string | null {
   }
 }
 
+/** Words that run a program in a network of its own; `null` where there can be none. */
+export const inOwnNetwork = whyNot() === null ? unshare : null;
+
 /**
  * Whether the tests of a file are to be defined here and now. If not, one test with this title stands for them all, and
  * runs the file in a network of its own.
@@ -43,10 +46,14 @@ export function definesHere(file: string, title: string): boolean {
     title,
     async () => {
       const [program, ...words] = unshare;
-      const child = spawn(program, [...words, process.execPath, "test", "--timeout", "60000", file], {
-        ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
-        env: { ...process.env, [marker]: "yes" },
-      });
+      const child = spawn(
+        program,
+        [...words, process.execPath, "test", "--max-concurrency=4", "--timeout", "60000", file],
+        {
+          ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
+          env: { ...process.env, [marker]: "yes" },
+        },
+      );
       let said = "";
       for (const stream of [child.stdout, child.stderr])
         stream.on("data", (bytes: Buffer) => {

@@ -1,7 +1,7 @@
 /** The screen of the remote: what is known in, lines out. Pure. */
+import { activity, powerWords } from "../../api/client-words.ts";
 import { printable } from "../../system/printable.ts";
 import { shortTime } from "../../system/text.ts";
-import { activity, powerWords } from "../control.ts";
 import { modelOf } from "../devices.ts";
 import { columnsOf, cut, wrap } from "../print.ts";
 import { bindingsShown, commandsShown, isAsleep, lists, withheld } from "./keys.ts";

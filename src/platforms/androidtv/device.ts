@@ -10,7 +10,7 @@ import { isBox, prove } from "./identity.ts";
 import { codes, keyCodes } from "./keys.ts";
 import type { AndroidMemory, AndroidTarget } from "./memory.ts";
 import { says, ways } from "./protocol.ts";
-import { appOf, isHome, linkOf, packagesOf } from "./services.ts";
+import { appOf, isHome, linkOf, packagesOf, shell } from "./services.ts";
 import { RemoteSession, type Told } from "./session.ts";
 
 /** A session is kept: one that is opened again may wake a set that sleeps, and one that is open tells when it comes on. */
@@ -22,6 +22,7 @@ const startsWithinMs = 3_000;
 /** An app shows within this, or it is not known whether there is one (players.md 4.2). */
 const shownWithinMs = 5_000;
 const leavesWithinMs = 4_000;
+const mutedWithinMs = 1_000;
 /** From the key until the set tells that it is off. */
 const offWithinMs = 3_000;
 
@@ -179,18 +180,20 @@ export class AndroidTv {
   /** Goes home; answers with what it left. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const session = await this.command(signal);
-    const { app } = describeState(session.told);
-    if (app === null && session.has("ime")) return null;
+    const { app: left } = session.told;
+    if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
+    const { app } = describeState(session.told);
     session.send(says.key(keyCodes.home ?? 0, ways.short));
-    const isLeft = () => describeState(session.told).app?.platformId !== app?.platformId;
-    if (app === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
+    const isLeft = () => session.told.app !== left || !session.alive;
+    if (left === null || (await until(isLeft, { timeoutMs: leavesWithinMs, everyMs: 50, signal }))) return app;
     throw new ZapdError("device_error", "took the home key, but goes on showing the app");
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    const { told } = await this.command(signal);
-    if (told.volume === null)
+    const session = await this.command(signal);
+    const isSo = () => session.told.volume?.muted === muted;
+    if (session.told.volume === null)
       throw new ZapdError(
         "unsupported_operation",
         "does not tell whether it is muted, and has a key alone that toggles",
@@ -198,7 +201,10 @@ export class AndroidTv {
           hint: "Press that: zapd key mute -d {device}",
         },
       );
-    if (told.volume.muted !== muted) await this.press(keyCodes.mute ?? 0, signal);
+    if (isSo()) return;
+    await this.press(keyCodes.mute ?? 0, signal);
+    // Told again before it has said so, it would be pressed back.
+    await until(() => isSo() || !session.alive, { timeoutMs: mutedWithinMs, everyMs: 20, signal });
   }
 
   async isOn(signal: AbortSignal): Promise<boolean | null> {
@@ -235,7 +241,7 @@ function requireFeature(session: RemoteSession, feature: Parameters<RemoteSessio
 }
 
 export function describeState({ isOn, app, volume }: Told): PlatformState {
-  const shown = isOn !== false && app !== null && !isHome(app) ? app : null;
+  const shown = isOn !== false && app !== null && !isHome(app) && app !== shell ? app : null;
   const { name, service } = appOf(shown ?? "");
   return {
     power: isOn === null ? "unknown" : isOn ? "on" : "standby",

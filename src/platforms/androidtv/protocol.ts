@@ -11,25 +11,27 @@ export const headBytes = 3;
 /** No message has as many; what says more is none. */
 const mostFields = 256;
 
-/** A field by its number: a number, a text or bytes, or a message in it. Zero and `false` are left out, as everybody does. */
-export type Field = readonly [number: number, value: number | boolean | string | Uint8Array | readonly Field[]];
+/** What is said, by the numbers of its fields. Zero and `false` are left out, as everybody does. */
+export interface Fields {
+  readonly [field: number]: number | boolean | string | Uint8Array | Fields;
+}
 
 /** A message with its length before it. */
-export function frameOf(...fields: readonly Field[]): Buffer {
-  const body = encode(fields);
+export function frameOf(message: Fields): Buffer {
+  const body = encode(message);
   return Buffer.concat([Buffer.from(varint(body.length)), body]);
 }
 
-function encode(fields: readonly Field[]): Buffer {
-  return Buffer.concat(
-    fields.flatMap(([number, value]) => {
-      if (typeof value === "number" || typeof value === "boolean")
-        return value ? [Buffer.from([...varint(number * 8), ...varint(Number(value))])] : [];
-      const isBytes = typeof value === "string" || value instanceof Uint8Array;
-      const bytes = isBytes ? Buffer.from(value as string) : encode(value);
-      return [Buffer.from([...varint(number * 8 + 2), ...varint(bytes.length)]), bytes];
-    }),
-  );
+function encode(message: Fields): Buffer {
+  const fields = Object.entries(message).flatMap(([name, value]) => {
+    const key = 8 * Number(name);
+    if (typeof value === "number" || typeof value === "boolean")
+      return value ? [Buffer.from([...varint(key), ...varint(Number(value))])] : [];
+    const isBytes = typeof value === "string" || value instanceof Uint8Array;
+    const bytes = isBytes ? Buffer.from(value as string) : encode(value);
+    return [Buffer.from([...varint(key + 2), ...varint(bytes.length)]), bytes];
+  });
+  return Buffer.concat(fields);
 }
 
 function varint(value: number): number[] {
@@ -119,55 +121,18 @@ export const remote = {
   link: 90,
 } as const;
 
-const device: readonly Field[] = [
-  [3, 1],
-  [4, "1"],
-  [5, "zapd"],
-  [6, "1"],
-];
+const device: Fields = { 3: 1, 4: "1", 5: "zapd", 6: "1" };
 
 export const says = {
-  configure: (active: number) =>
-    frameOf([
-      remote.configure,
-      [
-        [1, active],
-        [2, device],
-      ],
-    ]),
-  setActive: (active: number) => frameOf([remote.setActive, [[1, active]]]),
-  pong: (value: number) => frameOf([remote.pong, [[1, value]]]),
-  key: (code: number, way: number) =>
-    frameOf([
-      remote.key,
-      [
-        [1, code],
-        [2, way],
-      ],
-    ]),
-  link: (link: string) => frameOf([remote.link, [[1, link]]]),
+  configure: (active: number) => frameOf({ [remote.configure]: { 1: active, 2: device } }),
+  setActive: (active: number) => frameOf({ [remote.setActive]: { 1: active } }),
+  pong: (value: number) => frameOf({ [remote.pong]: { 1: value } }),
+  key: (code: number, way: number) => frameOf({ [remote.key]: { 1: code, 2: way } }),
+  link: (link: string) => frameOf({ [remote.link]: { 1: link } }),
   /** The counters are those that the set told last; both ends of the text are its last character (4.3, 4.4). */
   text(text: string, { ime, field }: { readonly ime: number; readonly field: number }) {
     const end = text.length - 1;
-    const object: readonly Field[] = [
-      [1, end],
-      [2, end],
-      [3, text],
-    ];
-    return frameOf([
-      remote.edit,
-      [
-        [1, ime],
-        [2, field],
-        [
-          3,
-          [
-            [1, 1],
-            [2, object],
-          ],
-        ],
-      ],
-    ]);
+    return frameOf({ [remote.edit]: { 1: ime, 2: field, 3: { 1: 1, 2: { 1: end, 2: end, 3: text } } } });
   },
 } as const;
 
@@ -184,40 +149,16 @@ export const pairing = {
 /** The status of one (4.1); the others say what was wrong. */
 export const statuses = { ok: 200, badSecret: 402 } as const;
 
-const envelope = (...fields: readonly Field[]) => frameOf([1, 2], [2, statuses.ok], ...fields);
+const envelope = (field: number, message: Fields) => frameOf({ 1: 2, 2: statuses.ok, [field]: message });
 /** Six characters of hex, which we type. */
-const encoding: readonly Field[] = [
-  [1, 3],
-  [2, 6],
-];
+const encoding: Fields = { 1: 3, 2: 6 };
 export const codeLength = 6;
 
 export const asks = {
-  request: () =>
-    envelope([
-      pairing.request,
-      [
-        [1, "atvremote"],
-        [2, "zapd"],
-      ],
-    ]),
-  options: () =>
-    envelope([
-      pairing.options,
-      [
-        [1, encoding],
-        [3, 1],
-      ],
-    ]),
-  configuration: () =>
-    envelope([
-      pairing.configuration,
-      [
-        [1, encoding],
-        [2, 1],
-      ],
-    ]),
-  secret: (secret: Uint8Array) => envelope([pairing.secret, [[1, secret]]]),
+  request: () => envelope(pairing.request, { 1: "atvremote", 2: "zapd" }),
+  options: () => envelope(pairing.options, { 1: encoding, 3: 1 }),
+  configuration: () => envelope(pairing.configuration, { 1: encoding, 2: 1 }),
+  secret: (secret: Uint8Array) => envelope(pairing.secret, { 1: secret }),
 } as const;
 
 /** The two numbers of an RSA key, as bytes. */

@@ -13,7 +13,7 @@ import { features, headBytes, Message, maxBytes, ours, readHead, remote, says } 
 
 /** It asks for a sign of life every 5 s, and is gone when it has said nothing for three of them (4.1). */
 const silentMs = 16_000;
-const lookEveryMs = 2_000;
+const lookEveryMs = 1_000;
 /** What has been silent for longer than it should is not told anything any more, but called anew. */
 export const doubtfulMs = 8_000;
 /** A set that does not tell its power is ready once it has been greeted. */
@@ -84,6 +84,7 @@ export class RemoteSession implements Session {
     const isWhole = ({ app, volume, isOn }: Told) =>
       isOn !== true || ((app !== null || !this.has("ime")) && (volume !== null || !hasVolume || !this.has("volume")));
     await until(() => !this.alive || isWhole(this.told), { timeoutMs: restWithinMs, everyMs: 10, signal });
+    if (!this.alive) throw hungUp("hung up as it was greeted");
   }
 
   get alive(): boolean {
@@ -112,14 +113,17 @@ export class RemoteSession implements Session {
 
   /** Sends a message. Fails with `device_unreachable` where the line has ended. */
   send(message: Uint8Array): void {
-    if (!this.alive) throw new DeviceError("device_unreachable", "hung up", { phase: "connect", reason: "closed" });
+    if (!this.alive) throw hungUp("hung up");
     this.#line?.send(message);
   }
 
   /** Types into the field that is open; of which a set may say nothing to who connects when it is. */
   async type(text: string, signal: AbortSignal): Promise<void> {
     await until(() => this.#counters !== null || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
-    this.send(says.text(text, this.#counters ?? { ime: 0, field: 0 }));
+    const counters = this.#counters;
+    this.send(says.text(text, counters ?? { ime: 0, field: 0 }));
+    // What comes next needs the counters of after it, where a set counts.
+    await until(() => this.#counters !== counters || !this.alive, { timeoutMs: restWithinMs, everyMs: 10, signal });
   }
 
   /** A key is down, or up again. */
@@ -172,12 +176,12 @@ export class RemoteSession implements Session {
   #ended(): void {
     clearInterval(this.#pulse);
     clearTimeout(this.#grace);
-    this.#ready.reject(
-      this.isGreeted
-        ? new DeviceError("device_unreachable", "hung up before it was ready", { phase: "connect", reason: "closed" })
-        : turnedAway(),
-    );
+    this.#ready.reject(this.isGreeted ? hungUp("hung up before it was ready") : turnedAway());
     // What goes off is not called again unasked: that would wake some.
     this.#onEnd({ again: this.told.isOn !== false });
   }
+}
+
+function hungUp(problem: string): DeviceError {
+  return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed" });
 }

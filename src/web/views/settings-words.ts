@@ -94,4 +94,5 @@ export const sectionWords: Readonly<Record<string, string>> = {
   devices: "Devices",
   dev: "Developing",
   mqtt: "MQTT",
+  fleet: "Many sites",
 };

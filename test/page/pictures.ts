@@ -1,21 +1,23 @@
 /**
- * Takes the pictures of the README, of the page before the demo's sets, into `.github/pictures`: `bun .ci/pictures.ts`. By
+ * Takes the pictures of the README, of the page before the demo's sets, into `.github/pictures`: `npm run pictures`. By
  * hand, when the page looks otherwise than on them.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { look, pressNamed, shows, startBrowser } from "../test/support/browser.ts";
-import { startDemo } from "../test/support/demo.ts";
-import { soundPackage } from "../test/support/room.ts";
+import { look, pressNamed, shows, startBrowser } from "../support/browser.ts";
+import { startDemo } from "../support/demo.ts";
+import { soundPackage } from "../support/room.ts";
 
-const into = join(import.meta.dir, "..", ".github", "pictures");
+const into = join(import.meta.dir, "../..", ".github/pictures");
 mkdirSync(into, { recursive: true });
 const demo = await startDemo();
 const browser = await startBrowser();
 
 async function api(path: string, body?: unknown): Promise<{ data: { id: string; name: string }[] }> {
   const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  return (await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, init)).json() as Promise<{ data: { id: string; name: string }[] }>;
+  return (await fetch(`http://127.0.0.1:${demo.port}/v1${path}`, init)).json() as Promise<{
+    data: { id: string; name: string }[];
+  }>;
 }
 const { data: devices } = await api("/devices");
 const idOf = (name: string) => devices.find((one) => one.name === name)?.id ?? "";
@@ -46,7 +48,15 @@ const shots: readonly Shot[] = [
   { name: "house", at: "", width: 1100, height: 800, scheme: "light", has: "Terrace" },
   { name: "remote", at: `/remote/${idOf("Living Room")}`, width: 1100, height: 800, scheme: "dark", has: "Netflix" },
   { name: "phone", at: `/remote/${idOf("Cinema")}`, width: 390, height: 800, scheme: "light", has: "The Third Man" },
-  { name: "pairing", at: `/remote/${idOf("Kitchen")}`, width: 390, height: 800, scheme: "dark", press: ["Pair Kitchen"], has: "Kitchen" },
+  {
+    name: "pairing",
+    at: `/remote/${idOf("Kitchen")}`,
+    width: 390,
+    height: 800,
+    scheme: "dark",
+    press: ["Pair Kitchen"],
+    has: "Kitchen",
+  },
   { name: "activity", at: "/activity", width: 1100, height: 800, scheme: "dark", has: "Netflix" },
   { name: "developer", at: `/dev/${idOf("Workbench")}`, width: 1100, height: 800, scheme: "light", has: "Workbench" },
 ];

@@ -1,12 +1,12 @@
 /**
  * Writes the client's types out for the npm package: every method, request and answer by its name, with the words of the
- * OpenAPI document, which an editor shows. `bun .ci/client-types.ts FILE`.
+ * OpenAPI document, which an editor shows. `bun test/openapi/client-types.ts FILE`.
  */
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
-import { createOpenApi } from "../src/api/openapi.ts";
-import { type Operation, operations } from "../src/api/operations.ts";
-import { version } from "../src/system/version.ts";
+import { createOpenApi } from "../../src/api/openapi.ts";
+import { type Operation, operations } from "../../src/api/operations.ts";
+import { version } from "../../src/system/version.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -31,7 +31,7 @@ function typeOf(schema: Schema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(" | ");
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   if (Array.isArray(schema.type)) return schema.type.map((type: string) => typeOf({ ...schema, type })).join(" | ");
-  if (schema.pattern?.startsWith("^literal:")) return "`literal:${string}`";
+  if (schema.pattern?.startsWith("^literal:")) return `\`literal:$\{string}\``;
   if (schema.type === "array") return `(${typeOf(schema.items ?? {})})[]`;
   if (schema.type === "object" && schema.properties) return `{\n${fieldsOf(schema)}\n}`;
   if (schema.type === "object") return `Record<string, ${typeOf(Object(schema.additionalProperties))}>`;
@@ -49,7 +49,12 @@ function fieldsOf({ properties = {}, required = [] }: Schema): string {
 
 function words(...paragraphs: readonly (string | undefined)[]): string {
   const lines = paragraphs.filter((one) => one !== undefined).flatMap((one) => ["", ...one.split("\n")]);
-  return lines.length === 0 ? "" : `/**\n${lines.slice(1).map((line) => ` * ${line.replaceAll("*/", "*\\/")}\n`).join("")} */\n`;
+  return lines.length === 0
+    ? ""
+    : `/**\n${lines
+        .slice(1)
+        .map((line) => ` * ${line.replaceAll("*/", "*\\/")}\n`)
+        .join("")} */\n`;
 }
 
 const named = Object.entries(schemas).map(([name, schema]) =>
@@ -70,12 +75,16 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
   if (body) fields["body"] = `body${optionalBody ? "?" : ""}: ${name.charAt(0).toUpperCase()}${name.slice(1)}Body;`;
   const progress = words("Called as the archive is sent, with how many of its bytes are on their way");
   const params = words("What the package is started with the first time, as `params` of a launch");
-  const password = words("The password of this device alone; it goes before the setting, and is kept once it was accepted");
+  const password = words(
+    "The password of this device alone; it goes before the setting, and is kept once it was accepted",
+  );
   if (takes === "upload")
     fields["archive"] =
       `archive: Archive;\n${progress}progress?: (bytes: number) => void;\n${params}params?: Readonly<Record<string, string>>;\n${password}password?: string;`;
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
-  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join("\n");
+  const given = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join(
+    "\n",
+  );
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
   return `${words(summary, description, failures || undefined)}readonly ${name}: (given${optional ? "?" : ""}: {\n${given}\n}) => ${resultOf(operation)};`;
 }
@@ -89,11 +98,15 @@ function resultOf({ path, method, answers }: Operation): string {
   return `Promise<${typeOf(done.content["application/json"].schema.properties?.["data"] ?? {})}>`;
 }
 
-const text = `import type { Archive } from "./client.js";
-import type { Followed } from "./client-stream.js";
+/** What stands in the files beside it. */
+const beside = (word: string, name: string, file: string) =>
+  `${word} type { ${name} } from ${JSON.stringify(`./${file}.js`)};`;
 
-export type { Followed } from "./client-stream.js";
-export type { ApiEvent } from "./events.js";
+const text = `${beside("import", "Archive", "client")}
+${beside("import", "Followed", "client-stream")}
+
+${beside("export", "Followed", "client-stream")}
+${beside("export", "ApiEvent", "events")}
 
 ${named.join("\n\n")}
 

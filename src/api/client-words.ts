@@ -1,0 +1,47 @@
+/** What a device does, in words for people: on the command line, and for an agent that tells them. */
+import { printable } from "../system/printable.ts";
+import type { Result } from "./client.ts";
+import type { State } from "./schemas.ts";
+
+/** What a power is called behind the name of a set. */
+export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
+
+/** `Living Room is on · YouTube · playing 12:04 / 31:20 · volume 18` */
+export function stateLine({ device, state }: Result<"getState">): string {
+  const power = (state.power === "unknown" ? "" : "is ") + powerWords[state.power];
+  return printable([`${device.name} ${power}`, ...activity(state)].join(" · "));
+}
+
+/** What is on a set, in parts: the app, what plays, the volume. */
+export function activity(state: State): string[] {
+  return [appPart(state), playbackPart(state.playback), volumePart(state.volume)].filter((part) => part !== "");
+}
+
+function appPart(state: State): string {
+  const shown = state.app?.name ?? (state.power === "on" ? "home" : "");
+  return state.screensaver ? [shown, "screensaver"].filter(Boolean).join(", ") : shown;
+}
+
+function playbackPart(playback: State["playback"]): string {
+  if (!playback || playback.status === "stopped") return "";
+  const { status, position_ms, duration_ms, live, title } = playback;
+  const time = [position_ms, live ? null : duration_ms]
+    .filter((ms) => ms !== null)
+    .map(clock)
+    .join(" / ");
+  return [status, title ? `"${title}"` : "", live ? "live" : "", time].filter(Boolean).join(" ");
+}
+
+function volumePart(volume: State["volume"]): string {
+  if (!volume) return "";
+  if (volume.muted) return "muted";
+  return volume.level === null ? "" : `volume ${volume.level}`;
+}
+
+/** `12:04`, or `1:02:03`. */
+export function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, "0"))).join(":");
+}

@@ -1,0 +1,87 @@
+/** The broker that `zapd fleet` asks: as the config says, and as options say it otherwise. */
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import { exits, ZapdError } from "../api/errors.ts";
+import { configPath } from "../config/paths.ts";
+import { readConfig, sourceAt } from "../config/read.ts";
+import { problemOf, settings } from "../config/schema.ts";
+import { connectBus } from "../mqtt/broker.ts";
+import { type Bus, BusError } from "../mqtt/bus.ts";
+import { Fleet } from "../mqtt/fleet.ts";
+import { brokerOf, type MqttSettings } from "../mqtt/settings.ts";
+import { topicsOf } from "../mqtt/topics.ts";
+import type { Context } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+
+/** Options that go before the setting of the same name. */
+const named = {
+  ...{ broker: "url", username: "username", "password-file": "password_file" },
+  ...{ ca: "ca", cert: "cert", key: "key", prefix: "prefix" },
+} as const;
+const files: readonly string[] = ["password_file", "ca", "cert", "key"];
+
+export interface OpenFleet {
+  readonly fleet: Fleet;
+  readonly bus: Bus;
+  /** Where answers to this caller come. */
+  readonly replyTo: (site: string) => string;
+  leave(): Promise<void>;
+}
+
+/** Connects, and reads what the sites keep. Fails with CommandError. */
+export async function openFleet(
+  context: Context,
+  { states = false }: { readonly states?: boolean },
+): Promise<OpenFleet> {
+  const mqtt = settingsOf(context);
+  const signal = context.deadline()?.signal;
+  const name = `zapd-fleet-${randomBytes(6).toString("hex")}`;
+  try {
+    const bus = await connectBus(brokerOf(mqtt, process.env), { clientId: name, ...(signal && { signal }) });
+    try {
+      const fleet = await Fleet.open(bus, mqtt.prefix, { states, signal });
+      return {
+        ...{ fleet, bus, replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name) },
+        leave: () => bus.close(),
+      };
+    } catch (error) {
+      await bus.close();
+      throw error;
+    }
+  } catch (error) {
+    if (!(error instanceof BusError)) throw error;
+    throw new CommandError(error.message, error.reason === "login" ? exits.refused : exits.unreachable, error.hint, {
+      code: "broker_unreachable",
+    });
+  }
+}
+
+function settingsOf(context: Context): MqttSettings {
+  const path = configPath(process.env, context.option("config"));
+  let mqtt: MqttSettings;
+  try {
+    ({ mqtt } = readConfig(sourceAt(path).text, path).config);
+  } catch (error) {
+    if (error instanceof ZapdError) throw CommandError.of(error);
+    throw error;
+  }
+  for (const [option, key] of Object.entries(named)) {
+    const given = context.option(option);
+    if (given === undefined) continue;
+    const value = files.includes(key) ? resolve(given) : given;
+    const setting = settings.get(`mqtt.${key}`);
+    const problem = setting ? problemOf(setting, value) : null;
+    if (problem !== null) throw new UsageError(`--${option} ${problem}`);
+    mqtt = { ...mqtt, [key]: value };
+  }
+  if (mqtt.url === "")
+    throw new CommandError(
+      "No broker is known",
+      exits.usage,
+      "Say where it is: --broker mqtt://HOST:1883, or for good: zapd config set mqtt.url mqtt://HOST:1883",
+      {
+        code: "usage",
+      },
+    );
+  return mqtt;
+}

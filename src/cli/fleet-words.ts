@@ -1,0 +1,82 @@
+/** The words of `zapd fleet run`: those of the commands for one device, as the operations that sites take. */
+import { nearest } from "../system/nearest.ts";
+import { deepLinkOf } from "./control.ts";
+import { UsageError } from "./failure.ts";
+
+/** What each site is asked for, beside the id of its device. */
+export interface Request {
+  readonly op: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** It is done with a lease, which the site gives first. */
+  readonly leased?: boolean;
+}
+
+type Reader = (words: readonly string[]) => Request;
+
+/** One word, no less and no more. */
+function one(what: string, request: (word: string) => Request): Reader {
+  return (words) => {
+    const [word] = words;
+    if (word === undefined || word === "") throw new UsageError(`which ${what}?`);
+    if (words.length > 1) throw new UsageError(`one ${what}: a name that holds spaces stands in quotes`);
+    return request(word);
+  };
+}
+
+const none =
+  (op: string, args: Request["args"] = {}): Reader =>
+  (words) => {
+    if (words.length > 0) throw new UsageError("it takes no words");
+    return { op, args };
+  };
+
+const onOff = (word: string): boolean => {
+  if (word !== "on" && word !== "off") throw new UsageError(`on or off, and ${JSON.stringify(word)} is neither`);
+  return word === "on";
+};
+
+const readers: Readonly<Record<string, Reader>> = {
+  key: one("key", (key) => ({ op: "press_key", args: { key } })),
+  keys(words) {
+    if (words.length === 0) throw new UsageError("which keys?");
+    return { op: "press_keys", args: { keys: words } };
+  },
+  text(words) {
+    if (words.join("") === "") throw new UsageError("which text?");
+    return { op: "press_key", args: { key: `literal:${words.join(" ")}` } };
+  },
+  launch([app, ...pairs]) {
+    if (!app) throw new UsageError("which app?");
+    const params = deepLinkOf(pairs);
+    return { op: "launch_app", args: { app, ...(params && { params }) } };
+  },
+  stop: none("stop_app"),
+  power: one("power", (word) => ({ op: "press_key", args: { key: onOff(word) ? "power-on" : "power-off" } })),
+  on: none("press_key", { key: "power-on" }),
+  off: none("press_key", { key: "power-off" }),
+  volume: one("volume", (word) => {
+    if (!/^[+-]?\d{1,3}$/.test(word)) throw new UsageError("a level from 0 to 100, or a step such as +5 or -5");
+    return { op: "set_volume", args: /^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) } };
+  }),
+  mute: one("word", (word) => ({ op: "set_volume", args: { muted: onOff(word) } })),
+  input: one("input", (input) => ({ op: "select_input", args: { input } })),
+  channel: one("channel", (channel) => ({ op: "select_channel", args: { channel } })),
+  play: none("control_playback", { do: "play" }),
+  pause: none("control_playback", { do: "pause" }),
+  notify(words) {
+    if (words.join("") === "") throw new UsageError("which message?");
+    return { op: "notify", args: { message: words.join(" ") } };
+  },
+};
+
+/** What `zapd fleet run` can be followed by. */
+export const runWords = Object.keys(readers);
+
+/** Reads them; fails with UsageError. */
+export function requestOf([word = "", ...words]: readonly string[]): Request {
+  const reader = Object.hasOwn(readers, word) ? readers[word] : undefined;
+  if (reader) return reader(words);
+  const meant = nearest(word, runWords);
+  const told = `${JSON.stringify(word)} is nothing that many devices can be told: ${runWords.join(", ")}`;
+  throw new UsageError(meant ? `${told}. Did you mean ${meant}?` : told);
+}

@@ -1,0 +1,285 @@
+/** `zapd fleet`: a client of the broker, and of no daemon. Each site answers for its own devices. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { activity, powerWords } from "../api/client-words.ts";
+import { codes, exits, systemCode, ZapdError } from "../api/errors.ts";
+import type { State } from "../api/schemas.ts";
+import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
+import { isObject } from "../system/json.ts";
+import { nearest } from "../system/nearest.ts";
+import { printable } from "../system/printable.ts";
+import type { Context } from "./context.ts";
+import { deepLinkOf } from "./control.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { openFleet } from "./fleet-broker.ts";
+import { type Request, requestOf } from "./fleet-words.ts";
+import { ownerHere } from "./lease.ts";
+import { type Cell, paintFor, table } from "./print.ts";
+
+type Verb = (context: Context, words: readonly string[]) => Promise<number>;
+
+const verbs: Readonly<Record<string, Verb>> = { ls, state, run, key, install };
+
+/** All that a command may take, from its first word to the last answer, where nothing else is said. */
+const usualMs = 30_000;
+/** Fetching, sending and starting a package. */
+const installMs = 240_000;
+/** Somebody who has the device may be done soon. */
+const leaseWaitS = 30;
+
+export async function fleet(context: Context): Promise<number> {
+  const [verb = "", ...words] = context.words;
+  const found = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
+  if (found) return found(context, words);
+  const meant = verb === "" ? null : nearest(verb, Object.keys(verbs));
+  const given = verb === "" ? "ls, state, run, key or install?" : `${JSON.stringify(verb)} is none of its verbs`;
+  throw new UsageError(meant ? `${given}. Did you mean ${meant}?` : given);
+}
+
+/** Every site and every device that it keeps on the broker. */
+async function ls(context: Context, words: readonly string[]): Promise<number> {
+  return look(context, words, false);
+}
+
+/** What each device does, as it was last told. */
+async function state(context: Context, words: readonly string[]): Promise<number> {
+  return look(context, words, true);
+}
+
+async function look(context: Context, words: readonly string[], states: boolean): Promise<number> {
+  if (words.length > 0) throw new UsageError("it takes no words: pick with --label, --site and -d");
+  const { fleet, leave } = await openFleet(context, { states });
+  try {
+    const { sites } = fleet;
+    const meant = selectionOf(context);
+    const devices = fleet.select(meant);
+    if (context.json) {
+      const shown = devices.map(({ site, document, state }) => ({
+        ...{ site: site.site, online: site.online, device: document },
+        ...(states && { state }),
+      }));
+      context.print(JSON.stringify({ ok: true, data: { sites, devices: shown } }));
+      return exits.ok;
+    }
+    if (devices.length > 0) context.print(states ? devices.map(stateLine).join("\n") : deviceTable(devices, context));
+    context.say(printable(summaryOf(sites, devices)));
+    return exits.ok;
+  } finally {
+    await leave();
+  }
+}
+
+/** What is done to one device, on many. */
+async function run(context: Context, words: readonly string[]): Promise<number> {
+  if (words.length === 0) throw new UsageError("run what? Such as: zapd fleet run launch netflix --label lab");
+  return everywhere(context, requestOf(words), usualMs);
+}
+
+async function key(context: Context, words: readonly string[]): Promise<number> {
+  if (words.length === 0) throw new UsageError("which key?");
+  if (words.length > 1) throw new UsageError("one key at a time; for several: zapd fleet run keys …");
+  return everywhere(context, requestOf(["key", ...words]), usualMs);
+}
+
+/** A package that each site fetches by itself, from an origin that its own config lists. */
+async function install(context: Context, words: readonly string[]): Promise<number> {
+  const [url, ...pairs] = words;
+  if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
+    throw new UsageError("which package? Give the https address from which each site fetches it");
+  const params = deepLinkOf(pairs);
+  const { sha256, bytes } = await named(context);
+  const args = { url, sha256, bytes, ...(params && { params }) };
+  return everywhere(context, { op: "dev_install", args, leased: true }, installMs);
+}
+
+/** The package's own print: of the file that was put at the address, or as it is said. */
+async function named(context: Context): Promise<{ sha256: string; bytes: number }> {
+  const file = context.option("file");
+  const [sha256, bytes] = [context.option("sha256"), context.option("bytes")];
+  if (file !== undefined) {
+    const hash = createHash("sha256");
+    let count = 0;
+    try {
+      await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
+        for await (const chunk of chunks) {
+          count += chunk.length;
+          hash.update(chunk);
+        }
+      });
+    } catch (error) {
+      const message = `${file} could not be read (${systemCode(error)})`;
+      throw new CommandError(message, exits.failed, undefined, { code: "file_unreadable" });
+    }
+    return { sha256: hash.digest("hex"), bytes: count };
+  }
+  if (sha256 === undefined || bytes === undefined || !/^[1-9]\d{0,8}$/.test(bytes))
+    throw new UsageError(
+      "what is in the package is said by --file FILE, the same file as at the address, or by --sha256 HEX and --bytes COUNT",
+    );
+  return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
+}
+
+/** Has each device to itself while something is done to it, and gives it back. */
+async function withLease(
+  ask: Ask,
+  device: string,
+  timeoutMs: number,
+  work: (lease: string) => Promise<unknown>,
+): Promise<unknown> {
+  const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
+  // Whoever has gone by then is given nothing.
+  const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
+  const given = await ask({
+    op: "take_lease",
+    args: { device, owner: ownerHere(), ttl_s, wait_s, note: "fleet install" },
+  });
+  const lease = isObject(given) ? given["token"] : undefined;
+  if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
+  try {
+    return await work(lease);
+  } finally {
+    // What cannot be given back ends by itself.
+    await ask({ op: "free_lease", args: { device }, lease }).catch(() => {});
+  }
+}
+
+async function everywhere(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
+  const meant = selectionOf(context);
+  if (Object.values(meant).every((one) => one === undefined || one.length === 0))
+    throw new UsageError("which devices? Say --label LABEL, --site SITE or -d NAME; all of them are -d all");
+  const began = performance.now();
+  const timeoutMs = context.timeoutMs ?? mostMs;
+  const { fleet, replyTo, leave } = await openFleet(context, {});
+  try {
+    const targets = fleet.select(meant);
+    if (targets.length === 0) throw nobody(fleet);
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
+    const work = (ask: Ask, { id: device }: FleetDevice) => {
+      const call = { op, args: { ...args, device } };
+      return leased ? withLease(ask, device, leftMs, (lease) => ask({ ...call, lease })) : ask(call);
+    };
+    const results = await fleet.run(targets, work, {
+      ...{ replyTo, timeoutMs: leftMs },
+      each: (result) => {
+        if (!context.json) tellResult(context, result);
+      },
+    });
+    return ended(context, results);
+  } finally {
+    await leave();
+  }
+}
+
+/** As a group's: done, where any device took it, and else what the first failed with. */
+function ended(context: Context, results: readonly FleetResult[]): number {
+  const took = results.filter(({ ok }) => ok).length;
+  const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
+  const shown = results.map(({ device, ...rest }) => ({
+    ...{ site: device.site.site, device: { id: device.id, name: device.name } },
+    ...rest,
+  }));
+  const status = took > 0 || !first ? exits.ok : codes[first.code].exit;
+  if (context.json) {
+    const document =
+      status === exits.ok
+        ? { ok: true, data: { results: shown } }
+        : { ok: false, error: { ...first, details: { results: shown } } };
+    context.print(JSON.stringify(document));
+  } else if (results.length > 1) context.say(`${took} of ${results.length} took it`);
+  return status;
+}
+
+function tellResult(context: Context, result: FleetResult): void {
+  const where = `${result.device.site.site}/${result.device.name}`;
+  if (result.ok) context.print(printable(`${where}: ok`));
+  else context.say(printable(`zapd: ${where}: ${result.error.message}`));
+}
+
+function selectionOf(context: Context): Selection {
+  const labels = context
+    .option("label")
+    ?.split(",")
+    .map((one) => one.trim());
+  if (labels?.includes("")) throw new UsageError("--label takes labels, with commas between them");
+  const device = context.option("device");
+  const own = device?.startsWith("label:") ? [device.slice("label:".length)] : [];
+  return {
+    labels: [...(labels ?? []), ...own],
+    site: context.option("site"),
+    device: own.length > 0 ? undefined : device,
+  };
+}
+
+function nobody(fleet: Fleet): CommandError {
+  const count = fleet.select().length;
+  return CommandError.of({
+    code: count === 0 ? "device_not_found" : "group_not_found",
+    message:
+      count === 0 ? "No site on the broker tells of a device" : `None of the ${count} devices on the broker is meant`,
+    hint: "See which there are, with their labels: zapd fleet ls",
+  });
+}
+
+function summaryOf(sites: readonly FleetSite[], devices: readonly FleetDevice[]): string {
+  const off = sites.filter(({ online }) => !online);
+  const listed = off.slice(0, 8).map(({ site }) => site);
+  const names = off.length > listed.length ? [...listed, `${off.length - listed.length} more`] : listed;
+  const counted = `${devices.length} ${devices.length === 1 ? "device" : "devices"}, ${sites.length} ${sites.length === 1 ? "site" : "sites"}`;
+  return off.length === 0 ? counted : `${counted}; offline: ${names.join(", ")}`;
+}
+
+function deviceTable(devices: readonly FleetDevice[], context: Context): string {
+  const paint = paintFor(context.colour);
+  const text = (device: FleetDevice, field: string) => {
+    const value = device.document[field];
+    return typeof value === "string" ? value : "";
+  };
+  const columns = [
+    { title: "SITE", yields: 0 },
+    { title: "NAME", yields: 1 },
+    { title: "PLATFORM", goes: 2 },
+    { title: "MODEL", yields: 2, goes: 3 },
+    { title: "POWER" },
+    { title: "LABELS", yields: 3, goes: 1 },
+  ];
+  const rows = devices.map((one): Cell[] => [
+    one.site.site,
+    one.name,
+    text(one, "platform"),
+    text(one, "model"),
+    one.site.online ? text(one, "power") : { text: "offline", paint: paint.bad },
+    one.labels.join(","),
+  ]);
+  return table(columns, rows, context.width);
+}
+
+/** `lab2/Kitchen is on · YouTube`; of a site that is offline, what was known last. */
+function stateLine({ site, name, state }: FleetDevice): string {
+  const where = `${site.site}/${name}`;
+  const known = state && stateIn(state);
+  const parts = known
+    ? [`${where} ${known.power === "unknown" ? "" : "is "}${powerWords[known.power]}`, ...activity(known)]
+    : [where];
+  return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
+}
+
+/** A state as a site tells it, so far as it is one. */
+function stateIn(told: Readonly<Record<string, unknown>>): State | null {
+  const { power, app, playback, volume } = told;
+  if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;
+  const name = isObject(app) && typeof app["name"] === "string" ? app["name"] : null;
+  const title = isObject(playback) && typeof playback["title"] === "string" ? playback["title"] : null;
+  const status = ["playing", "paused", "buffering"].find((one) => isObject(playback) && playback["status"] === one);
+  const level = isObject(volume) && typeof volume["level"] === "number" ? volume["level"] : null;
+  const times = { position_ms: null, duration_ms: null, live: null, position_at: null, rate: null };
+  return {
+    power: power as State["power"],
+    app: name === null ? null : { id: "", name, platform_id: "", type: "app", version: null, installed: true },
+    screensaver: told["screensaver"] === true,
+    playback: status === undefined ? null : { status: status as "playing", title, ...times },
+    volume: isObject(volume) ? { level, muted: volume["muted"] === true } : null,
+    input: null,
+    observed_at: "",
+  };
+}

@@ -1,0 +1,87 @@
+/** `zapd mcp`: the tools of agents, over stdin and stdout; its token for HTTP; and how a client is told of it. */
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { createClient, createStream } from "../api/client.ts";
+import { exits } from "../api/errors.ts";
+import { stateFolder } from "../config/paths.ts";
+import type { ToolFailure } from "../mcp/failure.ts";
+import { homely } from "../system/text.ts";
+import { apiOf, ask, failureOf } from "./client.ts";
+import { type Context, stderr } from "./context.ts";
+import { CommandError, UsageError } from "./failure.ts";
+import { packageAt } from "./install.ts";
+import { isCompiled, runningNow, variables } from "./service-managers.ts";
+
+/** Who asks for a token waits no longer for the daemon to say where it is. */
+const statusTimeoutMs = 2_000;
+
+export async function mcp(context: Context): Promise<void> {
+  const [word, client, ...more] = context.words;
+  if (word === undefined) return serve(context);
+  if (word === "token" && client === undefined) return token(context);
+  if (word === "add" && more.length === 0) return add(context, client);
+  throw new UsageError(`there is no mcp ${[word, client, ...more].join(" ")}`);
+}
+
+/** Serves until its client ends it. The daemon is called when a tool is: it may be started later, and come back. */
+async function serve(context: Context): Promise<void> {
+  if (process.stdin.isTTY && stderr().isTTY)
+    context.say("zapd mcp speaks MCP on stdin and stdout, for a program. To tell a client of it: zapd mcp add claude");
+  const { serveOverStdio } = await import("../mcp/stdio.ts");
+  const api = apiOf(context, false, "mcp");
+  const upload = apiOf(context, true, "mcp");
+  await serveOverStdio({
+    api: { ...createClient(api), installPackage: createClient(upload).installPackage },
+    follow: (signal) => createStream({ ...api, resumed: true }, "events", { signal }),
+    explain: (error) => explained(error, context),
+    openPackage: packageAt,
+  });
+}
+
+async function explained(error: unknown, context: Context): Promise<ToolFailure> {
+  const { code, message, hint } = error instanceof CommandError ? error : await failureOf(error, context);
+  return { code, message, ...(hint !== undefined && { hint }) };
+}
+
+/** Prints the token of `/mcp`, made where there is none. */
+async function token(context: Context): Promise<void> {
+  const { mcpToken, renewToken, tokenFile } = await import("../mcp/token.ts");
+  const status = await ask(context, "status", {}, statusTimeoutMs);
+  const state = (status.ok ? status.data.state_folder : undefined) ?? resolve(stateFolder(process.env));
+  const found = await (context.flag("new") ? renewToken(state) : mcpToken(state));
+  const file = tokenFile(state);
+  context.print(context.json ? JSON.stringify({ token: found, file }) : found);
+  if (!context.json && stderr().isTTY)
+    context.say(`It is kept in ${homely(file)}; send it as: authorization: Bearer TOKEN`);
+}
+
+async function add(context: Context, word: string | undefined): Promise<void> {
+  const { addToClient, clientNames } = await import("../mcp/clients.ts");
+  if (word === undefined || !clientNames.includes(word))
+    throw new UsageError(`which client? It may be ${clientNames.join(", ")}`);
+  const place = { platform: process.platform, home: homedir(), env: process.env };
+  const added = await addToClient(word, programNow(context), place);
+  if (context.json) return context.print(JSON.stringify({ added }));
+  for (const { title, file, wasThere } of added)
+    context.say(`${title} ${wasThere ? "knew zapd already" : "knows zapd now"}: ${homely(file)}`);
+  context.say("Start it anew, and ask it what is on");
+}
+
+/** How this very program is started, with what it needs to find the same daemon. */
+function programNow(context: Context) {
+  const running = runningNow();
+  const { execPath, script, deno } = running;
+  const runs = deno ? ["run", "-A", "--unstable-net", "--unstable-no-legacy-abort"] : [];
+  const args = [...runs, ...(isCompiled(running) ? [] : [resolve(script)]), "mcp"];
+  for (const name of ["config", "socket"]) {
+    const given = context.option(name);
+    if (given !== undefined) args.push(`--${name}`, resolve(given));
+  }
+  const { env } = process;
+  const known = [...variables, "ZAPD_SOCKET"].flatMap((name): [string, string][] =>
+    env[name] ? [[name, resolve(env[name])]] : [],
+  );
+  if ([execPath, ...args, ...known.flat()].some((one) => /[\x00-\x1f\x7f]/.test(one)))
+    throw new CommandError("a path with a control character in it can stand in no config", exits.failed);
+  return { command: execPath, args, env: Object.fromEntries(known) };
+}

@@ -1,0 +1,136 @@
+/**
+ * MCP over HTTP, inside the daemon. Clients of the second edition (2026-07-28) have nothing open between their requests; those
+ * of the first get a session when they ask for one, and one request without a session is answered as it is.
+ */
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  legacyStatelessFallback,
+  type ServerEventBus,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { createClient, createStream } from "../api/client.ts";
+import { clientHeader, leaseHeader } from "../api/routes.ts";
+import { isObject } from "../system/json.ts";
+import { explainInside } from "./failure.ts";
+import { ResourceNews } from "./resources.ts";
+import { createServer } from "./server.ts";
+import { isBearer, mcpToken } from "./token.ts";
+
+export interface McpOptions {
+  /** The folder with the token. */
+  readonly state: string;
+  /** Asks the API, in the daemon itself. */
+  fetch(request: Request): Response | Promise<Response>;
+}
+
+export interface Mcp {
+  /** Whether a header of authorization brings the token. Fails as reading the token does. */
+  isLetIn(authorization: string | undefined): Promise<boolean>;
+  /** Answers one message, of which the body has been read. */
+  answer(request: Request, body: unknown): Promise<Response>;
+  /** Ends what is open. */
+  close(): Promise<void>;
+}
+
+const mostSessions = 32;
+/** A session that nobody has used for so long gives way. */
+const idleMs = 60 * 60_000;
+/** Streams are counted by who serves them. */
+const mostListeners = 64;
+
+interface Session {
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  usedAt: number;
+}
+
+export function createMcp({ state, fetch }: McpOptions): Mcp {
+  const client = {
+    url: "http://zapd/v1",
+    fetch(request: Request) {
+      request.headers.set(clientHeader, "mcp");
+      return fetch(request);
+    },
+  };
+  const news = new ResourceNews((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
+  const options = {
+    api: (request: Request | undefined) =>
+      createClient({ ...client, lease: request?.headers.get(leaseHeader) ?? undefined }),
+    explain: explainInside,
+  };
+  const bus: ServerEventBus = {
+    publish() {},
+    subscribe: (listener) => news.subscribe((uri) => listener({ kind: "resource_updated", uri })),
+  };
+  const modern = createMcpHandler(() => createServer({ ...options, news }), {
+    legacy: "reject",
+    bus,
+    maxSubscriptions: mostListeners,
+  });
+  const single = legacyStatelessFallback(() => createServer(options));
+  const sessions = new Map<string, Session>();
+
+  async function begin(request: Request, body: unknown): Promise<Response> {
+    makeRoom(sessions);
+    const server = createServer({ ...options, news });
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => crypto.randomUUID(),
+      onsessioninitialized: (id) => void sessions.set(id, { transport, usedAt: performance.now() }),
+      onsessionclosed: (id) => void sessions.delete(id),
+    });
+    await server.connect(transport);
+    const response = await transport.handleRequest(request, { parsedBody: body });
+    // One that was refused has no session, and nobody comes back to it.
+    if (transport.sessionId === undefined) await server.close();
+    return response;
+  }
+
+  return {
+    isLetIn: async (authorization) => isBearer(authorization, await mcpToken(state)),
+    async answer(request, body) {
+      if (!(await isLegacyRequest(request, body))) {
+        const end = isListening(body) ? await news.subscribed(() => {}) : undefined;
+        // By then it listens itself.
+        return modern.fetch(request, { parsedBody: body }).finally(end);
+      }
+      const id = request.headers.get("mcp-session-id");
+      const session = id === null ? undefined : sessions.get(id);
+      if (session) {
+        session.usedAt = performance.now();
+        return session.transport.handleRequest(request, { parsedBody: body });
+      }
+      if (id !== null) return noSession();
+      const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+      return messages.some(isInitializeRequest) ? begin(request, body) : single(request, { parsedBody: body });
+    },
+    async close() {
+      news.close();
+      const open = [...sessions.values()];
+      sessions.clear();
+      await Promise.all([modern.close(), ...open.map(({ transport }) => transport.close())]);
+    },
+  };
+}
+
+/** Whether a message asks to be told of changes. */
+function isListening(message: unknown): boolean {
+  return isObject(message) && "method" in message && message.method === "subscriptions/listen";
+}
+
+/** Ends the sessions that nobody uses, and where there are too many, the one that was used least lately. */
+function makeRoom(sessions: Map<string, Session>): void {
+  const now = performance.now();
+  const oldest = [...sessions].sort(([, one], [, other]) => one.usedAt - other.usedAt);
+  for (const [at, [id, { transport, usedAt }]] of oldest.entries()) {
+    if (now - usedAt < idleMs && oldest.length - at < mostSessions) return;
+    sessions.delete(id);
+    void transport.close();
+  }
+}
+
+/** As the protocol has it: the client begins a new one. */
+function noSession(): Response {
+  const error = { code: -32_001, message: "There is no such session: begin a new one with initialize" };
+  return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
+}

@@ -1,0 +1,99 @@
+/** The token that lets a program in at `/mcp`: 32 random bytes in a file of its own, for its owner's eyes alone. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { link, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
+import { makeFolder, readUtf8, writeWhole } from "../system/files.ts";
+import { checkOwned } from "../system/owners.ts";
+
+const name = "mcp.token";
+const form = /^[\w-]{43}$/;
+const mostBytes = 256;
+
+/** Where the token is. */
+export function tokenFile(state: string): string {
+  return join(state, name);
+}
+
+/** The token; made where there is none yet. Fails with `storage_error`, or `config_invalid` where others could have put it there. */
+export async function mcpToken(state: string): Promise<string> {
+  return (await readToken(state)) ?? (await makeToken(state));
+}
+
+/** Another token in the place of the one before, which lets nobody in any more. */
+export async function renewToken(state: string): Promise<string> {
+  const token = newToken();
+  makeFolder(state);
+  await writeWhole(tokenFile(state), `${token}\n`);
+  return token;
+}
+
+/** Whether a header is `Bearer` with the token. Takes as long for a wrong one as for the right one. */
+export function isBearer(header: string | undefined, token: string): boolean {
+  const [, given = ""] = /^Bearer +(\S+) *$/i.exec(header ?? "") ?? [];
+  return timingSafeEqual(digest(given), digest(token));
+}
+
+async function readToken(state: string): Promise<string | null> {
+  const path = tokenFile(state);
+  const text = wrapped(path, () =>
+    readUtf8(path, mostBytes, (found) => {
+      checkOwned(path, found);
+      // Who else could read it is let in by it.
+      if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
+        throw new ZapdError("config_invalid", `${path} could be read by others, who would be let in`, {
+          hint: "Have another made: zapd mcp token --new",
+        });
+    }),
+  );
+  if (text === null) return null;
+  const token = text.trim();
+  if (form.test(token)) return token;
+  throw new ZapdError("storage_error", `${path} holds no token`, { hint: "Have another made: zapd mcp token --new" });
+}
+
+/** Makes the file whole or not at all; of two who make it at once, the first has made it. */
+async function makeToken(state: string): Promise<string> {
+  const path = tokenFile(state);
+  const token = newToken();
+  makeFolder(state);
+  const temporary = join(state, `.${name}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
+  try {
+    await writeFile(temporary, `${token}\n`, { mode: 0o600, flag: "wx" });
+    await link(temporary, path);
+    return token;
+  } catch (error) {
+    const made = systemCode(error) === "EEXIST" ? await readToken(state) : null;
+    if (made !== null) return made;
+    throw unreadable(path, error);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+function wrapped<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof ZapdError ? error : unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): ZapdError {
+  return new ZapdError(
+    "storage_error",
+    `${path} could not be read or written (${systemCode(cause) || textOf(cause)})`,
+    {
+      hint: "It must be a file of yours in a folder that can be written: have another made with zapd mcp token --new",
+      cause,
+    },
+  );
+}
+
+function newToken(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,698 @@
+/**
+ * The tools, in their order, which never changes: few verbs, with the names of the API. Each answers with the API's own data;
+ * a command also says whether its effect was seen, and what the device did before and after it.
+ */
+import { z } from "zod";
+import { ApiError, type Client } from "../api/client.ts";
+import { ZapdError } from "../api/errors.ts";
+import { operations } from "../api/operations.ts";
+import { type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
+import { App, Device, KeyName, type KeyOrText, State } from "../api/schemas.ts";
+import { powers } from "../platforms/platform.ts";
+import { printable } from "../system/printable.ts";
+import { sleep } from "../system/sleep.ts";
+import { readState, readUntil } from "./state.ts";
+import { type Calling, device, known, type Outcome, read, type Tool, tool, waitMs } from "./tool.ts";
+import { deviceLine, outcome, stateWords } from "./words.ts";
+
+const mostApps = 50;
+const mostLines = 200;
+/** So many lines of the console are told with an installation. */
+const firstLines = 40;
+/** Clients give a call a minute. */
+const longestWaitMs = 25_000;
+/** How long a list waits for what devices do, and how many are asked at a time. */
+const listing = { withinMs: 1_500, atOnce: 16 } as const;
+/** Base64 makes a third more of it, and clients take some 10 MB. */
+const mostPicture = 6 * 1024 * 1024;
+const pollMs = 250;
+
+const idOf = (name: string | undefined) => name ?? "default";
+
+/** A key by its name: any text is let through, for the API says which key was meant. */
+const Key = (operations.pressKey.body.shape.key as unknown as z.ZodType<string>).meta({
+  description: "A key by its name; a device lists those that it has in `keys`",
+  enum: KeyName.options,
+});
+
+/** What a command answers, with what was read around it. */
+interface Done {
+  readonly device: Device;
+  readonly confirmed?: boolean | null;
+}
+
+interface Command<Answer extends Done> {
+  readonly id: string;
+  readonly waitMs: number;
+  act(): Promise<Answer>;
+  /** Whether a state shows the effect; without it, no state does. Asked where the API has not seen it. */
+  shows?(answer: Answer): (state: State) => boolean;
+  /** What was done, without a full stop. */
+  said(answer: Answer): string;
+}
+
+/** Reads what the device does, gives the command, and reads again until its effect is seen, or the time is over. */
+async function command<Answer extends Done>(
+  { api, signal }: Calling,
+  { id, waitMs, act, shows, said }: Command<Answer>,
+): Promise<Outcome> {
+  const before = await readState(api, id, waitMs, signal);
+  const answer = await act();
+  const isShown = shows?.(answer);
+  // Where the API has seen it, or cannot see it, one look tells what else there is.
+  const { confirmed: told = isShown ? false : null } = answer;
+  const after = await readUntil(api, id, told === false && isShown ? isShown : () => true, waitMs, signal);
+  const seen = () => (after && isShown ? isShown(after) : (answer.confirmed ?? null));
+  const confirmed = told === false ? seen() : told;
+  return {
+    data: { ...answer, confirmed, before, after },
+    text: outcome(said(answer), confirmed, answer.device, after),
+  };
+}
+
+const listDevices = tool({
+  name: "list_devices",
+  title: "List devices",
+  description:
+    "Every known TV and player with its power, capabilities, keys, labels and what it does now. Those that are on are asked; `state` is null where a device is not on or did not answer.",
+  marks: "RI",
+  takes: { label: z.string().max(64).optional().describe("Only devices with this label") },
+  answers: {
+    devices: z
+      .array(Device.extend({ state: State.nullable() }))
+      .describe("Each as in the API, with `state`: what it does, read just now"),
+  },
+  async run({ label }, { api, signal }) {
+    const wanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
+    const asked = (await api.listDevices({ signal })).filter(wanted);
+    const states = new Map<string, State | null>();
+    const waiting = asked.filter(
+      ({ capabilities, power }) => capabilities.includes("state") && !/^(off|standby)$/.test(power),
+    );
+    const worker = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift())
+        states.set(next.id, await readState(api, next.id, listing.withinMs, signal));
+    };
+    await Promise.all(Array.from({ length: listing.atOnce }, worker));
+    // What was read has made what is known of them newer.
+    const devices = (await api.listDevices({ signal }))
+      .filter(wanted)
+      .map((one) => ({ ...one, state: states.get(one.id) ?? null }));
+    const lines = devices.map((one) => deviceLine(one, one.state));
+    const none =
+      label === undefined ? "No device is known. Look for some with discover." : `No device has the label ${label}.`;
+    return { data: { devices }, text: lines.length > 0 ? lines.join("\n") : printable(none) };
+  },
+});
+
+const getState = tool({
+  name: "get_state",
+  title: "See what is on",
+  description:
+    "What a device does now, read from it: power, app, what plays, volume, input. Call it before you say what is on. A part that the device does not tell is null: unknown, not absent.",
+  marks: "RI",
+  takes: { device },
+  answers: operations.getState.data.omit({ matched: true }).shape,
+  async run({ device }, { api, signal }) {
+    const data = await api.getState({ id: idOf(device), signal });
+    return { data, text: `${printable(data.device.name)} ${stateWords(data.state)}.` };
+  },
+});
+
+const untilParts = {
+  power: z.enum(powers.filter((power) => power !== "unknown")).optional(),
+  app: z.string().min(1).max(256).optional().describe("Its id, name or platform id; `none` for the home screen"),
+  playback: operations.controlPlayback.data.shape.playback.unwrap().shape.status.optional(),
+  input: z.string().min(1).max(256).optional(),
+  muted: z.boolean().optional(),
+};
+
+const waitFor = tool({
+  name: "wait_for",
+  title: "Wait until it is so",
+  description:
+    "Waits until a device does what is asked for, all parts of it, or the time is over; `matched` says which. Use it in place of calling get_state again and again.",
+  marks: "RI",
+  takes: {
+    device,
+    until: z
+      .strictObject(untilParts)
+      .refine((until) => Object.keys(until).length > 0, { error: "needs power, app, playback, input or muted" })
+      .describe("What must be so"),
+    timeout_ms: z.int().min(0).max(longestWaitMs).default(10_000).describe("How long to wait, in milliseconds"),
+  },
+  answers: {
+    ...known,
+    state: State.nullable().describe("As it was read at the end; null where the device did not answer"),
+    matched: z.boolean().describe("Whether it is so"),
+  },
+  async run({ device, until, timeout_ms }, { api, signal }) {
+    const id = idOf(device);
+    const conditions = Object.entries(until).map(([part, word]) => `${part}:${word}`);
+    const query = { wait_for: conditions, timeout_ms: String(timeout_ms) };
+    const { matched = false, ...waited } = await api.getState({ id, query, signal });
+    // Of one that never answered, what was known before is told there.
+    const state = matched ? waited.state : await readState(api, id, listing.withinMs, signal);
+    const what = matched ? "It is so" : `It is not so after ${timeout_ms} ms`;
+    const now = state ? `${waited.device.name} ${stateWords(state)}` : `${waited.device.name} does not answer`;
+    return { data: { ...waited, state, matched }, text: printable(`${what}: ${conditions.join(", ")}. Now: ${now}.`) };
+  },
+});
+
+const listApps = tool({
+  name: "list_apps",
+  title: "List apps",
+  description: `The apps of a device, at most ${mostApps}; \`find\` narrows them.`,
+  marks: "RI",
+  takes: { device, find: z.string().min(1).max(256).optional().describe("A part of the name or the id") },
+  answers: {
+    ...operations.listApps.data.shape,
+    apps: z.array(App).describe(`At most ${mostApps}`),
+    total: z.int().describe("How many there are, with those that are left out"),
+  },
+  async run({ device, find }, { api, signal }) {
+    const { platform, apps } = await api.listApps({ id: idOf(device), signal });
+    const word = find?.toLowerCase() ?? "";
+    const all = apps.filter(
+      ({ id, name, platform_id, installed }) =>
+        installed && [id, name, platform_id].some((text) => text.toLowerCase().includes(word)),
+    );
+    const shown = all.slice(0, mostApps);
+    const lines = shown.map(({ name, id, type }) => `${name} (${id}${type === "app" ? "" : `, ${type}`})`);
+    const more = all.length > shown.length ? [`and ${all.length - shown.length} more: narrow them with find`] : [];
+    const none = find === undefined ? "It lists no app." : `It lists no app with "${find}" in its name.`;
+    return {
+      data: { platform, apps: shown, total: all.length },
+      text: printable(lines.length > 0 ? [...lines, ...more].join(", ") : none),
+    };
+  },
+});
+
+const launchApp = tool({
+  name: "launch_app",
+  title: "Launch an app",
+  description:
+    "Launches an app by its name or id, with a deep link in `params`, and reads back whether the device shows it. A sleeping device is woken, which may take half a minute.",
+  marks: "I",
+  takes: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
+  answers: { ...operations.launchApp.data.shape, ...read },
+  run({ device, wait_ms, ...body }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: () => api.launchApp({ id, body, signal }),
+      shows:
+        ({ app }) =>
+        (state) =>
+          state.app?.platform_id === app.platform_id,
+      said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
+    });
+  },
+});
+
+const pressKeys = tool({
+  name: "press_keys",
+  title: "Press keys",
+  description:
+    "Presses keys of the remote one after another. What a key does cannot be read from most devices: look at `after`, at get_state or at get_screenshot in place of counting presses blindly. Text goes with type_text, apps with launch_app, volume with set_volume.",
+  marks: "",
+  takes: {
+    device,
+    keys: z.array(Key).min(1).max(32).describe("In the order of pressing"),
+    delay_ms: operations.pressKeys.body.shape.delay_ms.unwrap().optional().describe("Between two keys; 200 without it"),
+    hold_ms: operations.pressKey.body.shape.hold_ms.describe("Holds the key for so long; with one key alone"),
+    wait_ms: waitMs,
+  },
+  answers: {
+    ...known,
+    action: z.string().describe("Which action this was"),
+    sent: z.int().describe("How many keys the device took"),
+    ...read,
+  },
+  run({ device, keys, delay_ms, hold_ms, wait_ms }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    if (hold_ms !== undefined && keys.length > 1)
+      throw new ZapdError("invalid_payload", "press_keys: hold_ms takes one key", {
+        hint: "Call it once for each key",
+      });
+    const press = async () => {
+      // Any text is let through: the API judges it.
+      const [first, ...more] = keys as KeyOrText[];
+      if (first !== undefined && more.length === 0)
+        return { ...(await api.pressKey({ id, body: { key: first, hold_ms }, signal })), sent: 1 };
+      return api.pressKeys({ id, body: { keys: keys as KeyOrText[], delay_ms }, signal });
+    };
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: press,
+      said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
+    });
+  },
+});
+
+const typeText = tool({
+  name: "type_text",
+  title: "Type text",
+  description:
+    "Types text into the field that has the focus on the screen, which cannot be read: have a text field focused first, and look afterwards. `submit` presses select behind it.",
+  marks: "",
+  takes: {
+    device,
+    text: z.string().min(1).max(1_024).describe("What to type: no control characters"),
+    submit: z.boolean().default(false).describe("Whether select is pressed afterwards"),
+    wait_ms: waitMs,
+  },
+  answers: {
+    ...known,
+    action: z.string().describe("Which action this was"),
+    characters: z.int().describe("How many were typed"),
+    ...read,
+  },
+  run({ device, text, submit, wait_ms }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    const type = async () => {
+      const typed = await api.pressKey({ id, body: { key: `literal:${text}` }, signal });
+      if (submit) await api.pressKey({ id, body: { key: "select" }, signal });
+      return { ...typed, characters: [...text].length };
+    };
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: type,
+      said: ({ device, characters }) =>
+        `${device.name} took ${characters} ${characters === 1 ? "character" : "characters"}`,
+    });
+  },
+});
+
+/** What came of a group's command at one device, with what was read around it. */
+interface GroupPower {
+  readonly results: readonly {
+    readonly device: { readonly id: string; readonly name: string };
+    readonly ok: boolean;
+    readonly error?: { readonly message: string } | undefined;
+  }[];
+}
+
+const setPower = tool({
+  name: "set_power",
+  title: "Turn on or off",
+  description:
+    "Turns a device on, which may take up to 45 s, or off, and reads back whether it is. `all`, or `label:` with a label, means a group: its `results` tell of each device.",
+  marks: "I",
+  takes: {
+    device: device.describe("Its name or id; `all` or `label:kitchen` for a group; the default device without it"),
+    on: z.boolean().describe("Whether it shall be on"),
+    wait_ms: waitMs,
+  },
+  answers: {
+    device: Device.optional().describe("The device, as it is known after this; not of a group"),
+    results: z.array(z.unknown()).optional().describe("Of a group: what came of it at each device"),
+    ...read,
+  },
+  async run({ device, on, wait_ms }, calling) {
+    const id = idOf(device);
+    if (id === "all" || id.startsWith("label:")) return groupPower(calling, id, on, wait_ms);
+    const { api, signal } = calling;
+    const before = await readState(api, id, wait_ms, signal);
+    const answer = await api.pressKey({ id, body: { key: powerKey(on) }, signal });
+    const { after, confirmed } = await powerAfter(api, answer.device, on, wait_ms, signal);
+    return {
+      data: { ...answer, confirmed, before, after },
+      text: outcome(`${answer.device.name} was told to turn ${on ? "on" : "off"}`, confirmed, answer.device, after),
+    };
+  },
+});
+
+const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
+const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : power === "standby" || power === "off");
+
+/** What was read after a device was told to turn on or off, and whether it is. One that is off may say nothing any more. */
+async function powerAfter(
+  api: Client,
+  { id }: { readonly id: string },
+  on: boolean,
+  withinMs: number,
+  signal: AbortSignal,
+) {
+  const after = await readUntil(api, id, ({ power }) => isPower(on, power), withinMs, signal);
+  const power = after?.power ?? (await api.getDevice({ id, signal })).power;
+  const isKnown = power !== "unknown" && (after !== null || isPower(on, power));
+  return { after, confirmed: isKnown ? isPower(on, power) : null };
+}
+
+async function groupPower(calling: Calling, group: string, on: boolean, withinMs: number): Promise<Outcome> {
+  const { api, signal, canAsk, answerTo } = calling;
+  const label = group.slice("label:".length);
+  const meant = (await api.listDevices({ signal })).filter(
+    ({ labels = [] }) => group === "all" || labels.includes(label),
+  );
+  if (!on && canAsk && meant.length > 1) {
+    const answer = answerTo("off");
+    if (answer === undefined) {
+      const message = `Turn off ${meant.length} devices (${meant.map(({ name }) => name).join(", ")})?`;
+      return {
+        ask: {
+          key: "off",
+          message: printable(message),
+          field: { name: "off", title: "Turn them off", type: "boolean" },
+        },
+      };
+    }
+    if (answer !== true)
+      return {
+        data: { results: [], confirmed: false, before: null, after: null },
+        text: "Nothing was turned off: the person said no.",
+      };
+  }
+  const befores = new Map(
+    await Promise.all(meant.map(async ({ id }) => [id, await readState(api, id, withinMs, signal)] as const)),
+  );
+  const { results } = (await api.pressKeyOfGroup({ group, body: { key: powerKey(on) }, signal })) as GroupPower;
+  const read = await Promise.all(
+    results.map(async (one) => {
+      const seen = one.ok ? await powerAfter(api, one.device, on, withinMs, signal) : { after: null, confirmed: false };
+      return { ...one, ...seen, before: befores.get(one.device.id) ?? null };
+    }),
+  );
+  const all = read.map(({ confirmed }) => confirmed);
+  const confirmed = all.includes(false) ? false : all.includes(null) ? null : true;
+  const lines = read.map(({ device, error, confirmed, after }) => {
+    if (error) return `${device.name}: ${error.message}`;
+    const word = confirmed === null ? "took it; its power cannot be read" : confirmed ? "does" : "does not show it yet";
+    return `${device.name}: ${word}${after ? ` (${stateWords(after)})` : ""}`;
+  });
+  return {
+    data: { results: read, confirmed, before: null, after: null },
+    text: printable(`Told to turn ${on ? "on" : "off"}. ${lines.join("; ")}.`),
+  };
+}
+
+const setVolume = tool({
+  name: "set_volume",
+  title: "Set the volume",
+  description:
+    "Sets the volume to a level, by a step, muted or not, and reads back what the device shows. Give level or step, not both. A device that only takes steps refuses a level, and says so.",
+  marks: "I",
+  takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
+  answers: { ...operations.setVolume.data.shape, ...read },
+  run({ device, wait_ms, ...body }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    const { level, muted } = body;
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: () => api.setVolume({ id, body, signal }),
+      shows:
+        () =>
+        ({ volume }) =>
+          volume !== null &&
+          (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
+          (muted === undefined || volume.muted === muted),
+      said: ({ device }) => `${device.name} took the volume`,
+    });
+  },
+});
+
+/** What shows that a player was told so; of the next title nothing does. */
+const statusAfter: Readonly<Record<string, readonly string[]>> = {
+  play: ["playing", "buffering"],
+  pause: ["paused"],
+  stop: ["stopped"],
+};
+
+const controlPlayback = tool({
+  name: "control_playback",
+  title: "Play, pause, stop, seek",
+  description: "Tells the player of a device what to do, and reads back whether it does. seek needs position_ms.",
+  marks: "I",
+  takes: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
+  answers: { ...operations.controlPlayback.data.shape, ...read },
+  run({ device, wait_ms, ...body }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    const statuses = statusAfter[body.do];
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: () => api.controlPlayback({ id, body, signal }),
+      ...(statuses && {
+        shows:
+          () =>
+          ({ playback }: State) =>
+            statuses.includes(playback?.status ?? "stopped"),
+      }),
+      said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
+    });
+  },
+});
+
+const playMedia = tool({
+  name: "play_media",
+  title: "Play a file by its address",
+  description:
+    "Hands the address of a video, song or picture to a device, which fetches it itself: the device must be able to reach it. It takes the place of what is on.",
+  marks: "D",
+  takes: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
+  answers: { ...operations.playMedia.data.shape, ...read },
+  run({ device, wait_ms, ...body }, calling) {
+    const { api, signal } = calling;
+    const id = idOf(device);
+    return command(calling, {
+      id,
+      waitMs: wait_ms,
+      act: () => api.playMedia({ id, body, signal }),
+      shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
+      said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
+    });
+  },
+});
+
+const getScreenshot = tool({
+  name: "get_screenshot",
+  title: "Take a screenshot",
+  description:
+    "A picture of what the device shows, where it lets one be taken: mostly developer sets with a sideloaded app. Else the failure says why not.",
+  marks: "R",
+  takes: { device },
+  answers: {
+    ...known,
+    bytes: z.int().describe("How large it is"),
+    type: z.string().describe("`image/png`, `image/jpeg` or `image/webp`"),
+  },
+  async run({ device }, { api, signal }) {
+    const id = idOf(device);
+    const picture = await api.getScreenshot({ id, signal });
+    const { size: bytes, type } = picture;
+    if (bytes > mostPicture)
+      throw new ZapdError("payload_too_large", `The picture has ${bytes} bytes, more than a client takes`, {
+        hint: "Have it written to a file: zapd screenshot -o FILE",
+      });
+    const data = Buffer.from(await picture.arrayBuffer()).toString("base64");
+    const shown = await api.getDevice({ id, signal });
+    return {
+      data: { device: shown, bytes, type },
+      text: printable(`What ${shown.name} shows: ${type}, ${bytes} bytes.`),
+      picture: { data, mimeType: type },
+    };
+  },
+});
+
+const discover = tool({
+  name: "discover",
+  title: "Look for devices",
+  description: "Looks for devices on the network, for some seconds, and adds those that are new.",
+  marks: "R",
+  takes: {},
+  answers: operations.discoverDevices.data.shape,
+  async run(_, { api, signal }) {
+    const data = await api.discoverDevices({ signal });
+    const lines = data.devices.map((one) => deviceLine(one, null));
+    return { data, text: lines.length > 0 ? lines.join("\n") : "No device answered." };
+  },
+});
+
+const devInstall = tool({
+  name: "dev_install",
+  title: "Sideload a package",
+  description:
+    "Sends a package to a developer device: a ZIP or a folder on this machine, by its path. Takes the place of the one that is there. Tells the first lines of its console. Over stdio alone, as `zapd mcp` serves it.",
+  marks: "D",
+  takes: { device, path: z.string().min(1).max(4_096).describe("Where the ZIP or the folder is"), wait_ms: waitMs },
+  answers: {
+    ...operations.installPackage.data.shape,
+    log: z.array(z.string()).nullable().describe("The first lines of its console; null where it could not be read"),
+    ...read,
+  },
+  async run({ device, path, wait_ms }, calling) {
+    const { api, signal, openPackage } = calling;
+    if (!openPackage)
+      throw new ZapdError("unsupported_operation", "dev_install reads files of yours, and over HTTP there are none", {
+        hint: "Serve it over stdio (zapd mcp), or install it by hand: zapd install PATH",
+      });
+    const id = idOf(device);
+    const parcel = await openPackage(path);
+    let log: readonly string[] | null = null;
+    const install = async () => {
+      const done = await api.installPackage({ id, archive: parcel.archive, signal });
+      log = await readLines(api, id, undefined, wait_ms, signal).then(
+        ({ lines }) => lines.slice(0, firstLines),
+        (error: unknown) => {
+          if (error instanceof ApiError) return null;
+          throw error;
+        },
+      );
+      return done;
+    };
+    try {
+      const told = await command(calling, {
+        id,
+        waitMs: wait_ms,
+        act: install,
+        shows: () => (state) => state.app?.type === "dev",
+        said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
+      });
+      return "data" in told ? { ...told, data: { ...told.data, log } } : told;
+    } finally {
+      await parcel.dispose();
+    }
+  },
+});
+
+/** The lines of a console from a cursor on, waited for. */
+async function readLines(
+  api: Client,
+  id: string,
+  from: string | undefined,
+  withinMs: number,
+  signal: AbortSignal,
+  wants: (line: string) => boolean = () => true,
+) {
+  const end = performance.now() + withinMs;
+  const lines: string[] = [];
+  let cursor = from;
+  let dropped = 0;
+  for (;;) {
+    const { device, ...now } = await api.readLogs({ id, query: { cursor }, signal });
+    lines.push(...now.lines.filter(wants));
+    dropped += now.dropped ?? 0;
+    cursor = now.cursor;
+    if (lines.length > 0 || performance.now() >= end) return { device, lines, cursor, dropped };
+    await sleep(Math.min(pollMs, Math.max(1, end - performance.now())), signal);
+  }
+}
+
+const devLogs = tool({
+  name: "dev_logs",
+  title: "Read the developer console",
+  description: `The lines of a developer device's console, at most ${mostLines}, the last ones; with the \`cursor\` of the answer before, only what is new. No line means that it printed none while zapd was attached.`,
+  marks: "R",
+  takes: {
+    device,
+    cursor: operations.readLogs.query.shape.cursor,
+    match: z.string().min(1).max(256).optional().describe("Only lines that hold this text, case aside"),
+    wait_ms: waitMs.describe("How long a line is waited for, in milliseconds"),
+  },
+  answers: {
+    ...operations.readLogs.data.shape,
+    attached: z.boolean().describe("Whether zapd reads the console"),
+    left_out: z.int().describe("How many earlier lines are not told here"),
+  },
+  async run({ device: name, cursor, match, wait_ms }, { api, signal }) {
+    const word = match?.toLowerCase();
+    const wants = (line: string) => word === undefined || line.toLowerCase().includes(word);
+    const read = await readLines(api, idOf(name), cursor, wait_ms, signal, wants);
+    const lines = read.lines.slice(-mostLines);
+    const { device, dropped } = read;
+    const left_out = read.lines.length - lines.length;
+    const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since zapd is attached to its console.`;
+    return {
+      data: { device, lines, cursor: read.cursor, ...(dropped > 0 && { dropped }), attached: true, left_out },
+      text: lines.length > 0 ? lines.map(printable).join("\n") : printable(none),
+    };
+  },
+});
+
+/** What a step may hold, but for steps in it. Any object is let through: the API tells all that is wrong at once. */
+const { then: _then, else: _else, parallel: _parallel, ...flat } = Step.shape;
+const { properties } = z.toJSONSchema(z.looseObject(flat), { io: "input" });
+const AnyStep = (z.looseObject({}) as unknown as z.ZodType<SceneStep>).meta({ properties });
+
+const runScene = tool({
+  name: "run_scene",
+  title: "Run a scene",
+  description:
+    "Runs a scene of the house by its name, or steps given at once, one after another in one call: `key`, `keys`, `launch`, `volume`, `power`, `input`, `play`, `notify`, `wait_ms`, `wait_for`; also `if` with `then` and `else`, and `parallel`. All of it is checked first; `dry_run` does no more. Each step tells what it did.",
+  marks: "D",
+  takes: {
+    name: z.string().min(1).max(64).optional().describe("A scene of the house; or give steps"),
+    steps: z.array(AnyStep).min(1).max(sceneLimits.steps).optional().describe("In their order"),
+    device: device.describe("What steps that name no device are for; the default device without it"),
+    dry_run: z.boolean().default(false).describe("Checks it, and runs none of it"),
+    wait_ms: waitMs.describe("How long each device is asked what it does, before and after, in milliseconds"),
+  },
+  answers: {
+    ...operations.runSteps.data.shape,
+    devices: z.array(z.unknown()).describe("Each device that it is for, with what it did `before` and `after`"),
+    ...read,
+  },
+  async run({ name, steps, device, dry_run, wait_ms }, { api, signal }) {
+    if ((name === undefined) === (steps === undefined))
+      throw new ZapdError("invalid_payload", "run_scene takes name or steps, one of them", {
+        hint: `The scenes of the house: ${(await api.listScenes({ signal })).scenes.map((one) => one.name).join(", ") || "none yet"}`,
+      });
+    const run = (isDry: boolean) => {
+      const how = { ...(device !== undefined && { device }), dry_run: isDry };
+      if (name !== undefined) return api.runScene({ scene: name, body: how, signal });
+      return api.runSteps({ body: { ...how, steps: steps ?? [] }, signal });
+    };
+    const checked = await run(true);
+    const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
+    const look = async () =>
+      new Map(
+        await Promise.all(
+          [...meant.keys()].map(async (id) => [id, await readState(api, id, wait_ms, signal)] as const),
+        ),
+      );
+    const befores = await look();
+    if (dry_run) {
+      const none = { devices: [], confirmed: null, before: null, after: null };
+      return {
+        data: { ...checked, ...none },
+        text: `It would run: ${checked.steps.length} steps, nothing is wrong with them.`,
+      };
+    }
+    const done = await run(false);
+    const afters = await look();
+    const devices = [...meant.values()].map((one) => ({
+      device: one,
+      before: befores.get(one.id) ?? null,
+      after: afters.get(one.id) ?? null,
+    }));
+    const [only] = devices.length === 1 ? devices : [];
+    const seen = done.steps
+      .filter(({ status, devices }) => status === "did" && devices.length > 0)
+      .map((one) => one.confirmed);
+    const confirmed =
+      done.failed > 0 || seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
+    const lines = done.steps.map(({ at, does, status, confirmed, error }) => {
+      const how = status === "did" && confirmed !== null ? (confirmed ? ", seen" : ", not seen yet") : "";
+      return `${at} ${does}: ${status}${how}${error ? ` (${error.message})` : ""}`;
+    });
+    return {
+      data: { ...done, devices, confirmed, before: only?.before ?? null, after: only?.after ?? null },
+      text: printable(`The scene is ${done.outcome}; ${done.failed} failed. ${lines.join("; ")}.`),
+    };
+  },
+});
+
+export const tools: readonly Tool[] = [
+  ...[listDevices, getState, waitFor, listApps, launchApp, pressKeys, typeText, setPower, setVolume],
+  ...[controlPlayback, playMedia, getScreenshot, discover, devInstall, devLogs, runScene],
+];

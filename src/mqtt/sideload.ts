@@ -1,0 +1,113 @@
+/**
+ * `dev_install`: a package that is named over the bus, fetched by this daemon itself and sent to one of its devices, as with
+ * `POST …/dev/install`. It takes a lease of the device, and origins that the config of this very daemon lists.
+ */
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { createCall } from "../api/client.ts";
+import { ZapdError } from "../api/errors.ts";
+import { isObject } from "../system/json.ts";
+import { type Artifact, checkArtifact, withArtifact } from "./artifact.ts";
+
+/** Where packages may come from, as the settings say it now. */
+export interface ArtifactSettings {
+  origins(): readonly string[];
+  /** The folder in which they wait. */
+  readonly folder: string;
+  /** Who may have signed the certificates of their servers, besides those that the system trusts, PEM. */
+  ca(): string | undefined;
+}
+
+export interface SideloadOptions {
+  readonly url: string;
+  fetch(request: Request): Promise<Response>;
+  readonly artifacts: ArtifactSettings;
+}
+
+/** So many packages are fetched at a time: as many as are sent to sets. */
+const atOnce = 2;
+
+export class Sideload {
+  readonly #options: SideloadOptions;
+  readonly #call: ReturnType<typeof createCall>;
+  #free = atOnce;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(options: SideloadOptions) {
+    this.#options = options;
+    const { url, fetch } = options;
+    this.#call = createCall({ url, fetch });
+  }
+
+  /** Gives the answer of the API, as it is. */
+  async install(
+    args: Readonly<Record<string, unknown>>,
+    lease: string | undefined,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { artifacts } = this.#options;
+    const { device: id, artifact, params } = readArgs(args);
+    if (lease === undefined)
+      throw new ZapdError("invalid_payload", "dev_install needs a lease of the device", {
+        hint: 'Take one first: {"op":"take_lease","args":{"device":"…","owner":"…","ttl_s":300}}, and send its token as "lease"',
+      });
+    checkArtifact(artifact, artifacts.origins());
+    const { data: device } = await this.#call("getDevice", { id, signal });
+    // What can be refused before anybody is asked for a package is refused then; whose lease it is, the call itself judges.
+    if (!device.capabilities.includes("dev"))
+      throw new ZapdError("unsupported_operation", `${device.name} takes no packages: it lacks the capability "dev"`);
+    if (device.lease === null)
+      throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, { hint: "Take one anew" });
+    await this.#turn(signal);
+    try {
+      const { origins, folder, ca } = artifacts;
+      return await withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal }, async (path) => {
+        const archive = { size: artifact.bytes, stream: () => streamOf(path) };
+        return (await this.#call("installPackage", { id: device.id, archive, params, lease, signal })).text;
+      });
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (!signal.aborted) return;
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#free++;
+    signal.throwIfAborted();
+  }
+}
+
+function streamOf(path: string): ReadableStream<Uint8Array> {
+  // The types of node:stream/web know nothing of what is in it.
+  return Readable.toWeb(createReadStream(path, { highWaterMark: 256 * 1024 })) as unknown as ReadableStream;
+}
+
+function readArgs(args: Readonly<Record<string, unknown>>): {
+  readonly device: string;
+  readonly artifact: Artifact;
+  readonly params: Readonly<Record<string, string>> | undefined;
+} {
+  const { device, url, sha256, bytes, params, ...rest } = args;
+  const unknown = Object.keys(rest);
+  if (unknown.length > 0)
+    throw new ZapdError(
+      "invalid_payload",
+      `dev_install does not take ${unknown.map((one) => JSON.stringify(one.slice(0, 64))).join(", ")}`,
+    );
+  const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+  if (!isText(device) || !isText(url) || !isText(sha256) || typeof bytes !== "number")
+    throw new ZapdError("invalid_payload", "dev_install takes device, url, sha256 and bytes");
+  if (params !== undefined && !isTexts(params))
+    throw new ZapdError("invalid_payload", "params must be an object of texts");
+  return { device, artifact: { url, sha256, bytes }, params };
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return isObject(value) && Object.values(value).every((one) => typeof one === "string");
+}

@@ -1,0 +1,180 @@
+/** Android TVs through the daemon: one box of two protocols, pairing by a code with each of its ends, and sets that sleep. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type AndroidTvSimulator, createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
+import { createCastSimulator } from "../../src/simulators/cast.ts";
+import { createGoogleTvSimulator, type GoogleTvSimulator } from "../../src/simulators/google-tv.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
+import { refuse, succeed } from "./checked.ts";
+
+let daemon: TestDaemon;
+let attic: GoogleTvSimulator;
+let den: AndroidTvSimulator;
+const cleanups: (() => Promise<unknown>)[] = [];
+const ids = new Map<string, string>();
+const id = (name: string) => ids.get(name) ?? "";
+const plug = async (set: { start(): Promise<unknown>; stop(): Promise<unknown> }) => {
+  cleanups.push(() => set.stop());
+  await set.start();
+};
+
+beforeAll(async () => {
+  attic = createGoogleTvSimulator({ name: "Attic", host: "127.0.97.1" });
+  den = createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K", standby: "off" });
+  const stick = createCastSimulator({ name: "Study", host: "127.0.97.3", model: "Chromecast" });
+  for (const set of [attic, den, stick]) await plug(set);
+  daemon = await startTestDaemon({
+    config: { discovery: { interfaces: ["lo"], timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+  });
+  await succeed(daemon, "discoverDevices");
+  for (const device of await succeed(daemon, "listDevices")) ids.set(device.name, device.id);
+});
+afterAll(async () => {
+  await daemon?.dispose();
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+const device = (name: string) => succeed(daemon, "getDevice", { id: id(name) });
+const state = async (name: string) => (await succeed(daemon, "getState", { id: id(name) })).state;
+const press = (name: string, key: string) => succeed(daemon, "pressKey", { id: id(name), body: { key } });
+const begin = (name: string) => succeed(daemon, "pairDevice", { id: id(name), body: { begin: true } });
+const enter = (name: string, pin: string) => ({ id: id(name), body: { pin } });
+const kept = () => JSON.parse(readFileSync(join(daemon.folder, "state/credentials.json"), "utf8")).credentials;
+
+test("a Google TV is one device under its name, a set without Cast another, and a Chromecast stays one of Cast alone", async () => {
+  const found = await succeed(daemon, "listDevices");
+  expect(found.map(({ name, platforms }) => `${name}: ${platforms.join(" ")}`).toSorted()).toEqual([
+    "Attic: androidtv cast",
+    "Den: androidtv",
+    "Study: cast",
+  ]);
+  expect(await device("Attic")).toMatchObject({ access: "unpaired", host: "127.0.97.1" });
+  // What Cast can do works before it is paired.
+  await succeed(daemon, "setVolume", { id: id("Attic"), body: { level: 30 } });
+  expect(attic.cast.state.level).toBe(0.3);
+  expect(
+    (await refuse(daemon, "pressKey", { id: id("Attic"), body: { key: "up" } }, "pairing_required")).hint,
+  ).toContain("zapd pair");
+});
+
+test("a code: mistyped, typed twice at once, taken from the screen, and right; the key is nobody's but the set's", async () => {
+  const { remote } = attic;
+  expect(await begin("Attic")).toMatchObject({ step: "code", form: "hex", length: 6 });
+  const code = remote.state.code ?? "";
+  expect(await refuse(daemon, "pairDevice", enter("Attic", "000000"), "pairing_failed")).toMatchObject({
+    reason: "wrong",
+  });
+  expect(await refuse(daemon, "pairDevice", enter("Attic", "no code"), "pairing_failed")).toMatchObject({
+    reason: "wrong",
+  });
+  await refuse(daemon, "pairDevice", { id: id("Attic"), body: { begin: true } }, "device_busy");
+  expect([remote.state.code, remote.state.wrongSecrets]).toEqual([code, 0]);
+  remote.dismiss();
+  const typed = () => refuse(daemon, "pairDevice", enter("Attic", "000000"), "pairing_failed");
+  await until("that is told", async () => (await typed()).reason === "denied");
+  await begin("Attic");
+  await succeed(daemon, "pairDevice", enter("Attic", ` ${remote.state.code?.toLowerCase()} `));
+  expect((await device("Attic")).access).toBe("full");
+  const file = join(daemon.folder, "state/credentials.json");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const [secret] = Object.values<Record<string, string>>(kept());
+  const { key = "", cert = "", certificate } = secret ?? {};
+  expect([Object.keys(kept()).length, certificate]).toEqual([1, remote.fingerprint]);
+  const answers = await Promise.all(
+    ["/devices", "/config", "/health", `/devices/${id("Attic")}`].map((path) => daemon.api("GET", path)),
+  );
+  const all = JSON.stringify(answers.map(({ body }) => body)) + daemon.log();
+  for (const word of [key, cert, key.slice(100, 160)]) expect(all).not.toContain(word);
+  expect(key.length).toBeGreaterThan(1_000);
+});
+
+test("keys, text, power and apps go over the remote; volume and playback over Cast; one of them dead, the other goes on", async () => {
+  const { remote, cast } = attic;
+  await press("Attic", "up");
+  await until("it has come", () => remote.keys.length === 1);
+  expect(await succeed(daemon, "launchApp", { id: id("Attic"), body: { app: "youtube" } })).toMatchObject({
+    confirmed: true,
+    app: { id: "youtube", platform_id: "com.google.android.youtube.tv" },
+  });
+  await succeed(daemon, "setVolume", { id: id("Attic"), body: { level: 42 } });
+  expect(cast.commands.map(({ type }) => type)).toEqual(["SET_VOLUME", "SET_VOLUME"]);
+  const file = { url: "http://192.0.2.1/a.mp4", mime: "video/mp4", title: "A film" };
+  await succeed(daemon, "playMedia", { id: id("Attic"), body: file });
+  await until("it plays", async () => (await state("Attic")).playback?.status === "playing");
+  expect(await state("Attic")).toMatchObject({
+    power: "on",
+    app: { platform_id: "CC1AD845" },
+    playback: { status: "playing", title: "A film" },
+    volume: { level: 42, muted: false },
+  });
+  await succeed(daemon, "controlPlayback", { id: id("Attic"), body: { do: "pause" } });
+  remote.focus(true);
+  await succeed(daemon, "pressKey", { id: id("Attic"), body: { key: "literal:héllo" } });
+  await until("it is typed", () => remote.state.text === "héllo");
+  await cast.stop();
+  await press("Attic", "down");
+  await until("it has come", () => remote.keys.some(({ code }) => code === 20));
+  await succeed(daemon, "launchApp", { id: id("Attic"), body: { app: "netflix" } });
+  expect((await state("Attic")).app).toMatchObject({ id: "netflix" });
+  await cast.start();
+  await remote.stop();
+  await succeed(daemon, "setVolume", { id: id("Attic"), body: { level: 10 } });
+  expect(cast.state.level).toBe(0.1);
+  await remote.start();
+  await press("Attic", "left");
+  await until("it has come", () => remote.keys.some(({ code }) => code === 21));
+});
+
+test("off and on again: told as it happens; a command wakes it, and is not done by Cast in its place", async () => {
+  const { remote, cast } = attic;
+  await press("Attic", "power-off");
+  expect(await state("Attic")).toMatchObject({ power: "standby", app: null });
+  await press("Attic", "home");
+  expect(remote.state.power).toBe("on");
+  await until("it has come", () => remote.keys.at(-1)?.code === 3);
+  expect(cast.commands.map(({ type }) => type)).not.toContain("STOP");
+  remote.turn(false);
+  await until("that is told", async () => (await state("Attic")).power === "standby");
+  remote.turn(true);
+  await until("that is told, too", async () => (await state("Attic")).power === "on");
+});
+
+test("a launch that the set does not show is unconfirmed, and a set that sleeps is connected to by nobody but a command", async () => {
+  await begin("Den");
+  await succeed(daemon, "pairDevice", enter("Den", den.state.code ?? ""));
+  await press("Den", "input-hdmi2");
+  await until("it has come", () => den.keys.length === 1);
+  const unseen = { id: id("Den"), body: { app: "org.example.app" } };
+  expect((await succeed(daemon, "launchApp", unseen)).confirmed).toBe(false);
+  den.turn(false);
+  await until("that is told", async () => (await device("Den")).power === "off");
+  // Its own remote turns it on: nobody here knows, and nobody asks.
+  den.turn(true);
+  await until("it is on", () => den.state.power === "on");
+  const { taken } = den.state;
+  const { devices } = await succeed(daemon, "discoverDevices");
+  expect(devices.map(({ name }) => name)).toContain("Den");
+  expect((await state("Den")).power).toBe("off");
+  expect(den.state.taken).toBe(taken);
+  await press("Den", "up");
+  await until("it has come", () => den.keys.at(-1)?.code === 19);
+  expect((await state("Den")).power).toBe("on");
+});
+
+test("a set that was reset is told nothing; pairing anew begins without what was kept", async () => {
+  const before = den.fingerprint;
+  const { cert } = kept()[id("Den")];
+  await den.stop();
+  const reset = createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K" });
+  await plug(reset);
+  expect(reset.fingerprint).not.toBe(before);
+  const { hint } = await refuse(daemon, "pressKey", { id: id("Den"), body: { key: "up" } }, "device_unproven");
+  expect(hint).toContain("zapd pair Den");
+  await begin("Den");
+  await succeed(daemon, "pairDevice", enter("Den", reset.state.code ?? ""));
+  expect([kept()[id("Den")].cert === cert, kept()[id("Den")].certificate]).toEqual([false, reset.fingerprint]);
+  await press("Den", "up");
+  await until("it has come", () => reset.keys.length === 1);
+});

@@ -1,0 +1,128 @@
+/**
+ * An agent with one wish, "open YouTube, volume 15, tell me what is on", on sets that are asleep, not paired, limited, slow or
+ * gone: what it tells is true each time, by what the set itself shows.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Agent, connect, type ToolAnswer } from "../support/mcp-clients.ts";
+
+let daemon: TestDaemon;
+let agent: Agent;
+const sets: { stop(): Promise<void> }[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { mcp: { http: true } } });
+  await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST" });
+  const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
+  agent = await connect("the second edition over HTTP", { daemon, token });
+});
+afterAll(async () => {
+  await agent?.close();
+  await daemon.dispose();
+  await Promise.all(sets.map((set) => set.stop()));
+});
+
+async function plugIn(name: string, options: Partial<RokuSimulatorOptions> = {}): Promise<RokuSimulator> {
+  const set = createRokuSimulator({
+    name,
+    serial: `X0AGENT${name.toUpperCase()}`,
+    ssdp: false,
+    launchMs: 0,
+    ...options,
+  });
+  sets.push(set);
+  await set.start();
+  await daemon.api("POST", "/devices", { host: set.host, port: set.port, name, ports: { wake: set.ports.wake } });
+  return set;
+}
+
+/** What the agent did, and what it tells: a sentence of each answer. */
+async function wish(
+  device: string,
+  wait_ms = 1_500,
+): Promise<{ launched: ToolAnswer; volume: ToolAnswer; state: ToolAnswer }> {
+  const launched = await agent.call("launch_app", { device, app: "youtube", wait_ms });
+  const volume = await agent.call("set_volume", { device, level: 15 });
+  const state = await agent.call("get_state", { device });
+  return { launched, volume, state };
+}
+
+/** What was told is what the set shows; "seen" is said of nothing else. */
+function checkTrue(set: RokuSimulator, { launched, volume, state }: Awaited<ReturnType<typeof wish>>): void {
+  const shown = { app: set.state.activeApp === "837", volume: set.state.volume === 15 };
+  if (launched.structuredContent.confirmed === true) expect(shown.app).toBe(true);
+  if (volume.structuredContent.confirmed === true) expect(shown.volume).toBe(true);
+  const told = state.structuredContent.state;
+  if (told?.app) expect([told.app.id, shown.app]).toEqual(["youtube", true]);
+  if (told?.volume?.level != null) expect(told.volume.level).toBe(set.state.volume);
+  if (told && told.power !== "unknown") expect(told.power).toBe(set.state.power);
+  for (const { isError, content } of [launched, volume, state])
+    if (isError === true) expect(content[0]?.text).not.toContain("shows it.");
+}
+
+describe.concurrent("the same wish, told as it came out", () => {
+  test.each<["standby" | "deep" | null]>([[null], ["standby"], ["deep"]])("of a set that sleeps: %p", async (sleep) => {
+    const name = `Kitchen ${sleep ?? "on"}`;
+    const set = await plugIn(name);
+    if (sleep) await set.sleep(sleep);
+    const told = await wish(name);
+    checkTrue(set, told);
+    expect([told.launched, told.volume].map(({ structuredContent }) => structuredContent.confirmed)).toEqual([
+      true,
+      true,
+    ]);
+    expect(told.state.content[0]?.text).toBe(`${name} is on · YouTube · volume 15.`);
+  });
+
+  test("of a set with limited access: what it does not tell is not known", async () => {
+    const set = await plugIn("Bedroom", { access: "limited" });
+    await plugIn("Workroom");
+    const told = await wish("Bedroom");
+    checkTrue(set, told);
+    expect(told.launched.structuredContent.confirmed).toBe(true);
+    expect(told.volume).toMatchObject({ isError: true, structuredContent: { code: "unsupported_operation" } });
+    expect(told.state.structuredContent.state).toMatchObject({ app: { id: "youtube" }, volume: null });
+    expect(told.state.content[0]?.text).toMatch(/^Bedroom .* · YouTube\.$/);
+    // A key leaves nothing that could be read.
+    const pressed = await agent.call("press_keys", { device: "Workroom", keys: ["home", "down"], delay_ms: 0 });
+    expect(pressed.structuredContent).toMatchObject({ sent: 2, confirmed: null, after: { power: "on" } });
+    expect(pressed.content[0]?.text).toContain("cannot be read from the device");
+  });
+
+  test("of a set that is not paired: nothing was done, and a person is told what to do", async () => {
+    const set = createWebosSimulator({ name: "Lounge", securePort: 0, plainPort: 0, ssdp: false });
+    sets.push(set);
+    await set.start();
+    const { secure, plain } = set.ports;
+    await daemon.api("POST", "/devices", { host: set.host, port: secure ?? plain, name: "Lounge" });
+    const before = JSON.stringify(set.state);
+    const told = await wish("Lounge");
+    for (const answer of Object.values(told)) {
+      expect(answer).toMatchObject({ isError: true, structuredContent: { code: "pairing_required" } });
+      expect(answer.content[0]?.text).toContain("zapd pair Lounge");
+    }
+    expect(JSON.stringify(set.state)).toBe(before);
+  });
+
+  test("of a slow set: seen where it comes in time, and not before", async () => {
+    const set = await plugIn("Cellar", { launchMs: 1_200 });
+    const told = await wish("Cellar", 20_000);
+    checkTrue(set, told);
+    expect(told.launched.structuredContent).toMatchObject({ confirmed: true, after: { app: { id: "youtube" } } });
+  });
+
+  test("of a set that takes it and does not do it", async () => {
+    const set = await plugIn("Hall", { launchMs: 60_000 });
+    const told = await wish("Hall");
+    checkTrue(set, told);
+    expect(told.launched.structuredContent.confirmed).toBe(false);
+    expect(told.launched.content[0]?.text).toContain("does not show it yet");
+    expect(told.state.structuredContent.state.app).toBe(null);
+    const late = await agent.call("wait_for", { device: "Hall", until: { app: "youtube" }, timeout_ms: 100 });
+    expect(late.structuredContent.matched).toBe(false);
+    expect(late.content[0]?.text).toStartWith("It is not so after 100 ms: app:youtube. Now: Hall is on");
+  });
+});

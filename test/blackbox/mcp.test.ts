@@ -1,0 +1,266 @@
+/** Agents: the tools over HTTP and over stdio, called by clients that others wrote. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { tools } from "../../src/mcp/tools.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Agent, connect, editions, type Person } from "../support/mcp-clients.ts";
+import { refusal, requestOf, send } from "../support/raw-http.ts";
+
+let daemon: TestDaemon;
+let token = "";
+let sets: RokuSimulator[] = [];
+beforeAll(async () => {
+  daemon = await startTestDaemon({ config: { mcp: { http: true } } });
+  // What is asked for the first time is made.
+  await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
+  token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
+  sets = ["Kitchen", "Study"].map((name) =>
+    createRokuSimulator({ name, serial: `X0MCP${name}`, ssdp: false, launchMs: 0 }),
+  );
+  for (const [at, set] of sets.entries()) {
+    await set.start();
+    await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: ["Kitchen", "Study"][at] });
+  }
+  await daemon.api("PATCH", "/config", { "daemon.default_device": "Kitchen" });
+});
+afterAll(async () => {
+  await daemon.dispose();
+  await Promise.all(sets.map((set) => set.stop()));
+});
+
+const kitchen = () => sets[0] as RokuSimulator;
+
+async function withAgent<T>(
+  edition: (typeof editions)[number],
+  use: (agent: Agent) => Promise<T>,
+  person?: Person,
+): Promise<T> {
+  const agent = await connect(edition, { daemon, token, ...(person && { person }) });
+  try {
+    return await use(agent);
+  } finally {
+    await agent.close();
+  }
+}
+
+const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+const usual = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+function post(headers: Record<string, string> = {}, body = ping): Promise<Response> {
+  return fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", headers: { ...usual, ...headers }, body });
+}
+
+describe("T33 who is let in at /mcp", () => {
+  const bearer = () => ({ authorization: `Bearer ${token}` });
+
+  test("whoever has the token, and nobody without it", async () => {
+    expect((await post(bearer())).status).toBe(200);
+    for (const authorization of [
+      undefined,
+      "Bearer",
+      `Bearer ${token.slice(1)}`,
+      `Bearer ${token}x`,
+      `Basic ${token}`,
+      token,
+    ]) {
+      const answer = await post(authorization === undefined ? {} : { authorization });
+      const { ok, error } = (await answer.json()) as { ok: boolean; error: { code: string; hint: string } };
+      expect([answer.status, ok, error.code]).toEqual([401, false, "token_missing"]);
+      expect(error.hint).toContain("zapd mcp token");
+      expect(answer.headers.get("www-authenticate")).toStartWith("Bearer");
+    }
+    expect(statSync(join(daemon.stateFolder, "mcp.token")).mode & 0o777).toBe(0o600);
+  });
+
+  test("no page of another origin, with the token or without, to call or to listen", async () => {
+    for (const method of ["POST", "GET", "DELETE"])
+      for (const page of [{ origin: "http://evil.example" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }]) {
+        const answer = await fetch(`http://127.0.0.1:${daemon.port}/mcp`, {
+          method,
+          headers: { ...usual, ...bearer(), ...page } as Record<string, string>,
+          ...(method === "POST" && { body: ping }),
+        });
+        const { error } = (await answer.json()) as { error: { code: string } };
+        expect([answer.status, error.code]).toEqual([403, "forbidden_origin"]);
+      }
+  });
+
+  test("no name that was made to lead here", async () => {
+    for (const host of ["evil.example", `evil.example:${daemon.port}`, "127.0.0.1.evil.example"]) {
+      const headers = [`host: ${host}`, `authorization: Bearer ${token}`, "content-type: application/json"];
+      const answer = await send(requestOf("POST", "/mcp", headers, ping), { to: daemon.port });
+      expect(refusal(answer)).toBe("403 forbidden_host");
+    }
+  });
+
+  test("64 streams over TCP at most, those of /events among them; one that ends makes room", async () => {
+    const listen = { jsonrpc: "2.0", id: 1, method: "subscriptions/listen" };
+    const leave = new AbortController();
+    const events = () => fetch(`${daemon.url}/events`, { signal: leave.signal });
+    const open = await Promise.all(Array.from({ length: 64 }, events));
+    expect(new Set(open.map(({ status }) => status))).toEqual(new Set([200]));
+    const refused = await post(bearer(), JSON.stringify(listen));
+    expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
+      429,
+      "too_many_streams",
+    ]);
+    leave.abort();
+    let last = 429;
+    for (let tries = 0; tries < 100 && last === 429; tries++) {
+      await Bun.sleep(20);
+      last = (await post(bearer(), JSON.stringify(listen))).status;
+    }
+    expect(last).not.toBe(429);
+  });
+
+  test("what is no message is answered as one, and does no harm", async () => {
+    for (const body of ["", "{", "[]", "null", '"x"', '{"jsonrpc":"2.0"}', `[${ping},${ping}]`, `{"a":`.repeat(100)]) {
+      const answer = await post(bearer(), body);
+      expect(answer.status).toBeLessThan(500);
+      await answer.text();
+    }
+    expect((await post({ ...bearer(), "content-type": "text/plain" })).status).toBe(415);
+    expect((await post(bearer(), `"${"x".repeat(1_100_000)}"`)).status).toBe(413);
+    expect((await post({ ...bearer(), "mcp-session-id": "none" })).status).toBe(404);
+    expect((await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "PUT", headers: bearer() })).status).toBe(405);
+  });
+
+  test("nobody while it is off, and the hint says how it is turned on", async () => {
+    await daemon.api("PATCH", "/config", { "mcp.http": false });
+    const answer = await post(bearer());
+    const { error } = (await answer.json()) as { error: { code: string; hint: string } };
+    expect([answer.status, error.code]).toEqual([404, "not_found"]);
+    expect(error.hint).toContain("zapd config set mcp.http true");
+    await daemon.api("PATCH", "/config", { "mcp.http": true });
+    expect((await post(bearer())).status).toBe(200);
+  });
+});
+
+describe.each(editions)("a client of %s", (edition) => {
+  test("sees the same list, and drives a set by it", () =>
+    withAgent(edition, async (agent) => {
+      const listed = JSON.stringify(await agent.tools());
+      expect(listed).toBe(JSON.stringify(tools.map((tool) => tool.listed)));
+      expect(JSON.stringify(await agent.tools())).toBe(listed);
+
+      const launched = await agent.call("launch_app", { app: "YouTube" });
+      expect(launched.structuredContent).toMatchObject({
+        action: "launch",
+        confirmed: true,
+        device: { name: "Kitchen" },
+        app: { id: "youtube" },
+        after: { app: { id: "youtube" } },
+      });
+      expect(launched.structuredContent).toHaveProperty("before.power", "on");
+      expect(launched.content[0]?.text).toStartWith("Kitchen was told to launch YouTube. The device shows it.");
+      expect((await agent.call("set_volume", { device: "kitchen", level: 15 })).structuredContent).toMatchObject({
+        volume: { level: 15 },
+        confirmed: true,
+        after: { volume: { level: 15 } },
+      });
+      expect(kitchen().state.volume).toBe(15);
+      const state = await agent.call("get_state");
+      const told = await daemon.api("GET", "/devices/Kitchen/state");
+      expect(Object.keys(state.structuredContent)).toEqual(Object.keys(told.body.data));
+      expect(state.content[0]?.text).toBe("Kitchen is on · YouTube · volume 15.");
+
+      const refused = await agent.call("press_keys", { keys: ["hoem"] });
+      expect(refused).toMatchObject({ isError: true, structuredContent: { code: "invalid_key" } });
+      expect(refused.structuredContent.hint).toContain("Did you mean home?");
+      expect(await agent.call("set_volume", { loudness: 3 })).toMatchObject({
+        isError: true,
+        structuredContent: { code: "invalid_payload" },
+      });
+      expect(await agent.call("get_state", { device: "Attic" })).toMatchObject({
+        isError: true,
+        structuredContent: { code: "device_not_found" },
+      });
+      expect(await agent.call("get_screenshot")).toMatchObject({ isError: true });
+      await expect(agent.call("format_disk")).rejects.toThrow("There is no tool format_disk");
+    }));
+
+  test("reads resources, and is told when one changes", () =>
+    withAgent(edition, async (agent) => {
+      const uris = (await agent.resources()).map(({ uri }) => uri);
+      expect(uris.slice(0, 3)).toEqual(["zapd://devices", "zapd://keys", "zapd://guide.md"]);
+      const uri = uris[3] ?? "";
+      expect(JSON.parse(await agent.read(uri))).toMatchObject({ device: { name: "Kitchen" }, state: { power: "on" } });
+      expect(JSON.parse(await agent.read("zapd://devices/Study/state"))).toMatchObject({ device: { name: "Study" } });
+      expect(await agent.read("zapd://guide.md")).toContain("confirmed");
+      await expect(agent.read("zapd://devices/Attic/state")).rejects.toThrow();
+      await expect(agent.read("zapd://passwords")).rejects.toThrow();
+      let level = kitchen().state.volume;
+      await agent.changed(uri, () => daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }));
+      await agent.changed("zapd://devices/Kitchen/state", () =>
+        daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }),
+      );
+      await agent.changed("zapd://devices", () =>
+        daemon.api("PATCH", "/devices/Study", { labels: [`by-${editions.indexOf(edition)}`] }),
+      );
+    }));
+
+  test("is asked before more than one set is turned off, and nothing happens without a yes", async () => {
+    await Promise.all(sets.map((set) => set.wake()));
+    const asked: string[] = [];
+    const no: Person = (message) => {
+      asked.push(message);
+      return { action: "decline" };
+    };
+    const yes: Person = () => ({ action: "accept", content: { off: true } });
+    const off = { device: "all", on: false };
+    const kept = await withAgent(edition, (agent) => agent.call("set_power", off), no);
+    expect(asked).toEqual(["Turn off 2 devices (Kitchen, Study)?"]);
+    expect([kept.structuredContent.confirmed, kitchen().state.power]).toEqual([false, "on"]);
+    const done = await withAgent(edition, (agent) => agent.call("set_power", off), yes);
+    expect(done.structuredContent).toMatchObject({
+      confirmed: true,
+      results: [{ ok: true, after: { power: "standby" } }, { ok: true }],
+    });
+    await withAgent(edition, (agent) => agent.call("set_power", { device: "all", on: true }), no);
+    expect(asked).toHaveLength(1);
+    expect(kitchen().state.power).toBe("on");
+  });
+});
+
+test("runs a scene in one call, and tells all that is wrong with one before any of it runs", () =>
+  withAgent("the second edition over HTTP", async (agent) => {
+    const steps = [{ launch: "netflix" }, { volume: 9 }, { key: "down" }];
+    const dry = await agent.call("run_scene", { device: "Study", steps, dry_run: true });
+    expect(dry.structuredContent).toMatchObject({ outcome: "checked", confirmed: null });
+    const done = await agent.call("run_scene", { device: "Study", steps });
+    expect(done.structuredContent).toMatchObject({
+      ...{ outcome: "done", failed: 0, confirmed: null, after: { app: { id: "netflix" }, volume: { level: 9 } } },
+      steps: [
+        { status: "did", confirmed: true },
+        { status: "did", confirmed: true },
+        { status: "did", confirmed: null },
+      ],
+      devices: [{ device: { name: "Study" } }],
+    });
+    expect(done.content[0]?.text).toStartWith("The scene is done; 0 failed. 1 launch netflix: did, seen; ");
+    const wrong = await agent.call("run_scene", { device: "Study", steps: [{ volume: 200 }, { lauch: "netflix" }] });
+    expect(wrong).toMatchObject({ isError: true, structuredContent: { code: "invalid_scene" } });
+    expect(wrong.structuredContent.details.mistakes).toHaveLength(2);
+    expect(wrong.content[0]?.text).toContain("launch");
+    expect(sets[1]?.state.volume).toBe(9);
+    for (const args of [{}, { name: "none", steps }, { name: "none" }])
+      expect(await agent.call("run_scene", args)).toMatchObject({ isError: true });
+  }));
+
+test("over stdio a client without a daemon is told how one is started", async () => {
+  const agent = await connect("the second edition over stdio", {
+    daemon,
+    token,
+    socket: join(daemon.folder, "nobody.sock"),
+  });
+  try {
+    const answer = await agent.call("list_devices");
+    expect(answer).toMatchObject({ isError: true, structuredContent: { code: "daemon_not_running" } });
+    expect(answer.content[0]?.text).toContain("zapd serve");
+    expect(await agent.resources()).toHaveLength(3);
+  } finally {
+    await agent.close();
+  }
+});

@@ -1,0 +1,84 @@
+/** `zapd mcp` by its words: the token, a client's config, wrong words. What it says over stdio is in test/blackbox/mcp.test.ts. */
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sourcesIn } from "../support/sources.ts";
+import { runZapd } from "./program.ts";
+
+const home = mkdtempSync(join(tmpdir(), "zapd-mcp-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const { PATH } = process.env;
+const state = join(home, "state");
+const env = { PATH, HOME: home, ZAPD_STATE_DIR: state };
+const zapd = (...words: string[]) => runZapd(["mcp", ...words], { env });
+
+test("the token is printed, kept for its owner alone, and made anew when that is asked for", async () => {
+  const first = await zapd("token");
+  expect([first.status, first.stderr]).toEqual([0, ""]);
+  expect(first.stdout).toMatch(/^[\w-]{43}\n$/);
+  const file = join(state, "mcp.token");
+  expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual([first.stdout, 0o600]);
+  const renewed = await zapd("token", "--new", "--json");
+  const { token } = JSON.parse(renewed.stdout) as { token: string };
+  expect(token).not.toBe(first.stdout.trim());
+  expect((await zapd("token")).stdout.trim()).toBe(token);
+});
+
+test("a client is told how this very program is started; a file that is broken stays as it is", async () => {
+  const file = join(home, ".cursor", "mcp.json");
+  const added = await zapd("add", "cursor", "--socket", "/run/zapd.sock");
+  expect([added.status, added.stdout]).toEqual([0, ""]);
+  expect(added.stderr).toStartWith(`Cursor knows zapd now: ${file.replace(home, "~")}`);
+  const { mcpServers } = JSON.parse(readFileSync(file, "utf8"));
+  expect(mcpServers.zapd).toMatchObject({ type: "stdio", command: process.execPath, env: { ZAPD_STATE_DIR: state } });
+  expect(mcpServers.zapd.args.slice(-3)).toEqual(["mcp", "--socket", "/run/zapd.sock"]);
+  // What is written starts it: it answers, and ends with its input.
+  const { command, args, env: own } = mcpServers.zapd;
+  const hello = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n';
+  const child = Bun.spawn([command, ...args], {
+    env: { ...env, ...own },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  child.stdin.write(hello);
+  await child.stdin.flush();
+  const { value } = await child.stdout.getReader().read();
+  expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({ id: 1, result: {} });
+  child.stdin.end();
+  expect(await child.exited).toBe(0);
+
+  mkdirSync(join(home, ".config", "Code", "User"), { recursive: true });
+  const broken = join(home, ".config", "Code", "User", "mcp.json");
+  writeFileSync(broken, "{\n  servers: {}\n}\n");
+  const refused = await zapd("add", "vscode");
+  expect(refused.status).not.toBe(0);
+  expect(refused.stderr).toContain("line 2, column 3");
+  expect(readFileSync(broken, "utf8")).toBe("{\n  servers: {}\n}\n");
+});
+
+test("other words are wrong use", async () => {
+  for (const words of [["add"], ["add", "emacs"], ["add", "cursor", "vscode"], ["serve"], ["token", "now"]]) {
+    const { status, stdout } = await zapd(...words);
+    expect([words, status, stdout]).toEqual([words, 2, ""]);
+  }
+  expect(existsSync(join(home, ".claude.json"))).toBe(false);
+});
+
+test("nothing of it is loaded with the daemon, nor with a command: not the room, not the SDK", () => {
+  const sources = new Map(sourcesIn("src").map((source) => [source.path, source]));
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const { from, typeOnly, late } of sources.get(path)?.imports ?? []) if (!typeOnly && !late) visit(from);
+  };
+  for (const path of ["src/main.ts", "src/daemon.ts", "src/fetch.ts", "src/cli/serve.ts", "src/cli/mcp.ts"])
+    visit(path);
+  expect(seen.has("src/server/mcp.ts")).toBe(true);
+  expect([...seen].filter((path) => /^src\/mcp\/|modelcontextprotocol/.test(path))).toEqual([]);
+  // Who would load it early is found.
+  visit("src/mcp/http.ts");
+  expect([...seen].some((path) => path.startsWith("@modelcontextprotocol/server"))).toBe(true);
+});

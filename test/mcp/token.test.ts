@@ -1,0 +1,72 @@
+/** The token of /mcp: made once, for its owner alone, whoever asks for it at once. */
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isBearer, mcpToken, renewToken, tokenFile } from "../../src/mcp/token.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-token-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let state = "";
+let count = 0;
+beforeEach(() => {
+  state = join(folder, String(count++));
+});
+
+test("it is made once, whoever asks for it at the same time, and nothing else is left", async () => {
+  const all = await Promise.all(Array.from({ length: 20 }, () => mcpToken(state)));
+  expect(new Set(all).size).toBe(1);
+  expect(all[0]).toMatch(/^[\w-]{43}$/);
+  expect(readdirSync(state)).toEqual(["mcp.token"]);
+  expect(statSync(tokenFile(state)).mode & 0o777).toBe(0o600);
+  expect(readFileSync(tokenFile(state), "utf8")).toBe(`${all[0]}\n`);
+  const other = await renewToken(state);
+  expect(other).not.toBe(all[0] as string);
+  expect(await mcpToken(state)).toBe(other);
+  expect(statSync(tokenFile(state)).mode & 0o777).toBe(0o600);
+});
+
+test("T35 a file that others could read, a link, and what is no token let nobody in", async () => {
+  const token = await mcpToken(state);
+  chmodSync(tokenFile(state), 0o644);
+  await expect(mcpToken(state)).rejects.toMatchObject({
+    code: "config_invalid",
+    hint: expect.stringContaining("--new"),
+  });
+  rmSync(tokenFile(state));
+  writeFileSync(join(state, "elsewhere"), `${token}\n`, { mode: 0o600 });
+  symlinkSync(join(state, "elsewhere"), tokenFile(state));
+  await expect(mcpToken(state)).rejects.toMatchObject({ code: "storage_error" });
+  rmSync(tokenFile(state));
+  writeFileSync(tokenFile(state), "\n", { mode: 0o600 });
+  await expect(mcpToken(state)).rejects.toMatchObject({ code: "storage_error" });
+  rmSync(tokenFile(state));
+  mkdirSync(tokenFile(state));
+  await expect(mcpToken(state)).rejects.toMatchObject({ code: "storage_error" });
+});
+
+test("only a bearer of the very token is let in", () => {
+  const token = "a".repeat(43);
+  expect([`Bearer ${token}`, `bearer  ${token} `].map((header) => isBearer(header, token))).toEqual([true, true]);
+  for (const header of [
+    undefined,
+    "",
+    "Bearer",
+    "Bearer ",
+    token,
+    `Basic ${token}`,
+    `Bearer ${token}a`,
+    `Bearer ${token} x`,
+  ])
+    expect([header, isBearer(header, token)]).toEqual([header, false]);
+});

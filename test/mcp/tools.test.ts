@@ -1,0 +1,132 @@
+/** The list of tools: what it promises to those who read it, and that it never changes by itself. */
+import { expect, test } from "bun:test";
+import Ajv from "ajv/dist/2020.js";
+import { ApiError, type Client } from "../../src/api/client.ts";
+import { runPaired } from "../../src/mcp/pairing.ts";
+import type { Calling } from "../../src/mcp/tool.ts";
+import { tools } from "../../src/mcp/tools.ts";
+
+interface Listed {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: {
+    readonly type: string;
+    readonly properties: Record<string, { description?: string }>;
+    readonly additionalProperties: boolean;
+  };
+  readonly outputSchema: { readonly type: string; readonly properties: object };
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+}
+const listed = tools.map((tool) => tool.listed as unknown as Listed);
+const named = (name: string) => {
+  const found = tools.find((tool) => tool.name === name);
+  if (!found) throw new Error(`there is no ${name}`);
+  return found;
+};
+
+test("its tools, in their order, each with true hints", () => {
+  const marks = listed.map(({ name, annotations }) => {
+    const { readOnlyHint, destructiveHint, idempotentHint } = annotations as Listed["annotations"] & {
+      idempotentHint: boolean;
+    };
+    return `${name} ${readOnlyHint ? "R" : ""}${destructiveHint ? "D" : ""}${idempotentHint ? "I" : ""}`.trim();
+  });
+  expect(marks).toEqual([
+    ...["list_devices RI", "get_state RI", "wait_for RI", "list_apps RI", "launch_app I", "press_keys", "type_text"],
+    ...["set_power I", "set_volume I", "control_playback I", "play_media D", "get_screenshot R", "discover R"],
+    ...["dev_install D", "dev_logs R", "run_scene D"],
+  ]);
+  for (const { annotations } of listed) expect(annotations.openWorldHint).toBe(false);
+});
+
+test("each takes and answers by a schema that others can read, and says what each thing is", () => {
+  const ajv = new Ajv({ strict: false });
+  for (const { name, description, inputSchema, outputSchema } of listed) {
+    expect(ajv.validateSchema(inputSchema)).toBe(true);
+    expect(ajv.validateSchema(outputSchema)).toBe(true);
+    expect([name, inputSchema.type, outputSchema.type, inputSchema.additionalProperties]).toEqual([
+      name,
+      "object",
+      "object",
+      false,
+    ]);
+    expect(description.length).toBeGreaterThan(20);
+    // A failure is one of the things that it answers.
+    expect(ajv.compile(outputSchema)({ code: "device_unreachable", message: "Den is off" })).toBe(true);
+    expect(ajv.compile(outputSchema)({})).toBe(false);
+    // A command says whether it was seen, and what was read around it.
+    const isCommand = !/^(list|get|wait)_|^discover$|_logs$/.test(name);
+    expect([name, "confirmed" in outputSchema.properties, "before" in outputSchema.properties]).toEqual([
+      name,
+      isCommand,
+      isCommand,
+    ]);
+  }
+  // A model reads it all before it does anything.
+  expect(JSON.stringify(listed).length).toBeLessThan(36_000);
+});
+
+/** A set that shows a code: lets in whoever knows it. */
+function setWithCode(step: "code" | "confirm") {
+  const calls: string[] = [];
+  let isPaired = false;
+  const refused = new ApiError({ code: "pairing_required", message: "Den is not paired", hint: "zapd pair Den" }, "");
+  const api = {
+    async pairDevice({ body }: { body: { begin?: boolean; pin?: string } }) {
+      calls.push(body.begin ? "begin" : `pin ${body.pin}`);
+      if (body.begin) return { device: { name: "Den" }, step, form: "digits", length: 4 };
+      isPaired = body.pin === "1234";
+      if (!isPaired) throw new ApiError({ code: "pairing_failed", message: "wrong code" }, "");
+      return {};
+    },
+    async cancelPairing() {
+      calls.push("cancel");
+      return {};
+    },
+    async getState() {
+      if (!isPaired) throw refused;
+      return { device: { name: "Den" }, state: { power: "on", app: null, volume: null } };
+    },
+    async setVolume() {
+      calls.push("volume");
+      if (!isPaired) throw refused;
+      return { device: { name: "Den" }, confirmed: null };
+    },
+  } as unknown as Client;
+  const ask = (tool: string, args: object, more: Partial<Calling>) =>
+    runPaired(named(tool), args, {
+      ...{ api, signal: new AbortController().signal, canAsk: true, answerTo: () => undefined },
+      ...more,
+    });
+  return { calls, ask };
+}
+
+test("a set that shows a code is paired in passing, where the person can be asked for it", async () => {
+  const { calls, ask } = setWithCode("code");
+  const volume = { device: "Den", level: 5, wait_ms: 1 };
+  expect(await ask("set_volume", volume, {})).toMatchObject({
+    ask: { key: "pin", message: "Den shows a code of 4 digits, so that zapd may control it. What does it say?" },
+  });
+  await expect(ask("set_volume", volume, { answerTo: () => "0000" })).rejects.toMatchObject({ code: "pairing_failed" });
+  expect(await ask("set_volume", volume, { answerTo: () => "1234" })).toMatchObject({ data: { confirmed: null } });
+  expect(calls).toEqual(["volume", "begin", "pin 0000", "pin 1234", "volume"]);
+});
+
+test("nobody is asked by what only reads, for what is accepted at the set, twice, or where the client cannot ask", async () => {
+  const code = setWithCode("code");
+  const required = { code: "pairing_required" };
+  await expect(code.ask("get_state", {}, {})).rejects.toMatchObject(required);
+  await expect(code.ask("set_volume", { level: 5, wait_ms: 1 }, { canAsk: false })).rejects.toMatchObject(required);
+  expect(code.calls).toEqual(["volume"]);
+  await expect(code.ask("set_volume", { level: 5, wait_ms: 1 }, { answerTo: () => null })).rejects.toMatchObject(
+    required,
+  );
+  expect(code.calls).toEqual(["volume", "cancel", "volume"]);
+  const confirm = setWithCode("confirm");
+  await expect(confirm.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
+  expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
+});

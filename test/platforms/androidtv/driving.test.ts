@@ -1,0 +1,208 @@
+/** A set as it is driven: what it is told, what is read from what it tells, and how it is left alone. */
+import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
+import { createServer } from "node:tls";
+import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
+import { features } from "../../../src/platforms/androidtv/protocol.ts";
+import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
+import { freeHost } from "../../blackbox/fake-roku.ts";
+import { until } from "../../support/http-device.ts";
+import { platformHostOf } from "../../support/platform-host.ts";
+import { cleanups, failure, line, never, press, state, tidy } from "./harness.ts";
+
+/** Time that passes at once. */
+let passed = 0;
+const now = performance.now.bind(performance);
+const clock = spyOn(performance, "now").mockImplementation(() => now() + passed);
+afterEach(() => {
+  passed = 0;
+});
+afterAll(() => clock.mockRestore());
+
+tidy();
+
+const all = Object.values(features).reduce((sum, bit) => sum | bit, 0);
+
+describe("what it can", () => {
+  test("is what both can: a set that offers less is asked for less, and lacks the rest", async () => {
+    const one = await line({ features: all & ~features.appLink & ~features.ime });
+    expect(await state(one)).toMatchObject({ power: "on", app: null, volume: { level: 40, muted: false } });
+    const { has } = androidtv.describe(one.target.facts, one.target.memory, true);
+    expect([has.has("launch"), has.has("text"), has.has("keys")]).toEqual([false, false, true]);
+    const launching = one.connection.apps?.launch?.("com.netflix.ninja", {}, never) ?? Promise.resolve();
+    expect((await failure(launching)).code).toBe("unsupported_operation");
+    expect(one.set.links).toEqual([]);
+  });
+
+  test("is told of its model, and of a volume that it has or not", async () => {
+    const one = await line({ volume: null, model: "Chromecast HD", vendor: "Google" });
+    expect((await state(one)).volume).toBeNull();
+    expect(one.target.facts).toMatchObject({
+      kind: "player",
+      manufacturer: "Google",
+      model: "Chromecast HD",
+      access: "full",
+    });
+    one.set.setVolume(0);
+    const box = await line({ volume: { max: 0, level: 0 } });
+    expect((await state(box)).volume).toBeNull();
+    const { has, keys } = androidtv.describe(box.target.facts, box.target.memory, true);
+    expect([has.has("volume"), has.has("mute"), keys.has("mute")]).toEqual([false, false, false]);
+  });
+});
+
+describe("keys", () => {
+  test("that are held are let go of though their caller is gone", async () => {
+    const one = await line();
+    const caller = new AbortController();
+    const letGo = await one.connection.keys?.down?.("up", caller.signal);
+    await until("it is down", () => one.set.keys.length === 1);
+    caller.abort("gone");
+    await letGo?.();
+    await until("it is up", () => one.set.keys.length === 2);
+    expect(one.set.keys).toEqual([
+      { code: 19, way: 1 },
+      { code: 19, way: 2 },
+    ]);
+  });
+
+  test("go to a set that has been heard lately: over a line that may be dead none is sent", async () => {
+    const one = await line({}, undefined, 400);
+    await press(one, "home");
+    await until("it has come", () => one.set.keys.length === 1);
+    const { taken } = one.set.state;
+    one.set.fallSilent();
+    passed = 9_000;
+    expect((await failure(press(one, "back"))).code).toMatch(/device_(timeout|unreachable)/);
+    one.set.fallSilent(false);
+    await press(one, "select");
+    await until("it has come", () => one.set.keys.length === 2);
+    expect(one.set.keys.map(({ code }) => code)).toEqual([3, 23]);
+    expect(one.set.state.taken).toBeGreaterThan(taken);
+  });
+});
+
+test("volume is stepped, and muted once, whatever its scale", async () => {
+  const one = await line({ volume: { level: 10, max: 50 } });
+  await one.connection.volume?.step?.(1, never);
+  await one.connection.volume?.mute?.(true, never);
+  await one.connection.volume?.mute?.(true, never);
+  await until("it is told", async () => (await state(one)).volume?.muted === true);
+  expect((await state(one)).volume).toEqual({ level: 22, muted: true });
+  expect(one.set.keys.map(({ code }) => code)).toEqual([24, 164]);
+  expect(one.told.states.at(-1)).toMatchObject({ volume: { level: 22, muted: true } });
+});
+
+test("text goes out with the counters that the set told last, and a second time too", async () => {
+  const one = await line();
+  await state(one);
+  one.set.focus(true);
+  for (const text of ["né", " 💡"]) await one.connection.text?.type(text, never);
+  await until("all has come", () => one.set.state.text === "né 💡");
+});
+
+test("a launch that nobody sees is told so, and a link in the place of an app is followed", async () => {
+  const one = await line();
+  const launch = (id: string, link = {}) => one.connection.apps?.launch?.(id, link, never);
+  const unseen = launch("org.example.app");
+  await until("it was told", () => one.set.links.length === 1);
+  passed = 6_000;
+  expect(await unseen).toBe(false);
+  expect(await launch("https://www.youtube.com/watch?v=abc")).toBe(true);
+  expect(await launch("com.netflix.ninja", { content_id: "80057281" })).toBe(true);
+  expect(one.set.links).toEqual([
+    "market://launch?id=org.example.app",
+    "https://www.youtube.com/watch?v=abc",
+    "https://www.netflix.com/title/80057281",
+  ]);
+  const unknown = launch("com.plexapp.android", { content_id: "7" }) ?? Promise.resolve();
+  expect((await failure(unknown)).code).toBe("unsupported_operation");
+});
+
+describe("power", () => {
+  test("comes as it changes, and a command at one that is off wakes nothing by itself", async () => {
+    const one = await line();
+    expect((await state(one)).power).toBe("on");
+    one.set.turn(false);
+    await until("it is told", () => one.told.states.at(-1)?.power === "standby");
+    expect(one.told.states.at(-1)).toEqual({ power: "standby", app: null, volume: null });
+    expect(await failure(press(one, "home"))).toMatchObject({ code: "device_unreachable", reason: "asleep" });
+    expect(one.connection.power?.wakesByConnecting).toBe(false);
+    expect([one.set.keys, one.set.state.power]).toEqual([[], "standby"]);
+    await press(one, "power");
+    expect(one.set.state.power).toBe("on");
+    await press(one, "power");
+    expect(one.set.state.power).toBe("standby");
+  });
+
+  test("of a set that knows but the key that toggles", async () => {
+    const one = await line({ knowsWake: false });
+    await state(one);
+    const off = one.connection.power?.off?.(never);
+    await until("the first key has come", () => one.set.keys.length === 1);
+    passed = 3_500;
+    await off;
+    expect([one.set.state.power, one.set.keys.map(({ code }) => code)]).toEqual(["standby", [223, 26]]);
+    await one.connection.power?.on?.(never);
+    await one.connection.power?.on?.(never);
+    await until("it is on", () => one.set.state.power === "on");
+    expect(one.set.keys.map(({ code }) => code).slice(2)).toEqual([224, 26]);
+  });
+
+  test("one that goes off and hangs up is not called again unasked; nor one that falls silent for 16 s believed", async () => {
+    const off = await line({ standby: "off" });
+    await state(off);
+    off.set.turn(false);
+    await until("it has hung up", () => off.told.ended.length === 1);
+    expect([off.told.ended, off.connection.power?.wakesByConnecting]).toEqual([["going_off"], true]);
+    const silent = await line();
+    await state(silent);
+    silent.set.fallSilent();
+    passed = 17_000;
+    await until("it is hung up on", () => silent.told.ended.length === 1);
+    expect([silent.told.ended, silent.connection.state?.pushes?.size]).toEqual([["hung_up"], 0]);
+    const { taken } = off.set.state;
+    await Bun.sleep(200);
+    expect(off.set.state.taken).toBe(taken);
+  });
+});
+
+describe("who is let in", () => {
+  test("a set that hangs up at once may be starting; one that goes on so has forgotten us", async () => {
+    const one = await line({ paired: [] });
+    expect(await failure(state(one))).toMatchObject({ code: "device_unreachable", reason: "closed" });
+    passed = 4_000;
+    expect(await failure(state(one))).toMatchObject({ code: "pairing_required" });
+    expect(one.target.facts.access).toBe("unpaired");
+    const never_ = await line({ paired: [] }, null);
+    const { taken } = never_.set.state;
+    expect(await failure(state(never_))).toMatchObject({ code: "pairing_required" });
+    expect(never_.set.state.taken).toBe(taken);
+  });
+
+  test("a set of TLS 1.2 hangs up on strangers before it shows who it is: it is known at its other port", async () => {
+    const host = freeHost();
+    const certificate = createCertificateFor("atvremote/a/b/BRAVIA/AA:BB:CC:DD:EE:01", "rsa");
+    const servers = [6_466, 6_467].map((port) => {
+      const letsIn = { rejectUnauthorized: port === 6_466, requestCert: true, maxVersion: "TLSv1.2" } as const;
+      const server = createServer({ ...certificate, ...letsIn }, (socket) => void socket.on("error", () => {}));
+      server.on("tlsClientError", () => {});
+      return new Promise<void>((resolve) => server.listen(port, host, () => resolve())).then(() => {
+        cleanups.push(() => server.close());
+      });
+    });
+    await Promise.all(servers);
+    const met = await androidtv.identify({ host, port: 6_466, said: { name: "Den" } }, platformHostOf(), never);
+    expect(met).toMatchObject({ identity: "aa:bb:cc:dd:ee:01", facts: { name: "Den", model: "BRAVIA" } });
+  });
+
+  test("nothing that shows another kind of certificate is taken for one, unless it is announced as one", async () => {
+    const host = freeHost();
+    const server = createServer({ ...createCertificateFor("router") }, (socket) => void socket.on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(6_466, host, () => resolve()));
+    cleanups.push(() => server.close());
+    const identify = (said?: Record<string, string>) =>
+      androidtv.identify({ host, port: 6_466, ...(said && { said }) }, platformHostOf(), never);
+    expect((await failure(identify())).code).toBe("device_error");
+    expect((await identify({ name: "Den" })).identity).toMatch(/^[0-9a-f]{64}$/);
+  });
+});

@@ -1,0 +1,162 @@
+/**
+ * Android TVs that say too much, or are another (SECURITY.md T9, T10, T27): frames without end, lengths that none has, pings by the
+ * thousand, another certificate later. Each ends with a reason or goes on in bounded memory, another set is driven meanwhile,
+ * and nobody sees our certificate but the set that was paired.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { createServer, type TLSSocket } from "node:tls";
+import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
+import type { AndroidMemory, AndroidSecret } from "../../src/platforms/androidtv/memory.ts";
+import type { Connection } from "../../src/platforms/platform.ts";
+import { type Certificate, createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+import { failure, line, never, ours, own, press, tidy } from "../platforms/androidtv/harness.ts";
+import { until } from "../support/http-device.ts";
+import { keptSecret, platformHostOf, type Told, targetOf } from "../support/platform-host.ts";
+
+tidy();
+const cleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const commonName = "atvremote/a/b/Rogue/AA:BB:CC:DD:EE:99";
+/** Its offer, its greeting, that it is on, its volume, and the app on its screen. */
+const offer = Buffer.from([5, 0x0a, 3, 0x08, 0xff, 0x04]);
+const greeting = Buffer.from([2, 0x12, 0]);
+const isOn = Buffer.from([5, 0xc2, 0x02, 2, 0x08, 1]);
+const volume = Buffer.from([7, 0x92, 0x03, 4, 0x30, 1, 0x38, 1]);
+const app = Buffer.from([8, 0xa2, 0x01, 5, 0x0a, 3, 0x62, 1, 0x78]);
+
+interface Rogue {
+  readonly connection: Connection;
+  readonly told: Told<AndroidMemory>;
+  /** Certificates that it was shown, as DER in base64. */
+  readonly seen: readonly string[];
+  readonly open: () => number;
+  /** Shows another certificate from now on. */
+  change(certificate: Certificate): void;
+}
+
+/** A set that is one, but for what it says then. */
+async function rogue(says: (socket: TLSSocket, heard: () => number) => void): Promise<Rogue> {
+  const certificate = createCertificateFor(commonName, "rsa");
+  const seen: string[] = [];
+  const sockets = new Set<TLSSocket>();
+  const server = createServer({ ...certificate, requestCert: true, rejectUnauthorized: false }, (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+    const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
+    const shown = raw ? Buffer.from(raw).toString("base64") : "none";
+    seen.push(shown);
+    let heard = 0;
+    socket.on("data", (bytes: Buffer) => {
+      heard += bytes.length;
+    });
+    if (shown !== own.cert) return;
+    socket.write(Buffer.concat([offer, greeting, isOn, volume, app]));
+    says(socket, () => heard);
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  cleanups.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as { port: number };
+  const at = { host: "127.0.0.1", port };
+  const platformHost = platformHostOf({ timeout: 2_000 });
+  const sighting = await androidtv.identify({ ...at, said: { name: "Rogue" } }, platformHost, never);
+  const kept = { ...own, certificate: sighting.certificate ?? "" };
+  const { target, told } = targetOf(sighting, at, { secret: keptSecret<AndroidSecret>(kept) });
+  const connection = androidtv.connect(target, platformHost, told.emit);
+  cleanups.push(() => connection.close());
+  return {
+    ...{ connection, told, seen, open: () => sockets.size },
+    change(other) {
+      server.setSecureContext(other);
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+const megabytes = () => {
+  Bun.gc(true);
+  return process.memoryUsage().rss / 1024 / 1024;
+};
+
+test("T10 frames without end, and lengths that no frame has, end the line; another set is driven meanwhile", async () => {
+  const before = megabytes();
+  const bytes: readonly (readonly number[])[] = [
+    // A length of 2 GiB, one without an end, and a field that is longer than its message.
+    [0xff, 0xff, 0xff, 0xff, 0x07],
+    [0x80, 0x80, 0x80, 0x80, 0x80, 0x80],
+    [4, 0x0a, 0xff, 0xff, 0x7f],
+    [3, 0x0b, 0x0b, 0x0b],
+  ];
+  for (const wrong of bytes) {
+    const one = await rogue((socket) => void setTimeout(() => socket.write(Buffer.from(wrong)), 50));
+    await one.connection.state?.read(never);
+    await until("it is hung up on", () => one.told.ended.length === 1 && one.open() === 0);
+  }
+  // A frame as long as may be, again and again: 64 KiB of a field that nobody reads.
+  const long = Buffer.concat([Buffer.from([0xf6, 0xff, 0x03, 0xfa, 0x01, 0xf1, 0xff, 0x03]), Buffer.alloc(65_521)]);
+  const flood = await rogue((socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(long));
+    };
+    socket.on("drain", more);
+    more();
+  });
+  await flood.connection.state?.read(never);
+  const good = await line();
+  const began = performance.now();
+  for (let count = 0; count < 20; count++) await press(good, count % 2 === 0 ? "up" : "down");
+  await until("all have come", () => good.set.keys.length === 20);
+  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(megabytes() - before).toBeLessThan(120);
+  flood.connection.close();
+}, 30_000);
+
+test("T10 one that pings without end and reads no answer is hung up on", async () => {
+  const ping = Buffer.from([4, 0x42, 2, 0x08, 1]);
+  const pings = Buffer.concat(Array.from({ length: 2_000 }, () => ping));
+  const one = await rogue((socket) => {
+    socket.pause();
+    const more = () => {
+      while (!socket.destroyed && socket.write(pings));
+    };
+    socket.on("drain", more);
+    more();
+  });
+  await one.connection.state?.read(never);
+  const good = await line();
+  await press(good, "home");
+  await until("the other set has its key", () => good.set.keys.length === 1);
+  one.connection.close();
+  await until("nothing is left open", () => one.open() === 0);
+});
+
+test("T27 another certificate later: nothing of ours is shown to it, and nothing of it is believed", async () => {
+  const one = await rogue(() => {});
+  await one.connection.state?.read(never);
+  expect(one.seen.at(-1)).toBe(ours.toString("base64"));
+  const strangers = one.seen.length;
+  for (const [name, code] of [
+    [commonName, "device_unproven"],
+    [commonName.replace("99", "98"), "device_unreachable"],
+  ] as const) {
+    one.change(createCertificateFor(name, "rsa"));
+    await until("it has hung up", () => one.open() === 0);
+    one.told.states.length = 0;
+    for (const asked of [
+      one.connection.keys?.press("home", never),
+      one.connection.text?.type("password", never),
+      one.connection.state?.read(never),
+      one.connection.power?.on?.(never),
+    ])
+      expect((await failure(asked ?? Promise.resolve())).code).toBe(code);
+    expect(one.told.states).toEqual([]);
+  }
+  expect(one.seen.slice(strangers)).not.toContain(ours.toString("base64"));
+});
