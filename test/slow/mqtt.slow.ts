@@ -91,33 +91,26 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
 
   test("a flood of commands is bounded, and told; the daemon answers meanwhile", async () => {
     const ears = broker.hear(`${base}/events`);
-    const before = residentMiB(daemon.process.pid ?? 0);
+    const many = some(200_000, 5_000);
+    const flood = async () => {
+      const address = ["-h", "127.0.0.1", "-p", `${broker.port}`, "-q", "0", "-t", `${base}/devices/${id}/set/key`];
+      const own = Bun.spawn(["mosquitto_pub", ...address, "-l"], { stdin: "pipe" });
+      own.stdin.write("info\n".repeat(many));
+      await own.stdin.end();
+      await own.exited;
+      const since = performance.now();
+      expect((await daemon.api("GET", "/health")).status).toBe(200);
+      expect(performance.now() - since).toBeLessThan(5_000);
+    };
     const pressed = set.keys.length;
-    const flood = Bun.spawn(
-      [
-        "mosquitto_pub",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        `${broker.port}`,
-        "-q",
-        "0",
-        "-t",
-        `${base}/devices/${id}/set/key`,
-        "-l",
-      ],
-      { stdin: "pipe" },
-    );
-    flood.stdin.write("info\n".repeat(some(200_000, 5_000)));
-    await flood.stdin.end();
-    await flood.exited;
+    await flood();
     const told = await ears.until(({ json }) => json.type === "command.refused");
     expect(told.json.error.code).toBe("device_busy");
-    const since = performance.now();
-    expect((await daemon.api("GET", "/health")).status).toBe(200);
-    expect(performance.now() - since).toBeLessThan(5_000);
-    expect(set.keys.length - pressed).toBeLessThan(some(200_000, 5_000) / 2);
-    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(64);
+    expect(set.keys.length - pressed).toBeLessThan(many / 2);
+    // What the first leaves behind is the machine's warm-up; more of it is no more.
+    const before = residentMiB(daemon.process.pid ?? 0);
+    for (let round = 0; round < 4; round++) await flood();
+    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(48);
   });
 
   test("of two daemons with one site the later one stays, and the other stops and says why", async () => {
