@@ -179,6 +179,18 @@ test("its word on the state stands where nobody else says anything, though it is
   expect(mergedState<object>(part, whole)).toEqual(wanted);
 });
 
+test("of a part of the state of which another knows more, its word stands behind that one's, and nowhere else", () => {
+  const remote = {
+    state: { power: "on", volume: { level: 9 } },
+    pushed: new Set(["power", "volume"]),
+    behind: ["volume"],
+  };
+  const other = { state: { power: "unknown", volume: { level: 5 } }, pushed: new Set<string>() };
+  for (const both of [[remote, other] as const, [other, remote] as const])
+    expect(mergedState<object>(...both)).toEqual({ power: "on", volume: { level: 5 } });
+  expect(mergedState<object>(remote, { ...other, state: { volume: null } })).toEqual(remote.state);
+});
+
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
   withRegistry(async (registry, folder) => {
     const [tv, part] = [new FakeSet(), new FakeSet()];
