@@ -111,7 +111,7 @@ const layers: readonly Layer[] = [
     ...{
       name: "doctor",
       files: /^src\/doctor\//,
-      uses: ["words", "contract", "config", "endpoints", "client", "discovery"],
+      uses: ["words", "contract", "config", "endpoints", "client", "mqtt", "discovery"],
     },
     knows: ["api"],
     why: "it looks for what is in the way, from inside the daemon or before there is one, and asks as a client",

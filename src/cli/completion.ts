@@ -158,7 +158,11 @@ function behind({ completes = [] }: Command): Source {
 const behindHelp = first(() => [...commandWords(), { word: "exit", about: "the exit statuses" }]);
 
 /** What stands behind an option that takes a value. */
-const values: Readonly<Record<string, Source>> = { device: meant, socket: files, config: files, output: files };
+const values: Readonly<Record<string, Source>> = {
+  device: meant,
+  ...{ socket: files, config: files, output: files, file: files },
+  ...{ ca: files, cert: files, key: files, "password-file": files },
+};
 
 export async function complete(context: Context): Promise<void> {
   const line = context.words.slice(0, -1);

@@ -1,6 +1,7 @@
 /** Looks for what may be in the way, and says what to do about it: `zapd doctor`, which looks by itself, and `GET /doctor`. */
 import { type Client, createCall, type Result } from "../api/client.ts";
 import { textOf, ZapdError } from "../api/errors.ts";
+import { brokerAnswers } from "./broker.ts";
 import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
 import { developerPassword, devicesReachable } from "./devices.ts";
 import {
@@ -26,6 +27,7 @@ const checks: Readonly<Record<string, Check>> = {
   multicast: { about: "multicast", timeoutMs: 5_000, run: multicastReceived },
   firewall: { about: "the firewall", timeoutMs: 5_000, run: firewall },
   container: { about: "the container", timeoutMs: 5_000, run: container },
+  mqtt: { about: "the MQTT broker", timeoutMs: 12_000, run: brokerAnswers },
   devices: { about: "the devices", timeoutMs: 25_000, run: devicesReachable },
   password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
 };

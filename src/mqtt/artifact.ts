@@ -10,7 +10,6 @@ import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { pipeline } from "node:stream/promises";
-import { rootCertificates } from "node:tls";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { newUpload } from "../system/state-folder.ts";
 
@@ -88,7 +87,7 @@ export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonl
 
 async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, options: ArtifactOptions): Promise<void> {
   const { signal, progress = () => {} } = options;
-  const answer = await ask(url, options);
+  const answer = await askTrusting(url, options);
   const told = answer.headers["content-length"];
   const refuse = (why: string) => {
     answer.destroy();
@@ -121,13 +120,27 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is another than the one that was named");
 }
 
+/** By a certificate that the system trusts, or else by one of the given CA: some runtimes take one in the place of the other. */
+async function askTrusting(url: URL, options: ArtifactOptions): Promise<IncomingMessage> {
+  try {
+    return await ask(url, { ...options, ca: undefined });
+  } catch (error) {
+    if (options.ca === undefined || !(error instanceof Error) || !ofCertificates.test(systemCode(error.cause)))
+      throw error;
+    return ask(url, options);
+  }
+}
+
+/** A certificate that is not trusted: nothing has been asked over that connection. */
+const ofCertificates = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+
 /** One GET, over a connection of its own, to an address that a listed name may have. No redirect is followed. */
 function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
   const isHere = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
   return new Promise((resolve, reject) => {
     const failed = (error: unknown) => {
       if (error instanceof ZapdError || signal.aborted) return reject(signal.aborted ? signal.reason : error);
-      reject(notFetched(url, reasonOf(error)));
+      reject(notFetched(url, reasonOf(error), error));
     };
     const request = https.request(url, {
       method: "GET",
@@ -135,7 +148,7 @@ function ask(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
       agent: false,
       signal,
       timeout: silentMs,
-      ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
+      ...(ca !== undefined && { ca: [ca] }),
       // The address that is checked is the one that is connected to.
       lookup(name, wanted, done) {
         lookup(name).then(
@@ -201,13 +214,14 @@ function statusText(status: number): string {
 
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code))
-    return `its server's certificate is not one that is trusted here (${code})`;
+  if (ofCertificates.test(code)) return `its server's certificate is not one that is trusted here (${code})`;
   return code === "" ? textOf(error) : code;
 }
 
-function notFetched(url: URL, why: string): ZapdError {
-  return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not taken: ${why}`);
+function notFetched(url: URL, why: string, cause?: unknown): ZapdError {
+  return new ZapdError("invalid_archive", `The package at ${url.origin}${url.pathname} was not taken: ${why}`, {
+    cause,
+  });
 }
 
 function notKept(cause: unknown): ZapdError {

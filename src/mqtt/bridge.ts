@@ -8,7 +8,7 @@ import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
 import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
-import { connectBus } from "./broker.ts";
+import { connectBus, takenOver } from "./broker.ts";
 import { type Bus, BusError } from "./bus.ts";
 import { Commands } from "./commands.ts";
 import { Kept } from "./kept.ts";
@@ -62,6 +62,8 @@ export interface BridgeOptions {
 const backoff = { firstMs: 1_000, mostMs: 60_000 } as const;
 /** A connection that has lasted for so long was a good one. */
 const lastedMs = 60_000;
+/** What is kept at a topic comes within this time. */
+const statusWithinMs = 300;
 /** Events and answers that are older are told to nobody. */
 const newsExpiryS = 60;
 
@@ -76,6 +78,8 @@ export class Bridge {
   readonly #companions: readonly Companion[];
   #bus: Bus | undefined;
   #boot = "";
+  /** The broker has been told of this very daemon. */
+  #hasTold = false;
   #status: BridgeStatus;
   readonly #known = Promise.withResolvers<void>();
   #work: Promise<unknown> = Promise.resolve();
@@ -121,7 +125,7 @@ export class Bridge {
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {
-      const left = bus.publish(this.#topics.status, JSON.stringify({ online: false }), { retain: true, qos: 1 });
+      const left = bus.publish(this.#topics.status, this.#away, { retain: true, qos: 1 });
       await Promise.race([left.catch(() => {}), sleep(1_000)]);
     }
     this.#commands?.end();
@@ -146,7 +150,7 @@ export class Bridge {
       try {
         const broker = brokerOf(settings, process.env);
         if (broker.password !== undefined) log.hide(broker.password);
-        const will = { topic: status, payload: JSON.stringify({ online: false }) };
+        const will = { topic: status, payload: this.#away };
         const bus = await connectBus(broker, { clientId: `zapd-${site}`, will, signal });
         since = performance.now();
         this.#bus = bus;
@@ -175,6 +179,7 @@ export class Bridge {
   /** What is done with a connection; ends when all that waited is under way. */
   async #serve(bus: Bus): Promise<void> {
     const topics = this.#topics;
+    if (this.#hasTold && (await this.#isOthers(bus))) throw takenOver(this.#options.settings.url);
     const commands = this.#commands;
     if (commands) await bus.subscribe(commands.filters, (message) => commands.take(message, bus));
     await this.#tellStatus(bus);
@@ -191,10 +196,28 @@ export class Bridge {
     await this.#kept.attach(bus, filters, isKnown, this.#over.signal);
   }
 
+  /** What the broker says of the site when it is gone. */
+  get #away(): string {
+    return JSON.stringify({ online: false, boot: this.#boot });
+  }
+
+  /**
+   * Whether the last word of this site at the broker, which was ours, is another's by now: another zapd has taken our place
+   * since. Not every broker says so when it cuts us off.
+   */
+  async #isOthers(bus: Bus): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const leave = await bus.subscribe([this.#topics.status], ({ payload }) => resolve(bootIn(payload) ?? this.#boot));
+    const boot = await Promise.race([promise, sleep(statusWithinMs).then(() => this.#boot)]);
+    await leave();
+    return boot !== this.#boot;
+  }
+
   async #tellStatus(bus: Bus): Promise<void> {
     const { commands, site_labels: labels } = this.#options.settings;
     const status = { online: true, boot: this.#boot, version, devices: this.#devices.size, labels, commands };
     await bus.publish(this.#topics.status, JSON.stringify(status), { retain: true, qos: 1 });
+    this.#hasTold = true;
   }
 
   #stand(state: BridgeStatus["state"], why?: BusError): void {
@@ -290,6 +313,15 @@ export class Bridge {
 
 /** The same process: nothing listens at it. */
 const url = "http://zapd/v1";
+
+function bootIn(payload: Uint8Array): string | null {
+  try {
+    const { boot } = JSON.parse(Buffer.from(payload).toString()) as { readonly boot?: unknown };
+    return typeof boot === "string" ? boot : null;
+  } catch {
+    return null;
+  }
+}
 
 async function siteOf(state: string, log: Log): Promise<string> {
   try {

@@ -93,6 +93,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   });
   client.on("disconnect", ({ reasonCode = 0 }) => {
     why = sentAway(reasonCode, broker);
+    client.end(true);
   });
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
@@ -199,6 +200,13 @@ class MqttBus implements Bus {
       await this.#bounded(
         this.#client.publishAsync(topic, bytes, { qos, retain, ...(this.#version === 5 && { properties }) }),
       );
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (code === codes.forbidden) throw forbidden(`publish to ${topic}`, this.#broker);
+      if (error instanceof BusError) throw error;
+      throw (
+        this.#over ?? new BusError("closed", `The message to ${topic} was not sent: ${textOf(error)}`, { cause: error })
+      );
     } finally {
       if (qos > 0) this.#done();
     }
@@ -218,10 +226,10 @@ class MqttBus implements Bus {
       // A retained message says that it is one also to those who have subscribed already.
       const granted = await this.#bounded(this.#client.subscribeAsync([...filters], { qos: 1, rap: true }));
       const refused = granted.find(({ qos }) => qos >= 0x80);
-      if (refused) throw forbidden(refused.topic, this.#broker);
+      if (refused) throw forbidden(`hear ${refused.topic}`, this.#broker);
     } catch (error) {
       await leave();
-      throw error instanceof BusError ? error : (this.#over ?? forbidden(filters.join(", "), this.#broker));
+      throw error instanceof BusError ? error : (this.#over ?? forbidden(`hear ${filters.join(", ")}`, this.#broker));
     }
     return leave;
   }
@@ -389,7 +397,7 @@ function bound(socket: net.Socket): void {
 
 function hungUp({ secure }: Broker): string {
   return secure
-    ? "It may want a certificate of ours (mqtt.cert and mqtt.key), or another TLS"
+    ? "It may have no TLS at that port (mqtt://, usually 1883), or want a certificate of ours (mqtt.cert and mqtt.key)"
     : "Where it wants TLS, mqtt.url begins with mqtts:// (usually port 8883). Its own log says why";
 }
 
@@ -425,7 +433,13 @@ function unreachable(error: unknown, broker: Broker): BusError {
 }
 
 /** Codes of MQTT 5 and of 3.1.1 by which a broker refuses a connection (MQTT 5.0, 3.2.2.2; MQTT 3.1.1, 3.2.2.3). */
-const codes = { login: [0x86, 0x87, 0x8c, 4, 5], version: [0x84, 1], name: [0x85, 2], takenOver: 0x8e } as const;
+const codes = {
+  login: [0x86, 0x87, 0x8c, 4, 5],
+  version: [0x84, 1],
+  name: [0x85, 2],
+  forbidden: 0x87,
+  takenOver: 0x8e,
+} as const;
 
 function refusal(error: unknown, broker: Broker): BusError {
   const { url, username } = broker;
@@ -459,17 +473,21 @@ function refusal(error: unknown, broker: Broker): BusError {
 
 /** The broker ends a connection that it had let in. */
 function sentAway(code: number, { url }: Broker): BusError {
-  if (code === codes.takenOver)
-    return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
-      hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
-    });
+  if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} ended the connection (reason 0x${code.toString(16)})`, {
     hint: "Its own log says why",
   });
 }
 
-function forbidden(topic: string, { url }: Broker): BusError {
-  return new BusError("forbidden", `The broker at ${url} does not let us hear ${topic}`, {
+/** Another client of our name is there. */
+export function takenOver(url: string): BusError {
+  return new BusError("taken_over", `Another zapd has connected to ${url} with the same site`, {
+    hint: "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+  });
+}
+
+function forbidden(what: string, { url }: Broker): BusError {
+  return new BusError("forbidden", `The broker at ${url} does not let us ${what}`, {
     hint: "Its ACL is to allow it: src/mqtt/README.md has one to copy",
   });
 }

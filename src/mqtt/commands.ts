@@ -152,6 +152,7 @@ export class Commands {
       envelope = await this.#ask(asked, bus);
     } catch (error) {
       failed = error;
+      if (!(error instanceof ZapdError)) log.error(`MQTT: ${error instanceof Error ? error.stack : textOf(error)}`);
       envelope = envelopeOf(error);
     }
     const replyTo = message.replyTo ?? asked["reply_to"];

@@ -57,7 +57,7 @@ export class AndroidTvSimulator extends SimulatedSet {
   readonly #pairing: Listener;
   readonly #service: PairingService;
   readonly #clients = new Set<Client>();
-  readonly #paired = new Set<string>();
+  readonly #paired = new Map<string, Uint8Array>();
   #name: string;
   #power: "on" | "standby" | "off" = "on";
   #front = HOME;
@@ -81,14 +81,14 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.mac = known.mac;
     this.#name = known.name;
     this.#level = known.volume?.level ?? 0;
-    for (const certificate of known.paired) this.#paired.add(digestOf(certificate));
-    const certificate = createCertificateFor(known.commonName, "rsa");
+    for (const certificate of known.paired) this.#paired.set(digestOf(certificate), certificate);
+    const certificate = known.certificate ?? createCertificateFor(known.commonName, "rsa");
     const { raw } = new X509Certificate(certificate.cert);
     this.fingerprint = digestOf(raw);
     this.#service = new PairingService({
       ...{ certificate: raw, name: known.name, wrongSecret: known.wrongSecret, codeMs: known.codeMs },
       paired: (client) => {
-        this.#paired.add(digestOf(client));
+        this.#paired.set(digestOf(client), client);
         options.onEvent?.({ type: "pairing", text: "is paired" });
       },
       tell: (text) => options.onEvent?.({ type: "pairing", text }),
@@ -129,6 +129,11 @@ export class AndroidTvSimulator extends SimulatedSet {
   /** 0 before the first start when free ports were asked for; kept from then on. */
   get ports() {
     return { remote: this.#remote.port, pairing: this.#pairing.port, wake: this.wakePort };
+  }
+
+  /** Certificates that it lets in, in DER. */
+  get paired(): readonly Uint8Array[] {
+    return [...this.#paired.values()];
   }
 
   /** A view of it at one moment. */

@@ -168,7 +168,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     });
     expect(old.error).toMatchObject({ code: "device_busy", message: expect.stringContaining("s ago") });
     await daemon.stop("SIGKILL");
-    await ears.until(({ topic, text }) => topic === `${base}/status` && text === '{"online":false}');
+    await ears.until(({ topic, json }) => topic === `${base}/status` && json.online === false);
     // Kept for nobody: the session ended with its connection.
     await broker.say(at("/set/key"), "options");
     const heard = ears.all.length;

@@ -9,21 +9,19 @@ import { keys } from "../../src/platforms/platform.ts";
 import { root } from "../support/sources.ts";
 import { pages, pageText, sections, withSection } from "./sections.ts";
 
-const readme = pageText("README.md");
-
-function section(name: string): string {
-  return new RegExp(`<!-- ${name} -->(.*)<!-- /${name} -->`, "s").exec(readme)?.[1] ?? "";
+function section(page: string, name: string): string {
+  return new RegExp(`<!-- ${name} -->(.*)<!-- /${name} -->`, "s").exec(pageText(page))?.[1] ?? "";
 }
 
 test("each operation has its row, and each row its operation", () => {
-  const rows = [...section("endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm)].flatMap(
-    ([, method, path = "", rest = ""]) => {
-      if (!path.endsWith("…")) return [`${method} ${path}`];
-      // One row for all that a group takes as a device does: they stand behind its last colon.
-      const listed = [...rest.slice(rest.lastIndexOf(":")).matchAll(/`([^`]+)`/g)];
-      return listed.map(([, end]) => `${method} ${path.slice(0, -1)}${end}`);
-    },
-  );
+  const rows = [
+    ...section("README.md", "endpoints").matchAll(/^\| (GET|POST|PATCH|DELETE) \| `(.+?)` \|(.*)$/gm),
+  ].flatMap(([, method, path = "", rest = ""]) => {
+    if (!path.endsWith("…")) return [`${method} ${path}`];
+    // One row for all that a group takes as a device does: they stand behind its last colon.
+    const listed = [...rest.slice(rest.lastIndexOf(":")).matchAll(/`([^`]+)`/g)];
+    return listed.map(([, end]) => `${method} ${path.slice(0, -1)}${end}`);
+  });
   const real = Object.values(operations).map(
     ({ method, path }) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
   );
@@ -31,11 +29,11 @@ test("each operation has its row, and each row its operation", () => {
 });
 
 test("the keys are those of the contract", () => {
-  expect([...section("keys").matchAll(/`([^`]+)`/g)].map(([, key]) => key)).toEqual([...keys]);
+  expect([...section("src/api/README.md", "keys").matchAll(/`([^`]+)`/g)].map(([, key]) => key)).toEqual([...keys]);
 });
 
 test("each code stands beside its status", () => {
-  const rows = [...section("errors").matchAll(/^\| (\d{3}) \| (.*) \|$/gm)];
+  const rows = [...section("src/api/README.md", "errors").matchAll(/^\| (\d{3}) \| (.*) \|$/gm)];
   const shown = rows.flatMap(([, status, cells = ""]) =>
     [...cells.matchAll(/`([^`]+)`/g)].map(([, code]) => `${code} ${status}`),
   );
@@ -48,7 +46,7 @@ test("each code stands beside its status", () => {
 
 test("each setting stands with its default, and those that need a restart say so", () => {
   const config = configOf();
-  const rows = [...section("config").matchAll(/^\| `(.+?)` \| `(.+?)` \| (.*)\|$/gm)];
+  const rows = [...section("src/config/README.md", "config").matchAll(/^\| `(.+?)` \| `(.+?)` \| (.*)\|$/gm)];
   const shown = Object.fromEntries(rows.map(([, key, value = ""]) => [key, JSON.parse(value)]));
   expect(shown).toEqual(Object.fromEntries([...settings.keys()].map((key) => [key, settingOf(config, key)])));
   const restarting = rows.filter(([, , , about]) => about?.includes("needs a restart")).map(([, key]) => String(key));

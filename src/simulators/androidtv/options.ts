@@ -1,4 +1,5 @@
 /** What an Android TV can be made to be, and what it has when nothing is said. */
+import type { Certificate } from "../bench/certificate.ts";
 import { digest, macOf } from "../bench/identity.ts";
 
 export interface SimulatedAndroidApp {
@@ -27,6 +28,8 @@ export interface AndroidTvSimulatorOptions {
   bluetooth?: string;
   /** The common name of its certificate, where it is another than sets usually have. */
   commonName?: string;
+  /** The certificate that it shows; default one of its own. */
+  certificate?: Certificate;
   /** The address that wakes it. */
   mac?: string;
   /** Bits; default 639: ping, key, text, voice, one that nobody knows, power, volume, links. */
@@ -76,6 +79,7 @@ export function identify(options: AndroidTvSimulatorOptions) {
     vendor: options.vendor ?? "Google",
     bluetooth,
     commonName: options.commonName ?? `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
+    certificate: options.certificate,
     mac: options.mac ?? macOf(digest(options.name).slice(20)),
     features: options.features ?? 639,
     volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },

@@ -201,9 +201,8 @@ export function changesOn(platform: AnyPlatform): void {
             expect(own).toHaveLength(1);
             scene.id = id;
             // Where two answer, what is secret goes where its user says.
-            const given = { host, ...real.login };
             if (platform === "roku") await scene.api("PATCH", `/devices/${scene.id}`, { ports: real.place.ports });
-            else if (!isOpen) expect((await scene.api("POST", `/devices/${scene.id}/pair`, given)).status).toBe(200);
+            else if (!isOpen) expect((await scene.pair({ host })).status).toBe(200);
             await drives(scene, "key");
             await drivesOrSays(scene, "text");
             for (let round = 0; round < 2; round++) {
@@ -424,7 +423,11 @@ async function reachAt(real: RealSet, host: string): Promise<{ host: string; sto
   else if (real.platform === "cast") {
     const txt = { id: real.identity, fn: real.name, md: "Chromecast", ca: "5" };
     shouts.push(await shoutMdns({ host, name: host, txt, services: [{ type: "_googlecast._tcp", port }] }));
-  } else if (real.platform === "dlna") {
+  } else if (real.platform === "androidtv")
+    shouts.push(
+      await shoutMdns({ host, name: real.name, txt: {}, services: [{ type: "_androidtvremote2._tcp", port }] }),
+    );
+  else if (real.platform === "dlna") {
     const target = "urn:schemas-upnp-org:device:MediaRenderer:1";
     const usn = `uuid:${real.identity}::${target}`;
     shouts.push(await shoutSsdp({ host, target, usn, location: `http://${host}:${port}/dmr` }));

@@ -111,9 +111,17 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
       return;
     }
     const host = `${real.place.host}:${real.place.port}`;
-    const given = { ...real.login, ...(named && { host }) };
-    const { status, body } = await this.api("POST", `/devices/${id}/pair`, given);
+    const { status, body } = await this.pair(named ? { host } : {});
     if (status !== 200) throw new Error(`not paired: ${JSON.stringify(body)}`);
+  }
+
+  /** Pairs with the real set: with its login, with the code that it shows, or by what its user does. */
+  async pair(where: { readonly host?: string }): Promise<Answered> {
+    const { real, id } = this;
+    const pair = (given: object) => this.api("POST", `/devices/${id}/pair`, { ...given, ...where });
+    if (real.platform !== "androidtv") return pair({ ...real.login });
+    const begun = await pair({ begin: true });
+    return begun.status === 200 ? pair({ pin: real.code }) : begun;
   }
 
   /** Everybody is asked anew, from now on: a scan under way may have asked some of them before what just happened. */

@@ -1,5 +1,7 @@
 /** Real sets, one way for all platforms: simulators that can be unplugged, moved and named anew, and stay who they are. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { type AndroidTvSimulator, createAndroidTvSimulator } from "../../../src/simulators/androidtv.ts";
+import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
 import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
 import { createDlnaSimulator, type DlnaSimulator } from "../../../src/simulators/dlna.ts";
 import { createKodiSimulator, type KodiSimulator } from "../../../src/simulators/kodi.ts";
@@ -16,7 +18,7 @@ import {
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
 export type PlatformName = (typeof platforms)[number];
 /** Those that are told none, too. */
-export type AnyPlatform = PlatformName | (typeof openPlatforms)[number];
+export type AnyPlatform = PlatformName | "androidtv" | (typeof openPlatforms)[number];
 export const openPlatforms = ["cast", "dlna"] as const;
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
@@ -27,14 +29,15 @@ export const usual = {
   webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
   // Here, too; and its other port is never another than this one's neighbour.
   samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
+  androidtv: { port: 6_466, ports: { pairing: 6_467, wake: 19_009 } },
   cast: { port: 8_009, ports: {} },
   dlna: { port: 19_197, ports: {} },
 } as const;
 
 /** Platforms whose sets take no key from those whom their user has not let in. */
-export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
+export const lockedPlatforms: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung", "androidtv"]);
 /** Of these a search leads to the usual port alone. */
-export const searchedAtUsualPort = lockedPlatforms;
+export const searchedAtUsualPort: ReadonlySet<AnyPlatform> = new Set(["webos", "samsung"]);
 
 let street = 0;
 /** An address of this machine that no other set has: a town of its own for each test process. */
@@ -96,6 +99,8 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   readonly certificate: Certificate | null;
   /** Keys and passwords that it knows. */
   readonly secrets: readonly string[];
+  /** The code that it shows, where it shows one. */
+  readonly code: string | null;
   rename(name: string): void;
   /** Answers no search from its next start on. */
   hush(): void;
@@ -104,7 +109,14 @@ export interface RealSet<Platform extends AnyPlatform = AnyPlatform> extends Dri
   wake(): Promise<void>;
 }
 
-type Simulator = RokuSimulator | KodiSimulator | WebosSimulator | SamsungSimulator | CastSimulator | DlnaSimulator;
+type Simulator =
+  | AndroidTvSimulator
+  | RokuSimulator
+  | KodiSimulator
+  | WebosSimulator
+  | SamsungSimulator
+  | CastSimulator
+  | DlnaSimulator;
 
 /** One life of a set at an address. */
 interface Life {
@@ -132,6 +144,7 @@ export async function plugIn<Platform extends AnyPlatform>(
     kodi: uuid,
     webos: uuid,
     samsung: uuid,
+    androidtv: randomMac(),
     cast: uuid.replaceAll("-", ""),
     dlna: uuid,
   };
@@ -142,7 +155,12 @@ export async function plugIn<Platform extends AnyPlatform>(
       ? { user: `user-${tag}`, password: options.password ?? `pw-${randomBytes(6).toString("hex")}` }
       : null;
   const password = platform === "roku" ? (options.password ?? `dev-${randomBytes(6).toString("hex")}`) : null;
-  const certificate = lockedPlatforms.has(platform) ? (options.certificate ?? createCertificate()) : null;
+  const anew = () =>
+    platform === "androidtv"
+      ? createCertificateFor(`atvremote/a/b/Set/${identity.toUpperCase()}`, "rsa")
+      : createCertificate();
+  const certificate = lockedPlatforms.has(platform) ? (options.certificate ?? anew()) : null;
+  let paired: readonly Uint8Array[] = [];
   let announces = options.announces ?? true;
   let hushed = false;
   const by = options.portsBy ?? 0;
@@ -202,6 +220,15 @@ export async function plugIn<Platform extends AnyPlatform>(
       });
       return samsungLife(set, host);
     }
+    if (platform === "androidtv") {
+      const { port, ports } = usual.androidtv;
+      const set = createAndroidTvSimulator({
+        ...{ ...common, bluetooth: identity, paired, mdns: announces, standby: "off" },
+        ...{ remotePort: port + by, pairingPort: ports.pairing + by, wakePort: ports.wake + by },
+        ...(certificate && { certificate }),
+      });
+      return androidtvLife(set, host);
+    }
     if (platform === "cast") {
       const port = usual.cast.port + by;
       return castLife(createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 }), host);
@@ -235,6 +262,7 @@ export async function plugIn<Platform extends AnyPlatform>(
   };
   const remember = () => {
     const { simulator } = current();
+    if ("paired" in simulator) paired = simulator.paired;
     if ("duid" in simulator) for (const token of simulator.state.tokens) keys.set(token, []);
     if ("clientKeys" in simulator) for (const [key, granted] of simulator.clientKeys) keys.set(key, [...granted]);
   };
@@ -263,6 +291,10 @@ export async function plugIn<Platform extends AnyPlatform>(
     get secrets() {
       remember();
       return [...keys.keys(), ...(password === null ? [] : [password])];
+    },
+    get code() {
+      const { simulator } = current();
+      return "paired" in simulator ? simulator.state.code : null;
     },
     field: () => current().field(),
     rename(next) {
@@ -339,6 +371,19 @@ export function samsungLife(set: SamsungSimulator, host: string): Life {
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
     sleep: () => set.powerOff(),
+    wake: () => set.wake(),
+  };
+}
+
+function androidtvLife(set: AndroidTvSimulator, host: string): Life {
+  // Open all the time: what is typed in the moment in which it opens may go astray.
+  set.focus(true);
+  return {
+    ...{ simulator: set, host },
+    presses: () => set.keys.length,
+    typed: () => set.state.text,
+    field: () => {},
+    sleep: () => set.powerOff("off"),
     wake: () => set.wake(),
   };
 }

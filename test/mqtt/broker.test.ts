@@ -1,0 +1,240 @@
+/** A connection to a broker: why there is none, who takes its place, and what is not taken from it. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { configOf } from "../../src/config/schema.ts";
+import { type Broker, connectBus } from "../../src/mqtt/broker.ts";
+import { type Bus, BusError } from "../../src/mqtt/bus.ts";
+import { brokerOf, type MqttSettings } from "../../src/mqtt/settings.ts";
+import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+
+const plainAt = (port: number): Broker => ({ host: "127.0.0.1", port, secure: false, url: `mqtt://127.0.0.1:${port}` });
+
+/** Why there is no connection. */
+async function failure(connecting: Promise<Bus>): Promise<BusError> {
+  const error = await connecting.then(
+    () => null,
+    (why: unknown) => why,
+  );
+  if (!(error instanceof BusError)) throw new Error(`it should have failed: ${error}`);
+  return error;
+}
+
+/** Whatever answers at a port of its own. */
+async function answering(answer: (socket: net.Socket) => void) {
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {});
+    answer(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as net.AddressInfo;
+  return { broker: plainAt(port), [Symbol.dispose]: () => void server.close() };
+}
+
+const folder = mkdtempSync(join(tmpdir(), "zapd-broker-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("files of the settings", () => {
+  const settings = (given: Partial<MqttSettings>) => configOf({ mqtt: { url: "mqtts://broker.lan", ...given } }).mqtt;
+  const why = (given: Partial<MqttSettings>) => {
+    try {
+      return brokerOf(settings(given), {});
+    } catch (error) {
+      if (error instanceof BusError) return { reason: error.reason, message: error.message, hint: error.hint };
+      throw error;
+    }
+  };
+
+  test("a password is its owner's alone, and that of the environment goes first", () => {
+    const path = join(folder, "password");
+    writeFileSync(path, "open sesame\n", { mode: 0o644 });
+    chmodSync(path, 0o644);
+    expect(why({ password_file: path })).toMatchObject({
+      reason: "settings",
+      message: `The file of mqtt.password_file, ${path}, can be read by others`,
+      hint: `Close it: chmod 600 ${path}`,
+    });
+    chmodSync(path, 0o600);
+    expect(why({ password_file: path })).toMatchObject({ password: "open sesame", port: 8883, secure: true });
+    expect(brokerOf(settings({ password_file: path }), { ZAPD_MQTT_PASSWORD: "other" }).password).toBe("other");
+    expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
+  });
+
+  test("what is missing is named, with the setting", () => {
+    expect(why({ ca: join(folder, "none.pem") })).toMatchObject({ message: expect.stringContaining("mqtt.ca") });
+    expect(why({ cert: join(folder, "none.pem") })).toMatchObject({ hint: "A certificate of ours needs both" });
+    expect(why({ password_file: folder })).toMatchObject({ reason: "settings" });
+  });
+});
+
+describe("what answers is no broker, or one that goes too far", () => {
+  test("nobody, another program, one that hangs up", async () => {
+    using page = await answering((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    using silent = await answering((socket) => socket.destroy());
+    expect((await failure(connectBus(page.broker, { clientId: "a" }))).reason).toMatch(/protocol|closed/);
+    expect((await failure(connectBus(silent.broker, { clientId: "a" }))).reason).toMatch(/closed|unreachable/);
+    silent[Symbol.dispose]();
+    expect((await failure(connectBus(silent.broker, { clientId: "a" }))).reason).toBe("unreachable");
+  });
+
+  test("one that knows MQTT 3.1.1 alone is spoken to in that", async () => {
+    const levels: (number | string)[] = [];
+    using old = await answering((socket) =>
+      socket.once("data", (bytes) => {
+        // The level stands behind the header of two bytes and the name of the protocol.
+        const level = bytes[8] ?? 0;
+        levels.push(level);
+        socket.write(Buffer.from(level === 4 ? [0x20, 2, 0, 0] : [0x20, 2, 0, 1]));
+      }),
+    );
+    const bus = await connectBus(old.broker, { clientId: "a" });
+    expect(levels).toEqual([5, 4]);
+    await bus.close();
+  });
+
+  test("one that says that another has our name", async () => {
+    using busy = await answering((socket) =>
+      socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0, 0xe0, 2, 0x8e, 0]))),
+    );
+    const { reason, hint } = await (await connectBus(busy.broker, { clientId: "a" })).ended;
+    expect([reason, hint]).toEqual([
+      "taken_over",
+      "Each daemon needs a site of its own: zapd config set mqtt.site NAME. Then: zapd config reload",
+    ]);
+  });
+
+  test("one that sends a packet without an end is hung up on before it is in memory", async () => {
+    let sent = 0;
+    using huge = await answering((socket) => {
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        // A message of 256 MB.
+        socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]));
+        const more = () => {
+          sent += 65_536;
+          if (!socket.destroyed && sent < 64 * 1024 * 1024) socket.write(Buffer.alloc(65_536), () => more());
+        };
+        more();
+      });
+    });
+    const bus = await connectBus(huge.broker, { clientId: "a" });
+    expect((await bus.ended).reason).toBe("closed");
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  });
+});
+
+describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
+  let broker: Mosquitto;
+  beforeAll(async () => {
+    broker = await Mosquitto.start();
+  });
+  afterAll(() => broker.dispose());
+
+  test("whoever takes our name takes our place", async () => {
+    const first = await connectBus(plainAt(broker.port), { clientId: "zapd-one" });
+    const second = await connectBus(plainAt(broker.port), { clientId: "zapd-one" });
+    // Mosquitto 2.0 hangs up without a word; from 2.1 on it says why.
+    const why = await first.ended;
+    expect(why.reason).toMatch(/^(taken_over|closed)$/);
+    await expect(first.publish("a", "b")).rejects.toBe(why);
+    await second.close();
+    expect((await second.ended).reason).toBe("left");
+  });
+
+  test("a request has its answer, its time, and its end with the connection", async () => {
+    const [one, other] = await Promise.all(
+      ["one", "other"].map((clientId) => connectBus(plainAt(broker.port), { clientId })),
+    );
+    if (!one || !other) throw new Error("both are there");
+    await other.subscribe(["ask/+"], ({ topic, payload, replyTo, correlation }) => {
+      const { n } = JSON.parse(Buffer.from(payload).toString());
+      if (topic === "ask/double" && replyTo)
+        void other.publish(replyTo, JSON.stringify({ n: 2 * n }), { qos: 1, correlation });
+    });
+    const ask = (topic: string, n: number, timeoutMs: number) =>
+      one.request(topic, { n }, { replyTo: "answers/one", timeoutMs });
+    const many = Array.from({ length: 100 }, (_, n) => ask("ask/double", n, 20_000));
+    expect(await Promise.all(many)).toEqual(many.map((_, n) => ({ n: 2 * n })));
+    await expect(ask("ask/nobody", 1, 20)).rejects.toMatchObject({ reason: "timeout" });
+    const left = ask("ask/nobody", 1, 20_000);
+    left.catch(() => {});
+    await one.close();
+    await expect(left).rejects.toBeInstanceOf(BusError);
+    await other.close();
+  });
+});
+
+describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
+  "a broker with a login, TLS and a list of who may what",
+  () => {
+    let broker: Mosquitto;
+    let secure: Broker;
+    const openssl = (...words: readonly string[]) => {
+      const { exitCode, stderr } = Bun.spawnSync(["openssl", ...words], { cwd: folder });
+      if (exitCode !== 0) throw new Error(stderr.toString());
+    };
+    const text = (name: string) => Bun.file(join(folder, name)).text();
+
+    beforeAll(async () => {
+      const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+      openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca");
+      const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"];
+      for (const [name, subject, alt] of [
+        ["server", "/CN=broker", "IP:127.0.0.1"],
+        ["client", "/CN=lab", "DNS:lab"],
+      ] as const) {
+        openssl("req", ...key, "-keyout", `${name}.key`, "-out", `${name}.csr`, "-subj", subject);
+        writeFileSync(join(folder, `${name}.ext`), `subjectAltName=${alt}\n`);
+        openssl("x509", "-req", "-in", `${name}.csr`, ...signed, "-out", `${name}.pem`, "-extfile", `${name}.ext`);
+      }
+      writeFileSync(join(folder, "acl"), "user lab\ntopic readwrite zapd/1/lab/#\n");
+      const { exitCode } = Bun.spawnSync(["mosquitto_passwd", "-b", "-c", join(folder, "users"), "lab", "right"]);
+      if (exitCode !== 0) throw new Error("mosquitto_passwd failed");
+      broker = await Mosquitto.start(() => [
+        "allow_anonymous false",
+        `password_file ${join(folder, "users")}`,
+        `acl_file ${join(folder, "acl")}`,
+        ...["cafile ca.pem", "certfile server.pem", "keyfile server.key"].map((line) =>
+          line.replace(" ", ` ${folder}/`),
+        ),
+        "require_certificate true",
+      ]);
+      secure = {
+        ...plainAt(broker.port),
+        ...{ secure: true, url: `mqtts://127.0.0.1:${broker.port}`, username: "lab", password: "right" },
+        ...{ ca: await text("ca.pem"), cert: await text("client.pem"), key: await text("client.key") },
+      };
+    });
+    afterAll(() => broker.dispose());
+
+    test("with all of it right, only what the list allows", async () => {
+      const bus = await connectBus(secure, { clientId: "zapd-lab" });
+      await bus.publish("zapd/1/lab/status", "{}", { qos: 1 });
+      await expect(bus.publish("zapd/1/other/status", "{}", { qos: 1 })).rejects.toMatchObject({
+        reason: "forbidden",
+        hint: "Its ACL is to allow it: src/mqtt/README.md has one to copy",
+      });
+      await bus.close();
+    });
+
+    test("each thing that is wrong has its own reason and remedy", async () => {
+      const why = async (given: Partial<Broker>) => {
+        const { reason, hint = "" } = await failure(connectBus({ ...secure, ...given }, { clientId: "zapd-lab" }));
+        return [reason, hint];
+      };
+      const [login, mendsLogin] = await why({ password: "wrong" });
+      expect([login, mendsLogin]).toEqual(["login", expect.stringContaining("mqtt.password_file")]);
+      expect((await why({ username: undefined, password: undefined }))[0]).toBe("login");
+      const [stranger, mendsTrust] = await why({ ca: undefined });
+      expect([stranger, mendsTrust]).toEqual(["tls", expect.stringContaining("mqtt.ca")]);
+      const [unknown, mendsCert] = await why({ cert: undefined, key: undefined });
+      expect(unknown).toMatch(/tls|closed|unreachable/);
+      expect(mendsCert).toContain("mqtt.cert");
+      const [plain, mendsPlain] = await why({ secure: false, url: "mqtt://127.0.0.1" });
+      expect(plain).toMatch(/closed|unreachable|protocol/);
+      expect(mendsPlain).toContain("mqtts://");
+    });
+  },
+);

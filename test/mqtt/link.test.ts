@@ -1,0 +1,61 @@
+/** Without a broker nothing of MQTT is loaded; with one the settings count as they change. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../support/sources.ts";
+
+/** Loads zapd with a config, waits until it stands as it will, and says which modules there are and how it stands. */
+function loadedWith(
+  mqtt: string,
+  state = "none",
+): {
+  readonly modules: readonly string[];
+  readonly status: { readonly state?: string };
+} {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-link-"));
+  try {
+    writeFileSync(join(folder, "config.toml"), `[discovery]\non_start = false\ninterval_s = 0\n[mqtt]\n${mqtt}`, {
+      mode: 0o600,
+    });
+    const program = `
+      import { createRequire } from "node:module";
+      import { createZapd } from ${JSON.stringify(join(root, "src/zapd.ts"))};
+      const zapd = await createZapd({ config: "config.toml", state: "state" });
+      await zapd.start();
+      await (await zapd.request("/v1/devices")).json();
+      const status = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt ?? {};
+      for (let tries = 0; tries < 1_000 && ((await status()).state ?? "none") !== ${JSON.stringify(state)}; tries++) await Bun.sleep(10);
+      const modules = Object.keys(createRequire(import.meta.url).cache);
+      console.log(JSON.stringify({ modules, status: await status() }));
+      await zapd.stop();
+      process.exit();
+    `;
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
+    if (stdout.length === 0) throw new Error(stderr.toString());
+    return JSON.parse(stdout.toString());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const ofMqtt = (path: string) => /node_modules\/(mqtt|mqtt-packet)\/|src\/mqtt\/(?!link\.ts)/.test(path);
+
+test("off, its link is all that is loaded", () => {
+  const { modules, status } = loadedWith("");
+  expect(modules.some((path) => path.endsWith("src/mqtt/link.ts"))).toBe(true);
+  expect(modules.filter(ofMqtt)).toEqual([]);
+  expect(status).toEqual({});
+});
+
+test("on, it is loaded, and says what is in the way", () => {
+  const { modules, status } = loadedWith('url = "mqtt://127.0.0.1:1"\nsite = "lab"\n', "waiting");
+  expect(modules.filter(ofMqtt).length).toBeGreaterThan(5);
+  expect(status).toMatchObject({
+    url: "mqtt://127.0.0.1:1",
+    site: "lab",
+    state: "waiting",
+    problem: "The broker at mqtt://127.0.0.1:1 cannot be reached: nothing listens there",
+    hint: "Start the broker, or say where it is: zapd config set mqtt.url mqtt://HOST:1883",
+  });
+});
