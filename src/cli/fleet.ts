@@ -128,9 +128,11 @@ async function withLease(
   work: (lease: string) => Promise<unknown>,
 ): Promise<unknown> {
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
+  // Whoever has gone by then is given nothing.
+  const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
   const given = await ask({
     op: "take_lease",
-    args: { device, owner: ownerHere(), ttl_s, wait_s: leaseWaitS, note: "fleet install" },
+    args: { device, owner: ownerHere(), ttl_s, wait_s, note: "fleet install" },
   });
   const lease = isObject(given) ? given["token"] : undefined;
   if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
