@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { createCertificate, createWebosSimulator } from "../../src/simulators/webos.ts";
 import { FakeRoku, freeHost } from "../blackbox/fake-roku.ts";
+import { until } from "../support/http-device.ts";
 import { codeOf, deviceOf, houseForFile, press, tv, twin, warningsOf } from "./rogue-house.ts";
 
 const house = houseForFile();
@@ -11,8 +12,10 @@ test("T29 on probation, words of the caller's go only to an address that the cal
   const { set, id, name } = await paired();
   await set.stop();
   const now = await webos(freeHost(), { uuid: set.uuid });
-  await discover();
-  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: now.host });
+  await until("it is heard there", async () => {
+    await discover();
+    return (await deviceOf(house.daemon, id)).host === now.host;
+  });
   const before = JSON.stringify(now.received);
   for (const words of [{ pin: "canary-4711" }, { user: "canary-me", password: "canary-pw" }]) {
     const { body } = await house.daemon.api("POST", `/devices/${id}/pair`, words);

@@ -46,10 +46,14 @@ export function definesHere(file: string, title: string): boolean {
     title,
     async () => {
       const [program, ...words] = unshare;
-      const child = spawn(program, [...words, process.execPath, "test", "--timeout", "60000", file], {
-        ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
-        env: { ...process.env, [marker]: "yes" },
-      });
+      const child = spawn(
+        program,
+        [...words, process.execPath, "test", "--max-concurrency=4", "--timeout", "60000", file],
+        {
+          ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
+          env: { ...process.env, [marker]: "yes" },
+        },
+      );
       let said = "";
       for (const stream of [child.stdout, child.stderr])
         stream.on("data", (bytes: Buffer) => {

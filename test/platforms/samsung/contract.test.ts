@@ -11,6 +11,7 @@ platformContract({
   async startSet(name, asleep) {
     const simulator = await startSamsung({
       ...{ name, duid: randomUUID(), year: 2019, plainPort: null },
+      traits: { keyMs: 0 },
       standby: asleep === "deep" ? "off" : "standby",
     });
     sets.push(simulator);

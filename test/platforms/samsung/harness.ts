@@ -19,6 +19,8 @@ export async function startSamsung(options: Partial<SamsungSimulatorOptions> = {
   const simulator = createSamsungSimulator({
     ...{ name: "One", securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, tokens: [token] },
     ...{ promptMs: 30, bootMs: 200, ...options },
+    // What a busy machine brings late comes close to what is sent after it.
+    traits: { keyMs: 40, ...options.traits },
   });
   await simulator.start();
   return simulator;
