@@ -28,17 +28,29 @@ const systems = [
 
 /**
  * What runs in no program of ours is left out of npm `mqtt`, 0.5 MB of it: timers in a browser's workers, traces by `$DEBUG`
- * (which would print what is typed), and a copy of the streams that the runtime has.
+ * (which would print what is typed), and a copy of the streams that the runtime has; and of MCP's SDK, as much: a validator
+ * of schemas, in whose place zapd gives its own.
  */
 const leftOut: Readonly<Record<string, string>> = {
   "worker-timers": "export const { setInterval, clearInterval } = globalThis;",
   debug: "module.exports = () => Object.assign(() => {}, { enabled: false });",
   "readable-stream": 'module.exports = require("node:stream");',
+  "@modelcontextprotocol/server/_shims": 'export { default as process } from "node:process"; export class DefaultJsonSchemaValidator {}',
 };
 const lean: Bun.BunPlugin = {
   name: "lean",
   setup(build) {
-    build.onResolve({ filter: /^(worker-timers|debug|readable-stream)$/ }, ({ path }) => ({ path, namespace: "lean" }));
+    build.onResolve({ filter: /^(worker-timers|debug|readable-stream|@modelcontextprotocol\/server\/_shims)$/ }, ({ path }) => ({ path, namespace: "lean" }));
+    // The files of the page lie beside the program as they are: as texts of it, each would be there twice.
+    build.onLoad({ filter: /src\/web\/(docs-)?assets\.ts$/ }, ({ path }) => ({
+      contents: `import { readFileSync } from "node:fs"; import file from "${path}.json" with { type: "file" }; export const assets = JSON.parse(readFileSync(file, "utf8"));`,
+      loader: "js",
+    }));
+    build.onLoad({ filter: /src\/web\/(docs-)?assets\.ts\.json$/ }, async ({ path }) => ({
+      contents: JSON.stringify((await import(path.replace(/\.json$/, ""))).assets),
+      loader: "file",
+    }));
+    build.onResolve({ filter: /src\/web\/(docs-)?assets\.ts\.json$/ }, ({ path }) => ({ path }));
     build.onLoad({ filter: /.*/, namespace: "lean" }, ({ path }) => ({ contents: leftOut[path] ?? "", loader: "js" }));
   },
 };

@@ -169,7 +169,12 @@ export class Fleet {
     replyTo: string,
     timeoutMs: number,
   ): Promise<unknown> {
-    if (!this.#sites.get(site.site)?.online) throw offline(site);
+    const known = this.#sites.get(site.site);
+    if (!known?.online) throw offline(site);
+    if (known.commands === "none")
+      throw new ZapdError("unsupported_operation", `${site.site} takes nothing from the broker`, {
+        hint: "On that machine: zapd config set mqtt.commands control",
+      });
     if (timeoutMs <= 0) throw new BusError("timeout", "The time was over before it was asked");
     const given = new AbortController();
     const leaving = this.#leaving.get(site.site) ?? new Set();

@@ -124,11 +124,11 @@ class Check {
 
   /** In the order of the lines. */
   #told(): readonly Mistake[] {
-    const sorted = this.#mistakes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-    return sorted.slice(0, mostMistakes);
+    return this.#mistakes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
   }
 
   #wrong(path: Path, message: string, hint: string): void {
+    if (this.#mistakes.length >= mostMistakes) return;
     const line = this.#written.lineOf?.(path) ?? null;
     this.#mistakes.push({ line, at: placeWords(path), message, hint });
   }
@@ -150,7 +150,7 @@ class Check {
 
   #checkFields(path: Path, given: Fields, known: readonly string[], what: string): void {
     for (const field of Object.keys(given)) {
-      if (known.includes(field)) continue;
+      if (known.includes(field) || this.#mistakes.length >= mostMistakes) continue;
       const meant = nearest(field, known);
       const hint = meant ? `Did you mean ${meant}?` : `It takes: ${known.join(", ")}`;
       this.#wrong([...path, field], `${JSON.stringify(field.slice(0, 64))} is nothing that ${what} takes`, hint);

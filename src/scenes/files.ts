@@ -13,6 +13,8 @@ import type { Written } from "./check.ts";
 const ending = ".toml";
 /** So many files are looked at. */
 const mostFiles = 500;
+/** Steps in steps are not deeper. */
+const maxDepth = 64;
 /** So many lines that are no TOML are passed over, to see what else is wrong. */
 const mostBroken = 20;
 
@@ -84,7 +86,7 @@ export function readScene(given: string, name: string | null): Written {
   while (mistakes.length < mostBroken) {
     const text = lines.join("\n");
     try {
-      return { name, value: parse(text), lineOf: linesIn(text), mistakes };
+      return { name, value: parse(text, { maxDepth }), lineOf: linesIn(text), mistakes };
     } catch (error) {
       const place = error instanceof TomlError ? error : null;
       const line = place?.line ?? null;

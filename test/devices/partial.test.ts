@@ -179,6 +179,19 @@ test("its word on the state stands where nobody else says anything, though it is
   expect(mergedState<object>(part, whole)).toEqual(wanted);
 });
 
+test("of a part of the state of which another knows more, its word stands behind that one's, and nowhere else", () => {
+  const remote = {
+    state: { power: "on", volume: { level: 9 } },
+    pushed: new Set(["power", "volume"]),
+    behind: ["volume"],
+  };
+  const other = { state: { power: "unknown", volume: { level: 5 } }, pushed: new Set<string>() };
+  const wanted = { power: "on", volume: { level: 5 } };
+  expect(mergedState<object>(remote, other)).toEqual(wanted);
+  expect(mergedState<object>(other, remote)).toEqual(wanted);
+  expect(mergedState<object>(remote, { ...other, state: { volume: null } })).toEqual(remote.state);
+});
+
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
   withRegistry(async (registry, folder) => {
     const [tv, part] = [new FakeSet(), new FakeSet()];

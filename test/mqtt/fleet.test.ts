@@ -94,12 +94,15 @@ test("each device has its own result: what it did, what it refused, that its sit
   await site(broker, "odd", 1, () => ({ something: "else" }));
   await site(broker, "mute", 1, null);
   (await site(broker, "off", 1)).cut();
+  const closed = await site(broker, "closed", 1);
+  await closed.publish("zapd/1/closed/status", `{"online":true,"devices":1,"commands":"none"}`, { retain: true });
   const fleet = await fleetOf(broker);
   const told: string[] = [];
-  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0"];
+  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0", "closed-0"];
   const results = await running(fleet, ids, 100);
   for (const one of results) told.push(`${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
   expect(told.sort()).toEqual([
+    "closed-0: unsupported_operation",
     `good-0: {"did":"press_key good-0"}`,
     "mute-0: device_timeout",
     "odd-0: internal_error",

@@ -1,6 +1,6 @@
 /** Random bodies on every route that reads one: never a failure of ours, always a valid envelope. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -17,6 +17,8 @@ beforeAll(async () => {
   await set.start();
   const config = join(folder, "config.toml");
   writeFileSync(config, "[discovery]\non_start = false\ninterval_s = 0\n");
+  mkdirSync(join(folder, "scenes"));
+  writeFileSync(join(folder, "scenes", "still.toml"), "[[steps]]\nwait_ms = 0\n");
   zapd = await createZapd({ config, state: join(folder, "state") });
   expect((await ask("POST", "/devices", JSON.stringify({ host: "127.0.0.1", port: set.port }))).status).toBe(200);
   // All that follows is asked by its holder: what a lease is renewed with is a body, too.
@@ -83,6 +85,12 @@ const settings = [
   "nokey",
 ];
 
+/** Steps that are mostly none, and of which none waits. */
+const wildSteps = fc.record(
+  { key: scalar, keys: scalar, device: scalar, if: scalar, wait_for: scalar, parallel: scalar, unknown: scalar },
+  { requiredKeys: [] },
+);
+
 /** Fields by name; each may be left out, right, or of another kind. */
 const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   host: fc.constantFrom(...hosts, 1, null),
@@ -122,6 +130,18 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   owner: fc.oneof(fc.constantFrom("me", "a\u0000b", "x".repeat(129)), scalar),
   ttl_s: fc.constantFrom(3_600, 3_600, 0, 3_601, 1.5, "60", null),
   note: fc.oneof(fc.constant("nightly"), scalar),
+  steps: fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom([{ key: "info" }], [{ wait_ms: 0 }, { key: "hoem" }], [{ parallel: [{}] }]),
+    },
+    { weight: 1, arbitrary: fc.array(wildSteps, { maxLength: 4 }) },
+    { weight: 1, arbitrary: scalar },
+  ),
+  device: fc.oneof(fc.constantFrom("default", "all", "label:none"), scalar),
+  on_error: fc.oneof(fc.constantFrom("stop", "continue"), scalar),
+  toml: fc.constantFrom("[[steps]]\nwait_ms = 0", "[[steps", "steps = 1", "a = [".repeat(99), 1, null),
+  dry_run: fc.oneof(fc.boolean(), fc.boolean(), scalar),
   unknown: scalar,
 };
 
@@ -153,6 +173,8 @@ const taken: Readonly<Record<string, readonly string[]>> = {
   selectChannel: ["channel"],
   notify: ["message"],
   patchConfig: settings,
+  runScene: ["device", "dry_run"],
+  runSteps: ["steps", "device", "on_error", "dry_run", "toml"],
 };
 
 /** Operations that the set of this test takes never, whatever the body. */
@@ -187,7 +209,7 @@ const readers = Object.entries(operations).filter(([, operation]) => "body" in o
 test.each(readers.map(([name, operation]) => ({ name, operation })))(
   `T20 $name (seed ${seed})`,
   async ({ name, operation }) => {
-    const path = operation.path.replace(":id", "default").replace(":group", "all");
+    const path = operation.path.replace(":id", "default").replace(":group", "all").replace(":scene", "still");
     const answers = new Map<number, number>();
     // A group takes what a device does.
     const own = name.replace(/OfGroup$/, "");

@@ -2,6 +2,9 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import WebSocket from "ws";
+import { write } from "../../src/simulators/androidtv/wire.ts";
+import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
+import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { writeMessage } from "../../src/simulators/cast/messages.ts";
 import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -191,5 +194,33 @@ async function cast(): Promise<void> {
   await set.stop();
 }
 
-await Promise.all([roku(), kodi(), webos(), samsung(), cast()]);
+async function androidTv(): Promise<void> {
+  const own = createCertificateFor("a client", "rsa");
+  const set = createAndroidTvSimulator({ name: "Other runtime", remotePort: 0, pairingPort: 0, pingMs: 50 });
+  await set.start();
+  const talk = (port: number) => {
+    const socket = connectTls({ host: set.host, port, rejectUnauthorized: false, ...own });
+    let heard = 0;
+    socket.on("data", (piece: Uint8Array) => {
+      heard += piece.length;
+    });
+    socket.on("error", () => {});
+    return { socket, heard: () => heard };
+  };
+  const stranger = talk(set.ports.remote);
+  await new Promise((resolve) => stranger.socket.once("close", resolve));
+  expect("a stranger hears nothing", stranger.heard() === 0 && set.state.turnedAway === 1);
+  const pairing = talk(set.ports.pairing);
+  const ask = (message: object) => pairing.socket.write(write({ 1: 2, 2: 200, ...message }));
+  ask({ 10: { 1: "atvremote", 2: "a client" } });
+  ask({ 20: { 3: 1 } });
+  ask({ 30: { 1: { 1: 3, 2: 6 }, 2: 1 } });
+  await until("it shows a code", () => set.state.code !== null);
+  ask({ 40: { 1: "wrong" } });
+  await until("a wrong secret ends it", () => set.state.code === null && set.state.wrongSecrets === 1);
+  pairing.socket.destroy();
+  await set.stop();
+}
+
+await Promise.all([roku(), kodi(), webos(), samsung(), cast(), androidTv()]);
 process.stdout.write("all of it\n");

@@ -1,0 +1,108 @@
+/** `dev_install`: what is judged before a package is fetched, and what reaches the API. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Sideload } from "../../src/mqtt/sideload.ts";
+import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
+
+const content = Buffer.from("PK: bytes that stand for a ZIP");
+const sha256 = createHash("sha256").update(content).digest("hex");
+const certificate = createCertificateFor("localhost");
+let fetched = 0;
+const server = https.createServer(certificate, (_, response) => {
+  fetched++;
+  response.end(content);
+});
+let folder = "";
+let origin = "";
+/** What came to the API. */
+let installed: { lease: string | null; text: string }[] = [];
+let underWay = 0;
+let most = 0;
+const device = { id: "d1", name: "Den", capabilities: ["dev"], lease: { owner: "me", until: "", note: null } };
+let shown: object = device;
+
+async function api(request: Request): Promise<Response> {
+  if (request.method === "GET") return Response.json({ ok: true, data: shown });
+  most = Math.max(most, ++underWay);
+  const text = await request.text();
+  installed.push({ lease: request.headers.get("zapd-lease"), text });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  underWay--;
+  return Response.json({ ok: true, data: { action: "install" } });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "zapd-sideload-"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  [installed, shown, fetched, most] = [[], device, 0, 0];
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function sideload(): Sideload {
+  const artifacts = { origins: () => [origin], folder: join(folder, "uploads"), ca: () => certificate.cert };
+  return new Sideload({ url: "http://zapd/v1", fetch: api, artifacts });
+}
+const args = (more: object = {}) => ({ device: "Den", url: `${origin}/a.zip`, sha256, bytes: content.length, ...more });
+const none = new AbortController().signal;
+const outcome = (running: Promise<string>) =>
+  running.then(
+    (text) => JSON.parse(text).data.action,
+    ({ code }: { code: string }) => code,
+  );
+
+test("a package reaches the API with the lease and what it is started with, and nothing of it stays", async () => {
+  const params = { content_id: "42" };
+  expect(await outcome(sideload().install(args({ params }), "a-token", none))).toBe("install");
+  const [{ lease, text } = { lease: "", text: "" }] = installed;
+  expect(lease).toBe("a-token");
+  expect(text).toContain(content.toString());
+  expect(text).toContain(JSON.stringify(params));
+  expect(readdirSync(join(folder, "uploads"))).toEqual([]);
+});
+
+test("nothing is fetched for what cannot be", async () => {
+  const cases: readonly (readonly [object, string | undefined, object, string])[] = [
+    [args(), undefined, device, "invalid_payload"],
+    [args({ url: "https://elsewhere.test/a.zip" }), "t", device, "forbidden_origin"],
+    [args({ url: 7 }), "t", device, "invalid_payload"],
+    [args({ bytes: "7" }), "t", device, "invalid_payload"],
+    [args({ device: "" }), "t", device, "invalid_payload"],
+    [args({ more: 1 }), "t", device, "invalid_payload"],
+    [args({ params: { a: 1 } }), "t", device, "invalid_payload"],
+    [args(), "t", { ...device, capabilities: ["keys"] }, "unsupported_operation"],
+    [args(), "t", { ...device, lease: null }, "device_leased"],
+  ];
+  for (const [given, lease, as, code] of cases) {
+    shown = as;
+    expect([given, await outcome(sideload().install(given as Record<string, unknown>, lease, none))]).toEqual([
+      given,
+      code,
+    ]);
+  }
+  expect([fetched, installed]).toEqual([0, []]);
+});
+
+test("two are under way at a time, and who gave up holds up nobody", async () => {
+  const one = sideload();
+  const caller = new AbortController();
+  const all = Array.from({ length: 5 }, () => one.install(args(), "t", none));
+  const gone = one.install(args(), "t", caller.signal).catch(({ message }: Error) => message);
+  caller.abort(new Error("gone"));
+  expect(await Promise.all(all.map(outcome))).toEqual(Array(5).fill("install"));
+  expect(await gone).toBe("gone");
+  expect([most, installed.length]).toEqual([2, 5]);
+  expect(await outcome(one.install(args(), "t", none))).toBe("install");
+});
