@@ -234,7 +234,15 @@ export const stepStatuses = ["did", "skipped", "failed", "not_run"] as const;
 export type StepStatus = (typeof stepStatuses)[number];
 
 /** Why a step was skipped, or not run. */
-export const stepReasons = ["already_so", "nothing_before", "no_match", "stopped", "other_branch", "dry_run"] as const;
+export const stepReasons = [
+  "already_so",
+  "nothing_before",
+  "no_match",
+  "stopped",
+  "other_branch",
+  "cancelled",
+  "dry_run",
+] as const;
 
 /** What a step did. */
 export const StepResult = z.object({
@@ -251,7 +259,7 @@ export const StepResult = z.object({
     .enum(stepReasons)
     .optional()
     .describe(
-      "Why it was skipped: it was `already_so`; there was `nothing_before` it that its delay is for; there was `no_match` and no `else`. Or was not run: the scene was `stopped`, it is in the `other_branch`, or it was a `dry_run`",
+      "Why it was skipped: it was `already_so`; there was `nothing_before` it that its delay is for; there was `no_match` and no `else`. Or was not run: the scene was `stopped`, or `cancelled`, it is in the `other_branch`, or it was a `dry_run`",
     ),
   matched: z.boolean().optional().describe("Of `if` and `wait_for`: whether it was so"),
   confirmed,

@@ -385,6 +385,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
           "zapd fleet key home --label lobby",
           "zapd fleet run launch netflix --label room=lab2,player --timeout 20s",
           "zapd fleet run volume 15 --site lab2",
+          "zapd fleet run scene goodnight --label room=lab2",
           "zapd fleet install https://ci.example.org/app.zip --file ./app.zip --label lab",
         ],
       },

@@ -20,11 +20,15 @@ export async function status(context: Context): Promise<void> {
 
 function statusText(status: Result<"status">): string {
   const { version, pid, uptime_s, http_enabled, http_host, http_port, socket, device_count, default_device } = status;
+  const { mqtt } = status;
+  // What is in its way is among the warnings.
+  const broker = mqtt && `${mqtt.state}, ${mqtt.url}, site ${mqtt.site}`;
   return listOf([
     ["zapd", `${version}, pid ${pid}, running for ${duration(uptime_s)}`],
     ["API", http_enabled ? `http://${addressText(http_host, http_port)}/v1` : "off (daemon.http_enabled)"],
     ["socket", socket],
     ["devices", `${device_count}, ${default_device === null ? "no default" : `default ${default_device}`}`],
+    ...(broker ? [["MQTT", broker] as const] : []),
   ]);
 }
 

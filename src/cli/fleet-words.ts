@@ -63,6 +63,7 @@ const readers: Readonly<Record<string, Reader>> = {
   channel: one("channel", (channel) => ({ op: "select_channel", args: { channel } })),
   play: none("control_playback", { do: "play" }),
   pause: none("control_playback", { do: "pause" }),
+  scene: one("scene", (scene) => ({ op: "run_scene", args: { scene } })),
   notify(words) {
     if (words.join("") === "") throw new UsageError("which message?");
     return { op: "notify", args: { message: words.join(" ") } };

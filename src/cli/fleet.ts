@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { activity, powerWords } from "../api/client-words.ts";
-import { codes, exits, systemCode, ZapdError } from "../api/errors.ts";
+import { codes, type ErrorCode, exits, systemCode, ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import type { Ask, Fleet, FleetDevice, FleetResult, FleetSite, Selection } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
@@ -157,7 +157,7 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
     const work = (ask: Ask, { id: device }: FleetDevice) => {
       const call = { op, args: { ...args, device } };
-      return leased ? withLease(ask, device, leftMs, (lease) => ask({ ...call, lease })) : ask(call);
+      return leased ? withLease(ask, device, leftMs, (lease) => ask({ ...call, lease })) : ask(call).then(checkScene);
     };
     const results = await fleet.run(targets, work, {
       ...{ replyTo, timeoutMs: leftMs },
@@ -169,6 +169,19 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
   } finally {
     await leave();
   }
+}
+
+/** A scene answers with what each of its steps did, also where one of them failed. */
+function checkScene(data: unknown): unknown {
+  if (!isObject(data) || !Array.isArray(data["steps"]) || data["outcome"] === "done") return data;
+  const steps: readonly unknown[] = data["steps"];
+  const errors = steps.flatMap((step) => (isObject(step) && isObject(step["error"]) ? [step["error"]] : []));
+  const { code, message } = errors[0] ?? {};
+  const known = typeof code === "string" && Object.hasOwn(codes, code) ? (code as ErrorCode) : "internal_error";
+  throw new ZapdError(
+    known,
+    typeof message === "string" ? message.slice(0, 1_024) : "The scene was not run to its end",
+  );
 }
 
 /** As a group's: done, where any device took it, and else what the first failed with. */

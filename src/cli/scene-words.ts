@@ -18,5 +18,6 @@ export const reasonWords: Readonly<Record<NonNullable<StepResult["reason"]>, str
   no_match: "it is not so",
   stopped: "a step before it failed",
   other_branch: "it is for the other case",
+  cancelled: "the run was ended",
   dry_run: "it was only checked",
 };

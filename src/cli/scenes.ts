@@ -105,8 +105,10 @@ async function follow(context: Context, asked: Asked): Promise<number> {
       if (line.type === "scene.step") tell(line.step);
       if (line.type === "error") throw CommandError.of(line.error);
       if (line.type !== "scene.finished") continue;
-      const rest = line.data.steps.filter((step) => !told.has(step.at) && step.reason === "stopped");
+      const isLeft = ({ at, reason }: StepResult) => !told.has(at) && (reason === "stopped" || reason === "cancelled");
+      const rest = line.data.steps.filter(isLeft);
       for (const step of rest) context.print(shownStep(context, step));
+      if (line.data.outcome === "cancelled") context.say("zapd: the daemon stops, and ended the run.");
       return exitOf(line.data);
     }
   } catch (error) {

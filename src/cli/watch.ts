@@ -83,11 +83,11 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "install.progress":
       return about(`package: ${event.phase}, ${event.bytes} bytes`);
     case "scene.started":
-      return about(`scene ${event.scene ?? "of steps"}: ${stepsText(event.steps)}`);
+      return about(`${sceneText(event.scene)}: ${stepsText(event.steps)}`);
     case "scene.step":
-      return about(`scene ${event.scene ?? "of steps"}: ${event.step.does}: ${statusWords[event.step.status]}`);
+      return about(`${sceneText(event.scene)}: ${event.step.does}: ${statusWords[event.step.status]}`);
     case "scene.finished":
-      return about(`scene ${event.scene ?? "of steps"}: ${event.outcome}`);
+      return about(`${sceneText(event.scene)}: ${event.outcome}`);
     case "discovery.finished":
       return about(`discovery: ${event.found} found, ${event.added} of them new`);
     case "config.changed":
@@ -95,6 +95,10 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "daemon.stopping":
       return about("the daemon stops");
   }
+}
+
+function sceneText(name: string | null): string {
+  return name === null ? "steps" : `scene ${name}`;
 }
 
 function actionText({

@@ -16,7 +16,7 @@ const allowed = {
   control: [
     ...(["listDevices", "getDevice", "getState", "listApps", "listInputs", "listChannels", "health"] as const),
     ...(["launchApp", "stopApp", "refreshApps", "pressKey", "pressKeys", "setVolume", "controlPlayback"] as const),
-    ...(["playMedia", "selectInput", "selectChannel", "notify", "takeLease", "freeLease"] as const),
+    ...(["playMedia", "selectInput", "selectChannel", "notify", "takeLease", "freeLease", "runScene"] as const),
   ],
   developer: ["reloadPackage", "removePackage", "readLogs"],
 } as const satisfies Record<string, readonly ValueName[]>;
@@ -62,6 +62,7 @@ interface Asked {
   readonly given: {
     readonly id?: string;
     readonly group?: string;
+    readonly scene?: string;
     readonly body?: unknown;
     readonly query?: Record<string, string>;
     readonly lease?: string;
@@ -386,6 +387,11 @@ function askedOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: 
   const { device, group, ...rest } = args;
   const token = lease === undefined ? {} : { lease };
   const named = [device, group].filter((one) => one !== undefined);
+  if (endpoint.path.includes("/:scene")) {
+    const { scene, ...content } = args;
+    if (typeof scene !== "string" || scene === "") throw invalid(`${snake(name)} needs the name of a scene`);
+    return { name, given: { scene, ...token, ...contentOf(endpoint, name, content) } };
+  }
   if (!endpoint.path.includes("/:id")) {
     if (named.length > 0) throw invalid(`${snake(name)} takes no device`);
     return { name, given: { ...token, ...contentOf(endpoint, name, rest) } };

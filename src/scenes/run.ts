@@ -101,7 +101,8 @@ class Run {
       this.#watch.end();
     }
     const results = [...allOf(steps)].map(
-      (step): StepResult => this.#results.get(step) ?? { ...blank(step), reason: "stopped" },
+      (step): StepResult =>
+        this.#results.get(step) ?? { ...blank(step), reason: outcome === "cancelled" ? "cancelled" : "stopped" },
     );
     const failed = results.filter(({ status }) => status === "failed").length;
     return { outcome, failed, steps: results, took_ms: Math.round(performance.now() - since) };

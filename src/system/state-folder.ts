@@ -11,7 +11,7 @@ const secrets = "credentials.json";
 const mostSecrets = 64 * 1024;
 const plain = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
 /** What is written by way of a temporary file; the last is how the doctor tries whether it can write. */
-const written = ["devices.json", "apps.json", "mqtt.json", "leases.json", secrets, "doctor"] as const;
+const written = ["devices.json", "apps.json", "mqtt.json", "leases.json", "mcp.token", secrets, "doctor"] as const;
 /** An upload while it is received: nobody else names a file so. */
 const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { tools } from "../../src/mcp/tools.ts";
+import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { type Agent, connect, editions, type Person } from "../support/mcp-clients.ts";
@@ -223,6 +224,37 @@ describe.each(editions)("a client of %s", (edition) => {
     expect(kitchen().state.power).toBe("on");
   });
 });
+
+test.each(["the first edition over HTTP", "the second edition over HTTP"] as const)(
+  "of a set that shows a code the person is asked for it, and then it is done: %s",
+  async (edition) => {
+    const set = createAndroidTvSimulator({ name: edition, remotePort: 0, pairingPort: 0, mdns: false });
+    await set.start();
+    try {
+      const { remote, pairing } = set.ports;
+      const given = { host: set.host, port: remote, ports: { pairing }, platform: "androidtv", name: edition };
+      expect((await daemon.api("POST", "/devices", given)).status).toBe(200);
+      const press = (agent: Agent) => agent.call("press_keys", { device: edition, keys: ["up"], wait_ms: 500 });
+      const required = { isError: true, structuredContent: { code: "pairing_required" } };
+      expect(await withAgent(edition, press)).toMatchObject(required);
+      expect(await withAgent(edition, press, () => ({ action: "decline" }))).toMatchObject(required);
+      expect([set.state.paired, set.keys.length]).toEqual([0, 0]);
+      const asked: string[] = [];
+      const person: Person = (message) => {
+        asked.push(message);
+        return { action: "accept", content: { pin: set.state.code ?? "" } };
+      };
+      expect((await withAgent(edition, press, person)).structuredContent).toMatchObject({ sent: 1, confirmed: null });
+      expect(asked).toEqual([
+        `${edition} shows a code of 6 characters, so that zapd may control it. What does it say?`,
+      ]);
+      expect([set.state.paired, set.keys.length]).toEqual([1, 1]);
+    } finally {
+      await daemon.api("DELETE", `/devices/${encodeURIComponent(edition)}`);
+      await set.stop();
+    }
+  },
+);
 
 test("runs a scene in one call, and tells all that is wrong with one before any of it runs", () =>
   withAgent("the second edition over HTTP", async (agent) => {

@@ -80,7 +80,8 @@ test.concurrent("a set that is on costs no call more: one for a key over a warm 
   const began = performance.now();
   for (let times = 0; times < 5; times++) await key(id, "up");
   const asked = set.wire.requests.map((request) => request.target).filter((target) => target !== "/keypress/Up");
-  expect(asked.length).toBeLessThanOrEqual(((performance.now() - began) * daemon.speed) / 2_000);
+  // The last word may be as old as that already.
+  expect(asked.length).toBeLessThanOrEqual(1 + ((performance.now() - began) * daemon.speed) / 2_000);
   expect(set.commands).toEqual(Array(5).fill("/keypress/Up"));
 });
 

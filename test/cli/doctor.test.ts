@@ -174,7 +174,7 @@ describe("as a program", () => {
   let daemon: TestDaemon;
   const folder = mkdtempSync(join(tmpdir(), "zapd-doctor-"));
   beforeAll(async () => {
-    daemon = await startTestDaemon();
+    daemon = await startTestDaemon({ speed: 1 });
     for (const set of [full, limited]) {
       await set.start();
       await daemon.api("POST", "/devices", { host: set.host, port: set.port });

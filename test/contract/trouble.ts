@@ -31,10 +31,14 @@ export function troubleContract(bench: Bench): void {
       await has(connection.state).read(never);
       await set.sleep("deep");
       // What it said as it went may be on its way still: that fails otherwise.
-      await until(
-        "nothing answers",
-        async () => (await failure(has(connection.state).read(never))).code === "device_unreachable",
-      );
+      const told = () =>
+        has(connection.state)
+          .read(never)
+          .then(
+            () => "answered",
+            ({ code }) => code,
+          );
+      await until("nothing answers", async () => (await told()) === "device_unreachable");
       if (!can("power_on")) return;
       await turnOn(connection, target, never);
       expect(set.awake).toBe(true);

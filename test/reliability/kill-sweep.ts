@@ -131,7 +131,13 @@ export class KillSweep {
     // The death of a process follows the last answer by a moment, which the trace tells of.
     for (let tries = 0; tries < 4 && alive(this.#daemon); tries++) await Bun.sleep(5);
     const lines = await trace.end();
-    if (alive(this.#daemon) && !lines.some((line) => line.includes("killed by SIGKILL"))) return false;
+    // Whoever answers lives; what has been killed may take a while until it is seen to have ended.
+    const answers = () =>
+      this.#daemon.api("GET", "/health").then(
+        () => true,
+        () => false,
+      );
+    if (!lines.some((line) => line.includes("killed by SIGKILL")) && (await answers())) return false;
     sweep.kills++;
     const point = pointOf(lines, call, [stateFolder, folder]);
     sweep.points.set(point, (sweep.points.get(point) ?? 0) + 1);

@@ -20,7 +20,7 @@ export async function stopUnderLoad(times: number): Promise<Ended> {
   let [most, answered, interval] = [0, 0, 100];
   try {
     for (let time = 0; time < times; time++) {
-      daemon = await startTestDaemon(daemon ? { folder: daemon.folder } : {});
+      daemon = await startTestDaemon({ speed: 1, ...(daemon && { folder: daemon.folder }) });
       if (time > 0) {
         const found = (await daemon.api("GET", "/config")).body.data.discovery.interval_s;
         if (found !== interval) throw new Error(`end ${time}: ${interval} was answered, and ${found} is there`);

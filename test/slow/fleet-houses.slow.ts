@@ -1,11 +1,11 @@
 /** Two daemons with their sets on one Mosquitto, and `zapd fleet` as its user types it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import { discoveryTopic } from "../../src/mqtt/home-assistant.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
@@ -132,6 +132,26 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     expect([nobody.status, nobody.stderr]).toEqual([3, expect.stringContaining("zapd fleet ls")]);
     const { status, stderr } = await fleet("key", "home");
     expect([status, stderr]).toEqual([2, expect.stringContaining("--label")]);
+  });
+
+  test("a scene of each site is run with the set that is meant; a step that fails is its failure", async () => {
+    for (const { daemon } of houses) {
+      mkdirSync(join(dirname(daemon.configFile), "scenes"), { recursive: true });
+      writeFileSync(
+        join(dirname(daemon.configFile), "scenes", "film.toml"),
+        'steps = [{ launch = "netflix" }, { key = "up" }]\n',
+      );
+    }
+    const broken = 'steps = [{ launch = "nothing-of-the-kind" }]\n';
+    writeFileSync(join(dirname(bar().daemon.configFile), "scenes", "broken.toml"), broken);
+    const before = lab().sets.map(({ keys }) => keys.length);
+    const ran = await fleet("run", "scene", "film", "--site", "lab", "-d", "Right");
+    expect([ran.stdout, ran.stderr, ran.status]).toEqual(["lab/Right: ok\n", "", 0]);
+    expect(lab().sets.map(({ keys }, at) => keys.length - (before[at] ?? 0))).toEqual([0, 1]);
+    const failed = await fleet("run", "scene", "broken", "--site", "bar", "--json");
+    expect([failed.status, JSON.parse(failed.stdout).error.code]).toEqual([3, "app_not_found"]);
+    const none = await fleet("run", "scene", "broken", "--site", "lab", "--json");
+    expect([none.status, JSON.parse(none.stdout).error.code]).toEqual([3, "scene_not_found"]);
   });
 
   test("a package is fetched by each site itself, where that takes packages from there", async () => {

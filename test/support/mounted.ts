@@ -36,7 +36,13 @@ export async function startMounted(options: string, setup: DaemonSetup = {}, pre
     ...{ ...daemon, disk, stateFolder: join(disk, "state"), configFile: join(disk, "config.toml") },
     remount(how) {
       const words = ["-t", String(pid), "-U", "--preserve-credentials", "-m", "mount", "-o", `remount,${how}`];
-      const done = spawnSync("nsenter", [...words, daemon.folder], { encoding: "utf8" });
+      const mount = () => spawnSync("nsenter", [...words, daemon.folder], { encoding: "utf8" });
+      let done = mount();
+      // What is being written is waited for.
+      for (let tries = 0; tries < 100 && done.stderr.includes("busy"); tries++) {
+        Bun.sleepSync(50);
+        done = mount();
+      }
       if (done.status !== 0) throw new Error(`not mounted ${how}: ${done.stderr}`);
     },
   };

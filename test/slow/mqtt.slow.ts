@@ -1,0 +1,163 @@
+/** A real broker and a daemon that come, go and come back: what is kept is right again, nothing is lost, and nothing grows. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type Heard, Mosquitto, noMosquitto, residentMiB } from "../support/mosquitto.ts";
+import { root } from "../support/sources.ts";
+import { some } from "./length.ts";
+
+const quiet = { interfaces: ["none"] };
+
+describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
+  const base = "zapd/1/lab";
+  let broker: Mosquitto;
+  let set: RokuSimulator;
+  let daemon: TestDaemon;
+  let id: string;
+  const settings = () => ({ url: `mqtt://127.0.0.1:${broker.port}`, site: "lab" });
+  const mqtt = async (of: TestDaemon) => (await of.api("GET", "/daemon/status")).body.data.mqtt;
+
+  beforeAll(async () => {
+    broker = await Mosquitto.start();
+    set = createRokuSimulator({ name: "Live", serial: "X0MQTT000002", kind: "tv", ssdp: false, launchMs: 0 });
+    await set.start();
+    daemon = await startTestDaemon({ config: { mqtt: settings(), discovery: quiet } });
+    const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+    id = body.data.id;
+  });
+
+  afterAll(async () => {
+    await daemon.dispose();
+    await set.stop();
+    await broker.dispose();
+  });
+
+  /** What is kept is what the daemon says. */
+  async function expectTruth(): Promise<void> {
+    const ears = broker.hear(`${base}/#`);
+    const { body } = await daemon.api("GET", `/devices/${id}/state`);
+    const { power, app, volume } = body.data.state;
+    const same = ({ topic, json }: Heard) =>
+      topic === `${base}/devices/${id}/state` &&
+      Bun.deepEquals([json.state?.power, json.state?.app, json.state?.volume], [power, app, volume]);
+    await ears.until(({ topic, json }) => topic === `${base}/status` && json.online === true && json.devices === 1);
+    await ears.until(({ topic, json }) => topic === `${base}/devices/${id}` && json.id === id);
+    await ears.until(same);
+    ears.close();
+  }
+
+  async function restartDaemon(signal: NodeJS.Signals): Promise<void> {
+    await daemon.stop(signal);
+    daemon = await startTestDaemon({ folder: daemon.folder });
+  }
+
+  test("what is kept is right after a restart of the broker, of the daemon, and of both", async () => {
+    await expectTruth();
+    for (let round = 0; round < some(20, 1); round++) {
+      await broker.end(round % 2 === 0 ? "SIGKILL" : "SIGTERM");
+      await broker.begin();
+      await expectTruth();
+      await restartDaemon(round % 2 === 0 ? "SIGTERM" : "SIGKILL");
+      await expectTruth();
+      await broker.end();
+      await daemon.stop("SIGKILL");
+      await broker.begin();
+      daemon = await startTestDaemon({ folder: daemon.folder });
+      await expectTruth();
+    }
+  });
+
+  test("the broker gone for a minute loses nothing of what holds, and costs no memory", async () => {
+    await daemon.sleep(2_000);
+    const before = residentMiB(daemon.process.pid ?? 0);
+    await broker.end();
+    const until = performance.now() + some(60_000, 3_000);
+    for (let n = 0; performance.now() < until; n++) {
+      await daemon.api("POST", `/devices/${id}/remote/key`, { key: n % 2 === 0 ? "volume-up" : "volume-down" });
+      await daemon.api("GET", `/devices/${id}/state`);
+      await Bun.sleep(20);
+    }
+    await daemon.api("POST", `/devices/${id}/apps/launch`, { app: "netflix" });
+    expect((await mqtt(daemon)).state).toMatch(/waiting|connecting/);
+    expect((await daemon.api("GET", "/health")).body.data.warnings.join()).toContain("MQTT: The broker at");
+    // What thousands of requests leave behind, and not a queue of what could not be told.
+    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(48);
+    await broker.begin();
+    await expectTruth();
+    expect((await daemon.api("GET", "/health")).body.data.warnings).toEqual([]);
+  });
+
+  test("a flood of commands is bounded, and told; the daemon answers meanwhile", async () => {
+    const ears = broker.hear(`${base}/events`);
+    const many = some(200_000, 5_000);
+    const flood = async () => {
+      const address = ["-h", "127.0.0.1", "-p", `${broker.port}`, "-q", "0", "-t", `${base}/devices/${id}/set/key`];
+      const own = Bun.spawn(["mosquitto_pub", ...address, "-l"], { stdin: "pipe" });
+      own.stdin.write("info\n".repeat(many));
+      await own.stdin.end();
+      await own.exited;
+      const since = performance.now();
+      expect((await daemon.api("GET", "/health")).status).toBe(200);
+      expect(performance.now() - since).toBeLessThan(5_000);
+    };
+    const pressed = set.keys.length;
+    await flood();
+    const told = await ears.until(({ json }) => json.type === "command.refused");
+    expect(told.json.error.code).toBe("device_busy");
+    expect(set.keys.length - pressed).toBeLessThan(many / 2);
+    // What the first leaves behind is the machine's warm-up; more of it is no more.
+    const before = residentMiB(daemon.process.pid ?? 0);
+    for (let round = 0; round < 4; round++) await flood();
+    expect(residentMiB(daemon.process.pid ?? 0) - before).toBeLessThan(48);
+  });
+
+  test("of two daemons with one site the later one stays, and the other stops and says why", async () => {
+    const other = await startTestDaemon({ config: { mqtt: settings(), discovery: quiet } });
+    try {
+      const end = performance.now() + 90_000;
+      while ((await mqtt(daemon)).state !== "stopped" && performance.now() < end) await Bun.sleep(50);
+      expect(await mqtt(daemon)).toMatchObject({
+        state: "stopped",
+        problem: expect.stringContaining("Another zapd has connected to"),
+        hint: expect.stringContaining("zapd config set mqtt.site"),
+      });
+      while ((await mqtt(other)).state !== "connected" && performance.now() < end) await Bun.sleep(50);
+      const { checks } = (await daemon.api("GET", "/doctor")).body.data;
+      const check = checks.find((one: { id: string }) => one.id === "mqtt");
+      expect(check).toMatchObject({ status: "fail", text: expect.stringContaining("Another zapd") });
+      // A site of its own, and it goes on.
+      await daemon.api("PATCH", "/config", { "mqtt.site": "lab-2" });
+      while ((await mqtt(daemon)).state !== "connected" && performance.now() < end) await Bun.sleep(50);
+      expect(await mqtt(daemon)).toMatchObject({ state: "connected", site: "lab-2", problem: null });
+      expect((await mqtt(other)).state).toBe("connected");
+    } finally {
+      await other.dispose();
+    }
+  });
+
+  test("at rest it takes no more than 1.2 times what the daemon takes without", async () => {
+    const built = existsSync(join(root, "dist/zapd"));
+    const atRest = async (config: Readonly<Record<string, Readonly<Record<string, unknown>>>>) => {
+      const before = process.env["ZAPD_TEST_RUNTIME"];
+      if (built) process.env["ZAPD_TEST_RUNTIME"] = "binary";
+      const own = await startTestDaemon({ config: { discovery: quiet, ...config }, speed: 1 });
+      try {
+        await own.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+        await Bun.sleep(some(30_000, 5_000));
+        return residentMiB(own.process.pid ?? 0);
+      } finally {
+        await own.dispose();
+        if (before === undefined) delete process.env["ZAPD_TEST_RUNTIME"];
+        else process.env["ZAPD_TEST_RUNTIME"] = before;
+      }
+    };
+    const without = await atRest({});
+    const on = await atRest({ mqtt: { ...settings(), site: "memory" } });
+    process.stdout.write(
+      `memory at rest, MiB: ${without.toFixed(1)} without, ${on.toFixed(1)} with (${built ? "binary" : "source"})\n`,
+    );
+    expect(on / without).toBeLessThanOrEqual(1.2);
+  });
+});
