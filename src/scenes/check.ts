@@ -441,7 +441,7 @@ class Check {
     const at = [...path, "parallel"];
     const above = `${common.at}.parallel.`;
     const isList = Array.isArray(given) && given.length > 0;
-    if (!isList) this.#steps(at, [given].flat().length > 0 && Array.isArray(given) ? given : null, above);
+    if (!isList) this.#steps(at, Array.isArray(given) ? given : null, above);
     const branches = (isList ? given : []).map((one: unknown, index) =>
       Array.isArray(one)
         ? this.#steps([...at, index], one, `${above}${index + 1}.`)
