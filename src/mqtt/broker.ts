@@ -212,7 +212,11 @@ class MqttBus implements Bus {
     }
   }
 
-  async subscribe(filters: readonly string[], listener: (message: Message) => void): Promise<() => Promise<void>> {
+  async subscribe(
+    filters: readonly string[],
+    listener: (message: Message) => void,
+    qos: 0 | 1 = 1,
+  ): Promise<() => Promise<void>> {
     if (this.#over) throw this.#over;
     const subscription = { filters, listener };
     this.#subscriptions.add(subscription);
@@ -224,7 +228,7 @@ class MqttBus implements Bus {
     };
     try {
       // A retained message says that it is one also to those who have subscribed already.
-      const granted = await this.#bounded(this.#client.subscribeAsync([...filters], { qos: 1, rap: true }));
+      const granted = await this.#bounded(this.#client.subscribeAsync([...filters], { qos, rap: true }));
       const refused = granted.find(({ qos }) => qos >= 0x80);
       if (refused) throw forbidden(`hear ${refused.topic}`, this.#broker);
     } catch (error) {

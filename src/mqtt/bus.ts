@@ -38,8 +38,15 @@ export interface RequestOptions {
 export interface Bus {
   /** Fails with a `BusError` when the connection is gone. */
   publish(topic: string, payload: string | Uint8Array, options?: PublishOptions): Promise<void>;
-  /** Hears what comes to topics, with `+` and `#`, and what is kept there; until the function that it gives is called. */
-  subscribe(filters: readonly string[], listener: (message: Message) => void): Promise<() => Promise<void>>;
+  /**
+   * Hears what comes to topics, with `+` and `#`, and what is kept there; until the function that it gives is called. At 1 a
+   * broker drops what comes faster than it is acknowledged (Mosquitto: beyond a thousand); at 0, the whole of it is sent.
+   */
+  subscribe(
+    filters: readonly string[],
+    listener: (message: Message) => void,
+    qos?: 0 | 1,
+  ): Promise<() => Promise<void>>;
   /** Sends an object as JSON, and gives the first answer to it. Fails with a `BusError`, `timeout` where none comes. */
   request(topic: string, body: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<unknown>;
   /** Ends the connection, and says so to the broker. */

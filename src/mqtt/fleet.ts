@@ -56,6 +56,14 @@ export type FleetResult = { readonly device: FleetDevice } & (
 /** Calls the site of a device, and gives what it did; fails as the site says, or with a `BusError`. */
 export type Ask = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
+export interface OpenOptions {
+  /** Whether states are read, too. */
+  readonly states?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** What is kept has come after so many milliseconds of silence, where that is not the usual. */
+  readonly settleMs?: number;
+}
+
 export interface RunOptions {
   /** The topic at which a site answers this caller. */
   replyTo(site: string): string;
@@ -67,9 +75,12 @@ export interface RunOptions {
 /** A site takes 64 commands at a time, and others may want some of them. */
 const mostPerSite = 32;
 /** What is kept arrives at once; after so long without another message, all of it has. */
-const settleMs = 300;
-/** Where nothing has arrived at all, or a site keeps less than it says. */
+const usualSettleMs = 300;
+/** Where nothing has arrived at all. */
 const firstMs = 1_500;
+/** Devices whose documents are asked for at once, by which no broker is overrun; and how many a site has that does not say. */
+const mostAtOnce = 400;
+const usualDevices = 16;
 /** No fleet is larger; what is beyond is not looked at. */
 const most = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
 
@@ -77,6 +88,7 @@ const most = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const
 export class Fleet {
   readonly #bus: Bus;
   readonly #prefix: string;
+  readonly #settleMs: number;
   readonly #sites = new Map<string, FleetSite>();
   readonly #documents = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
   readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
@@ -85,32 +97,61 @@ export class Fleet {
   #heard = performance.now();
   #leave: () => Promise<void> = async () => {};
 
-  private constructor(bus: Bus, prefix: string) {
+  private constructor(bus: Bus, prefix: string, settleMs: number) {
     this.#bus = bus;
     this.#prefix = prefix;
+    this.#settleMs = settleMs;
   }
 
   /** Reads what the sites keep on the broker. Fails with a `BusError`. */
   static async open(
     bus: Bus,
     prefix: string,
-    { states = false, signal }: { readonly states?: boolean; readonly signal?: AbortSignal | undefined } = {},
+    { states = false, signal, settleMs = usualSettleMs }: OpenOptions = {},
   ): Promise<Fleet> {
-    const fleet = new Fleet(bus, prefix);
+    const fleet = new Fleet(bus, prefix, settleMs);
     const { status, device, state } = topicsOf(prefix, "+");
-    const since = performance.now();
     const filters = [status, device("+"), ...(states ? [state("+")] : [])];
-    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#hear(message));
-    for (;;) {
-      const now = performance.now();
-      const quiet = now - fleet.#heard;
-      const isWhole = fleet.#sites.size > 0 && fleet.#isWhole();
-      if (quiet >= settleMs && (isWhole || now - Math.max(since, fleet.#heard) >= firstMs)) return fleet;
+    fleet.#leave = await bus.subscribe(filters, (message) => fleet.#hear(message), 0);
+    await fleet.#settled(() => false, signal);
+    await fleet.#complete(states, signal);
+    return fleet;
+  }
+
+  /** Waits until nothing has come for a while, or until there is nothing to wait for. */
+  async #settled(isThere: () => boolean, signal: AbortSignal | undefined): Promise<void> {
+    const since = performance.now();
+    while (!isThere()) {
+      const quiet = performance.now() - Math.max(since, this.#heard);
+      if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMs)) return;
       signal?.throwIfAborted();
-      await Promise.race([
-        new Promise((resolve) => setTimeout(resolve, 20)),
-        bus.ended.then((why) => Promise.reject(why)),
-      ]);
+      const over = this.#bus.ended.then((why) => Promise.reject(why));
+      await Promise.race([new Promise((resolve) => setTimeout(resolve, 10)), over]);
+    }
+  }
+
+  /**
+   * A broker drops what it has to send to one client at once beyond some thousand messages: what is missing is asked for again,
+   * site by site. Of a site that is away nobody knows how much there is: where something was dropped, they are asked as well.
+   */
+  async #complete(states: boolean, signal: AbortSignal | undefined): Promise<void> {
+    const isWhole = ({ site, devices }: FleetSite) => {
+      const known = this.#documents.get(site);
+      if ((known?.size ?? 0) < devices) return false;
+      return !states || [...(known?.keys() ?? [])].every((id) => this.#states.has(`${site}/${id}`));
+    };
+    const missing = this.sites.filter((one) => one.online && !isWhole(one));
+    if (missing.length === 0) return;
+    const asked = [...missing, ...this.sites.filter(({ online }) => !online)];
+    while (asked.length > 0) {
+      const batch: FleetSite[] = [];
+      for (let count = 0; asked[0] && count < mostAtOnce; count += Math.max(asked[0]?.devices ?? 0, usualDevices))
+        batch.push(...asked.splice(0, 1));
+      const topics = batch.map(({ site }) => topicsOf(this.#prefix, site));
+      const filters = topics.flatMap((one) => [one.device("+"), ...(states ? [one.state("+")] : [])]);
+      const leave = await this.#bus.subscribe(filters, (message) => this.#hear(message), 0);
+      await this.#settled(() => batch.every((one) => one.online && isWhole(one)), signal);
+      await leave();
     }
   }
 
@@ -187,13 +228,6 @@ export class Fleet {
     } finally {
       leaving.delete(left);
     }
-  }
-
-  /** Whether every site that is there has told of as many devices as it says. */
-  #isWhole(): boolean {
-    return this.sites.every(
-      ({ site, online, devices }) => !online || (this.#documents.get(site)?.size ?? 0) >= devices,
-    );
   }
 
   #devicesOf(site: FleetSite): FleetDevice[] {

@@ -9,8 +9,8 @@ playHalf(0);
 const all = scripts.flatMap(({ steps }) => steps.filter((step): step is Step => "command" in step));
 
 describe("no command is forgotten", () => {
-  /** Played elsewhere: they need a terminal, do not end, or say of the daemon's absence what is theirs to say. */
-  const elsewhere = ["remote", "doctor", "service", "watch", "mcp"];
+  /** Played elsewhere: they need a terminal or a broker, do not end, or say of the daemon's absence what is theirs to say. */
+  const elsewhere = ["remote", "doctor", "service", "watch", "mcp", "fleet"];
   const alone = ["serve", "demo", "version", "completion"];
   const toDevices = ["key", "keys", "text", "launch", "stop", "state", "apps", "refresh", "install", "reload", "add"];
   const names = Object.entries(commands).flatMap(([name, { hidden }]) =>

@@ -46,7 +46,7 @@ const took: Answer = ({ op, args }) => ({ ok: true, data: { did: `${op} ${args?.
 
 async function fleetOf(broker: MemoryBroker, states = false): Promise<Fleet> {
   const bus = broker.client();
-  const fleet = await Fleet.open(bus, "zapd", { states });
+  const fleet = await Fleet.open(bus, "zapd", { states, settleMs: 30 });
   open.push(async () => {
     await fleet.close();
     await bus.close();
@@ -142,6 +142,18 @@ test("what is no document of ours, or is gone, is none; and what comes later is 
   await bus.publish("zapd/1/b/status", "", retain);
   expect(namesOf(fleet)).toEqual(["a-0"]);
   expect(fleet.sites.map(({ site }) => site)).toEqual(["a"]);
+});
+
+test("what a broker drops, because it is too much at once, is asked for again, site by site", async () => {
+  const broker = new MemoryBroker();
+  for (let n = 0; n < 60; n++) await site(broker, `s${10 + n}`, 10);
+  (await site(broker, "away", 3)).cut();
+  broker.mostAtOnce = 500;
+  const plain = await fleetOf(broker);
+  expect([plain.sites.length, plain.select().length]).toEqual([61, 603]);
+  broker.mostAtOnce = 1_000;
+  const whole = await fleetOf(broker, true);
+  expect(whole.select().filter(({ state }) => state !== null)).toHaveLength(603);
 });
 
 test("a broker that goes while it is read ends the reading", async () => {

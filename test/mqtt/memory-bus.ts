@@ -11,6 +11,8 @@ interface Subscription {
 export class MemoryBroker {
   readonly kept = new Map<string, Uint8Array>();
   readonly subscriptions = new Set<Subscription>();
+  /** Of what is kept, so many messages are sent at once to whoever subscribes; the others are dropped, as real ones do. */
+  mostAtOnce = Number.POSITIVE_INFINITY;
 
   client(will?: { readonly topic: string; readonly payload: string }): MemoryBus {
     return new MemoryBus(this, will);
@@ -48,8 +50,9 @@ export class MemoryBus implements Bus {
   async subscribe(filters: readonly string[], listener: (message: Message) => void): Promise<() => Promise<void>> {
     const subscription = { client: this, filters, listener };
     this.#broker.subscriptions.add(subscription);
-    for (const [topic, payload] of this.#broker.kept)
-      if (filters.some((filter) => matches(filter, topic))) listener(messageOf(topic, payload, { retain: true }));
+    const kept = filters.flatMap((filter) => [...this.#broker.kept].filter(([topic]) => matches(filter, topic)));
+    for (const [topic, payload] of kept.slice(0, this.#broker.mostAtOnce))
+      listener(messageOf(topic, payload, { retain: true }));
     return async () => {
       this.#broker.subscriptions.delete(subscription);
     };

@@ -59,6 +59,11 @@ export class Mosquitto {
     return broker;
   }
 
+  /** Its process, while it runs. */
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
   async begin(): Promise<void> {
     let log = "";
     const own = spawn("mosquitto", ["-c", join(this.folder, "mosquitto.conf")], { stdio: ["ignore", "pipe", "pipe"] });
