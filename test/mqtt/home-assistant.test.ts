@@ -198,63 +198,79 @@ env.filters["to_json"] = json.dumps
 asked = json.load(sys.stdin)
 print(json.dumps([env.from_string(one["template"]).render(value_json=one["value"]) for one in asked]))`;
   const ran = spawnSync("python3", ["-c", program], { input: JSON.stringify(asked), encoding: "utf8" });
-  if (ran.status !== 0) throw new Error(`Jinja is needed (Debian: python3-jinja2): ${ran.stderr}`);
+  if (ran.status !== 0) throw new Error(ran.stderr);
   return JSON.parse(ran.stdout);
 }
 
-test("each template says what the state says, `None` where nothing is known, and nothing that Home Assistant refuses", () => {
-  const odd = app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`);
-  const components = componentsOf({ ...full, apps: [...apps, odd] });
-  const values = [
-    { state },
-    { state: { ...state, app: odd, power: "standby", volume: { level: null, muted: null }, input: "av" } },
-    {
-      state: { ...state, app: app("other", "Somebody's"), playback: null, volume: null, input: null, power: "unknown" },
-    },
-    { state: { ...state, app: null, volume: { level: 33.5, muted: true } } },
-    { state: null },
-  ];
-  const expected: Readonly<Record<string, readonly string[]>> = {
-    power: ["on", "off", "None", "on", "None"],
-    app: ["Netflix", odd.name, "None", "None", "None"],
-    input: ["PlayStation", "None", "None", "PlayStation", "None"],
-    volume: ["12", "None", "None", "33.5", "None"],
-    muted: ["off", "None", "None", "on", "None"],
-    text: ["", "", "", "", ""],
-    app_shown: ["Netflix", odd.name, "Somebody's", "None", "None"],
-    playback: ["playing", "playing", "None", "playing", "None"],
-    title: ["Big Buck Bunny", "Big Buck Bunny", "None", "Big Buck Bunny", "None"],
-  };
-  const own = { type: "action.finished", device_id: id, action: "key", ok: false };
-  const failed = { ...own, error: { code: "device_timeout", message: `did "not" answer` } };
-  const asked = [
-    ...Object.keys(expected).flatMap((word) =>
-      values.map((value) => ({ template: String(components[word]?.["value_template"]), value })),
-    ),
-    ...[failed, { ...failed, ok: true }, { ...failed, device_id: "another" }, { type: "device.added" }].map(
-      (value) => ({
-        template: String(components["failure"]?.["value_template"]),
+const noJinja =
+  Bun.which("python3") !== null && spawnSync("python3", ["-c", "import jinja2"]).status === 0
+    ? null
+    : "there is no Jinja (Debian: python3-jinja2)";
+if (noJinja !== null) process.stderr.write(`skipped: templates of Home Assistant: ${noJinja}\n`);
+
+test.skipIf(noJinja !== null)(
+  "each template says what the state says, `None` where nothing is known, and nothing that Home Assistant refuses",
+  () => {
+    const odd = app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`);
+    const components = componentsOf({ ...full, apps: [...apps, odd] });
+    const values = [
+      { state },
+      { state: { ...state, app: odd, power: "standby", volume: { level: null, muted: null }, input: "av" } },
+      {
+        state: {
+          ...state,
+          app: app("other", "Somebody's"),
+          playback: null,
+          volume: null,
+          input: null,
+          power: "unknown",
+        },
+      },
+      { state: { ...state, app: null, volume: { level: 33.5, muted: true } } },
+      { state: null },
+    ];
+    const expected: Readonly<Record<string, readonly string[]>> = {
+      power: ["on", "off", "None", "on", "None"],
+      app: ["Netflix", odd.name, "None", "None", "None"],
+      input: ["PlayStation", "None", "None", "PlayStation", "None"],
+      volume: ["12", "None", "None", "33.5", "None"],
+      muted: ["off", "None", "None", "on", "None"],
+      text: ["", "", "", "", ""],
+      app_shown: ["Netflix", odd.name, "Somebody's", "None", "None"],
+      playback: ["playing", "playing", "None", "playing", "None"],
+      title: ["Big Buck Bunny", "Big Buck Bunny", "None", "Big Buck Bunny", "None"],
+    };
+    const own = { type: "action.finished", device_id: id, action: "key", ok: false };
+    const failed = { ...own, error: { code: "device_timeout", message: `did "not" answer` } };
+    const asked = [
+      ...Object.keys(expected).flatMap((word) =>
+        values.map((value) => ({ template: String(components[word]?.["value_template"]), value })),
+      ),
+      ...[failed, { ...failed, ok: true }, { ...failed, device_id: "another" }, { type: "device.added" }].map(
+        (value) => ({
+          template: String(components["failure"]?.["value_template"]),
+          value,
+        }),
+      ),
+      ...[{ online: true }, { online: false }].map((value) => ({
+        template: String(discoveryPayload(full)["availability_template"]),
         value,
-      }),
-    ),
-    ...[{ online: true }, { online: false }].map((value) => ({
-      template: String(discoveryPayload(full)["availability_template"]),
-      value,
-    })),
-    { template: `{{ '${"x".repeat(300)}' | string | truncate(255, true, '', 0) }}`, value: {} },
-  ];
-  const rendered = render(asked);
-  for (const [word, texts] of Object.entries(expected))
-    expect({ [word]: rendered.splice(0, texts.length) }).toEqual({ [word]: [...texts] });
-  const [told = "", ...silent] = rendered.splice(0, 4);
-  expect(JSON.parse(told)).toEqual({
-    ...{ event_type: "failure", action: "key", code: "device_timeout" },
-    message: `did "not" answer`,
-  });
-  expect(silent).toEqual(["", "", ""]);
-  expect(rendered.splice(0, 2)).toEqual(["online", "offline"]);
-  expect(rendered[0]).toHaveLength(255);
-});
+      })),
+      { template: `{{ '${"x".repeat(300)}' | string | truncate(255, true, '', 0) }}`, value: {} },
+    ];
+    const rendered = render(asked);
+    for (const [word, texts] of Object.entries(expected))
+      expect({ [word]: rendered.splice(0, texts.length) }).toEqual({ [word]: [...texts] });
+    const [told = "", ...silent] = rendered.splice(0, 4);
+    expect(JSON.parse(told)).toEqual({
+      ...{ event_type: "failure", action: "key", code: "device_timeout" },
+      message: `did "not" answer`,
+    });
+    expect(silent).toEqual(["", "", ""]);
+    expect(rendered.splice(0, 2)).toEqual(["online", "offline"]);
+    expect(rendered[0]).toHaveLength(255);
+  },
+);
 
 describe("what is kept at the broker", () => {
   /** One that keeps count of what it is asked. */

@@ -9,7 +9,7 @@ export interface SimulatedAndroidApp {
 }
 
 export interface AndroidTvEvent {
-  readonly type: "pairing" | "key" | "text" | "link" | "power" | "volume" | "wake" | "discovery";
+  readonly type: "client" | "pairing" | "key" | "text" | "link" | "power" | "volume" | "wake" | "discovery";
   readonly text: string;
 }
 
@@ -39,6 +39,8 @@ export interface AndroidTvSimulatorOptions {
   apps?: readonly SimulatedAndroidApp[];
   /** Certificates in DER that it has been paired with. */
   paired?: readonly Uint8Array[];
+  /** A stranger's: it lets in whoever comes, and tells what it is shown. */
+  letsAnybodyIn?: boolean;
   /** What it goes to when it is turned off: it stays on the network, or closes its ports. */
   standby?: "standby" | "off";
   /** Whether it knows the keys that only wake, and only put to sleep; else the one that toggles. */
@@ -85,6 +87,7 @@ export function identify(options: AndroidTvSimulatorOptions) {
     volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },
     apps: options.apps ?? APPS,
     paired: options.paired ?? [],
+    letsAnybodyIn: options.letsAnybodyIn ?? false,
     standby: options.standby ?? "standby",
     knowsWake: options.knowsWake ?? true,
     startMs: options.startMs ?? 0,

@@ -29,6 +29,7 @@ interface Line {
 export class Ears {
   readonly #lines: Line[] = [];
   readonly #stops: (() => Promise<void>)[] = [];
+  readonly #noted: string[] = [];
 
   /** Listens at a TCP port, and leads on to who answers there. */
   async tcp({ host, port, to = null, certificate }: EarOptions): Promise<void> {
@@ -91,14 +92,18 @@ export class Ears {
     return this.#lines.filter(({ at, bytes }) => !at.endsWith("/udp") || bytes.length > 0).length;
   }
 
+  /** What was heard behind a lock that only its own set opens. */
+  note(text: string): void {
+    this.#noted.push(text);
+  }
+
   /** All that was heard: the bytes as they came, and behind them what they say where they are masked. */
   get heard(): string {
-    return this.#lines
-      .map(({ at, bytes }) => {
-        const all = Buffer.concat(bytes);
-        return `<<${at}>>\n${all.toString("latin1")}\n${unmasked(all)}`;
-      })
-      .join("\n");
+    const lines = this.#lines.map(({ at, bytes }) => {
+      const all = Buffer.concat(bytes);
+      return `<<${at}>>\n${all.toString("latin1")}\n${unmasked(all)}`;
+    });
+    return [...lines, ...this.#noted].join("\n");
   }
 }
 

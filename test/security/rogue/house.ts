@@ -121,7 +121,11 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     const pair = (given: object) => this.api("POST", `/devices/${id}/pair`, { ...given, ...where });
     if (real.platform !== "androidtv") return pair({ ...real.login });
     const begun = await pair({ begin: true });
-    return begun.status === 200 ? pair({ pin: real.code }) : begun;
+    if (begun.status !== 200) return begun;
+    const entered = await pair({ pin: real.code ?? "000000" });
+    // Whoever shows another code is given up.
+    if (entered.status !== 200) await this.api("DELETE", `/devices/${id}/pair`);
+    return entered;
   }
 
   /** Everybody is asked anew, from now on: a scan under way may have asked some of them before what just happened. */

@@ -8,7 +8,7 @@ import { Cast, onceEach, playedOn } from "./orders.ts";
 import { type PlatformName, plugIn } from "./sets.ts";
 
 /** A Kodi is asked for over mDNS before it gets a login, which takes its time. */
-const atOnce = { roku: 6, kodi: 6, webos: 6, samsung: 6 } as const;
+const atOnce = { roku: 6, kodi: 6, webos: 6, samsung: 6, androidtv: 6 } as const;
 
 export function playOrders(platform: PlatformName): void {
   const password = `dev-${randomBytes(8).toString("hex")}`;

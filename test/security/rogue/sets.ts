@@ -16,9 +16,9 @@ import {
 
 /** Those whose sets are told secrets: a key, a login, text. */
 export const platforms = ["roku", "kodi", "webos", "samsung"] as const;
-export type PlatformName = (typeof platforms)[number];
+export type PlatformName = (typeof platforms)[number] | "androidtv";
 /** Those that are told none, too. */
-export type AnyPlatform = PlatformName | "androidtv" | (typeof openPlatforms)[number];
+export type AnyPlatform = PlatformName | (typeof openPlatforms)[number];
 export const openPlatforms = ["cast", "dlna"] as const;
 
 /** The same for each set of a platform, so that one can take the place of another to the port. */
@@ -290,7 +290,8 @@ export async function plugIn<Platform extends AnyPlatform>(
     },
     get secrets() {
       remember();
-      return [...keys.keys(), ...(password === null ? [] : [password])];
+      const certificates = paired.map((one) => Buffer.from(one).toString("base64"));
+      return [...keys.keys(), ...certificates, ...(password === null ? [] : [password])];
     },
     get code() {
       const { simulator } = current();
@@ -375,7 +376,7 @@ export function samsungLife(set: SamsungSimulator, host: string): Life {
   };
 }
 
-function androidtvLife(set: AndroidTvSimulator, host: string): Life {
+export function androidtvLife(set: AndroidTvSimulator, host: string): Life {
   // Open all the time: what is typed in the moment in which it opens may go astray.
   set.focus(true);
   return {

@@ -2,12 +2,14 @@
  * Strangers: they take the place, the name or the identity of a real set, in every manner that was found or thought of, and
  * keep every byte that they are sent. Greedy: whoever would drive them is let in with any key and any login.
  */
+import { createAndroidTvSimulator } from "../../../src/simulators/androidtv.ts";
 import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { createSamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { createCertificate, createWebosSimulator } from "../../../src/simulators/webos.ts";
 import { Ears } from "./ear.ts";
 import {
+  androidtvLife,
   type Driven,
   kodiLife,
   type Place,
@@ -51,6 +53,10 @@ export const manners = {
     "plain-only": "its id, on the port without a certificate alone",
     "empty-id": "no id, another certificate, and the port without one",
     "other-id": "another id and certificate",
+  },
+  androidtv: {
+    copy: "its name and the address in its certificate, which is another",
+    "other-id": "its name, another address and certificate",
   },
 } as const;
 
@@ -270,5 +276,18 @@ const takePlace: Record<PlatformName, TakePlace> = {
     const said = { target, usn: `uuid:${duid}::${target}`, location: `http://${host}:${ports.renderer}/dmr` };
     if (announces) shouts.push(await shoutSsdp({ host, delayMs, times, ...said }));
     return samsungLife(set, host);
+  },
+
+  async androidtv({ of, host, manner, announces = true, port }, ears, stops) {
+    const { ports } = usual.androidtv;
+    const at = port ?? usual.androidtv.port;
+    const bluetooth = manner === "other-id" ? `${of.identity.slice(0, -2)}99` : of.identity;
+    const set = createAndroidTvSimulator({
+      ...{ name: of.name, bluetooth, mac: of.mac, host, remotePort: at, pairingPort: ports.pairing },
+      ...{ mdns: announces, letsAnybodyIn: true, onEvent: ({ text }) => ears.note(text) },
+    });
+    await set.start();
+    stops.push(() => set.stop());
+    return androidtvLife(set, host);
   },
 };
