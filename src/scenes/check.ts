@@ -197,12 +197,14 @@ class Check {
     }
     const before = this.#mistakes.length;
     this.#checkFields(path, given, stepFields, "a step");
-    for (const field of stepFields)
-      if (!isNested(field)) this.#isRight(path, given, field, Step.shape[field] as z.ZodType);
+    const right = stepFields.filter(
+      (field) => isNested(field) || this.#isRight(path, given, field, Step.shape[field] as z.ZodType),
+    );
     const verb = this.#verbOf(path, given, before);
     if (verb) this.#checkCompany(path, given, verb);
     this.#checkName(path, given, at);
-    const step = given as SceneStep;
+    // What is right of it is looked at further, whatever else is wrong.
+    const step = Object.fromEntries(right.map((field) => [field, given[field]])) as SceneStep;
     const onError = step.on_error ?? this.#onError;
     const isFine = this.#mistakes.length === before;
     const asksDevices = verb !== undefined && ofDevices.includes(verb);
@@ -210,9 +212,9 @@ class Check {
     const line = this.#written.lineOf?.(path) ?? null;
     const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
     // What is in it is looked at in any case, so that all is told at once.
-    if (verb === "if") return this.#branching(path, step, common, isFine);
+    if (verb === "if") return this.#branching(path, step, common, step.if !== undefined);
     if (verb === "parallel") return this.#parallel(path, given[verb], common);
-    return verb && isFine ? this.#plain(path, step, verb, common) : null;
+    return verb && step[verb] !== undefined ? this.#plain(path, step, verb, common) : null;
   }
 
   /** The one thing that it does. */
@@ -429,11 +431,11 @@ class Check {
     return { conditions, does: short(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
   }
 
-  #branching(path: Path, step: SceneStep, common: Common, isFine: boolean): Planned {
+  #branching(path: Path, step: SceneStep, common: Common, isRight: boolean): Planned {
     const { else: otherwise } = step;
     const then = this.#steps([...path, "then"], step.then, `${common.at}.then.`);
     const other = otherwise === undefined ? [] : this.#steps([...path, "else"], otherwise, `${common.at}.else.`);
-    const said = isFine ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
+    const said = isRight ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
     return { ...common, kind: "if", ...said, branches: { yes: then, no: other } };
   }
 

@@ -21,6 +21,10 @@ const headers = Object.entries({
   "cross-origin-resource-policy": "same-origin",
 });
 
+/** What a page that may write may send along, and what it may at `/mcp`, where its protocol has headers of its own. */
+const taken = `content-type, ${leaseHeader}`;
+const takenByMcp = "authorization, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name";
+
 const methods = "GET, HEAD, POST, PATCH, DELETE";
 
 /**
@@ -127,7 +131,7 @@ function answerPreflight(c: Context<Env>): Response {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
   return c.body(null, 204, {
     "access-control-allow-methods": methods,
-    "access-control-allow-headers": `content-type, ${leaseHeader}`,
+    "access-control-allow-headers": c.req.path === "/mcp" ? `${taken}, ${takenByMcp}` : taken,
     "access-control-max-age": "600",
     ...(privateNetwork && { "access-control-allow-private-network": "true" }),
   });

@@ -23,6 +23,8 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     if (!config.running.mcp.http) throw mcpIsOff();
     // A page of an origin that is not listed may not even listen.
     checkReach(c, "stream");
+    // A page that is listed goes on with the session that it was given.
+    c.header("access-control-expose-headers", "mcp-session-id, www-authenticate");
     const { isLetIn, answer } = await load();
     // The control socket is its owner's alone.
     if (c.env.listener === "tcp" && !(await isLetIn(c.req.header("authorization")))) return refuse(c);

@@ -88,6 +88,26 @@ describe("T33 who is let in at /mcp", () => {
       }
   });
 
+  test("a page whose origin is listed, with the token", async () => {
+    const origin = "http://localhost:6274";
+    const at = `http://127.0.0.1:${daemon.port}/mcp`;
+    const asks = { origin, "access-control-request-method": "POST", "access-control-request-headers": "authorization" };
+    const listed = { "daemon.cors_enabled": true, "daemon.cors_allowed_origins": origin };
+    await daemon.api("PATCH", "/config", listed);
+    try {
+      const preflight = await fetch(at, { method: "OPTIONS", headers: asks });
+      expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, origin]);
+      expect(preflight.headers.get("access-control-allow-headers")).toContain("authorization");
+      expect((await post({ origin })).status).toBe(401);
+      const answer = await post({ origin, ...bearer() });
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+      expect(answer.headers.get("access-control-expose-headers")).toContain("mcp-session-id");
+    } finally {
+      await daemon.api("PATCH", "/config", { "daemon.cors_enabled": null, "daemon.cors_allowed_origins": null });
+    }
+    expect((await fetch(at, { method: "OPTIONS", headers: asks })).status).toBe(403);
+  });
+
   test("no name that was made to lead here", async () => {
     for (const host of ["evil.example", `evil.example:${daemon.port}`, "127.0.0.1.evil.example"]) {
       const headers = [`host: ${host}`, `authorization: Bearer ${token}`, "content-type: application/json"];

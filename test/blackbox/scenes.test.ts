@@ -362,6 +362,7 @@ describe("files", () => {
       "null step 1, parallel 200",
     ]);
     expect(await told({ steps: Array(11).fill({ wait_ms: 60_000 }) })).toEqual(["null steps"]);
+    expect(await told({ steps: [{ key: "hoem", repeat: 99, device: "Dne", nmae: "x" }] })).toHaveLength(4);
     for (const steps of [undefined, [], "x", [1], [[]], [null]]) expect(await told({ steps })).toHaveLength(1);
     expect(done).toEqual([]);
     expect((await post([])).body.error.code).toBe("invalid_payload");
