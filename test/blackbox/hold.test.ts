@@ -189,5 +189,5 @@ describe.each(Object.entries(stages))("%s", (_platform, prepare) => {
     } finally {
       await stage.dispose();
     }
-  }, 30_000);
+  }, 60_000);
 });

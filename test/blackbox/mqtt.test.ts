@@ -114,7 +114,10 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     });
     expect(answer).toMatchObject({ transaction: 7, ok: true, data: { action: "sequence", sent: 2, device: { id } } });
     const { body } = await daemon.api("GET", `/devices/${id}`);
-    expect(await ask({ op: "get_device", args: { device: "Den" } })).toEqual({ ok: true, data: body.data });
+    expect(await ask({ op: "get_device", args: { device: "Den" } })).toEqual({
+      ok: true,
+      data: { ...body.data, last_seen: expect.any(String) },
+    });
     const missing = await daemon.api("POST", "/devices/Attic/remote/key", { key: "home" });
     expect(await ask({ op: "press_key", args: { device: "Attic", key: "home" } })).toEqual(missing.body);
     const [group] = (await ask({ op: "press_key", args: { group: "all", key: "home" } })).data.results;

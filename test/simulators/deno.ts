@@ -39,7 +39,7 @@ async function roku(): Promise<void> {
     await response.arrayBuffer();
     return response.status;
   };
-  const found = await search("roku:ecp");
+  const found = await search("roku:ecp", 1_500);
   expect(
     "the set is found",
     found.some(({ text }) => text.includes(set.serial)),
@@ -107,7 +107,7 @@ async function samsung(): Promise<void> {
   const ports = { securePort: 0, plainPort: 0, rendererPort: 0 };
   const set = createSamsungSimulator({ name: "Other runtime", ...ports, promptMs: 5, standby: "off", bootMs: 20 });
   await set.start();
-  const found = await search("urn:samsung.com:device:RemoteControlReceiver:1");
+  const found = await search("urn:samsung.com:device:RemoteControlReceiver:1", 1_500);
   expect(
     "the set is found",
     found.some(({ text }) => text.includes(set.duid)),
@@ -137,7 +137,7 @@ async function webos(): Promise<void> {
   await set.start();
   const { host, ports } = set;
   const refuses = () => fails(openClient(`wss://${host}:${ports.secure}/`).then(({ socket }) => socket.terminate()));
-  const found = await search("urn:lge-com:service:webos-second-screen:1");
+  const found = await search("urn:lge-com:service:webos-second-screen:1", 1_500);
   expect(
     "the set is found",
     found.some(({ text }) => text.includes(`:${ports.description}/`)),
