@@ -33,6 +33,8 @@ export class AndroidTv {
   readonly #link: ReconnectingSession<RemoteSession>;
   /** Since when it hangs up on us before it says anything. */
   #awaySince: number | undefined;
+  /** What was told last of its state. */
+  #said = "";
   /** Told to wake, and not on since. */
   #isWoken = false;
 
@@ -96,6 +98,7 @@ export class AndroidTv {
       throw isAway ? this.#turnedAway(error) : error;
     }
     this.#awaySince = undefined;
+    this.#said = "";
     this.#learn(session.told);
     session.follow(() => this.#changed(session.told), ended);
     this.#changed(session.told);
@@ -128,6 +131,10 @@ export class AndroidTv {
     if (hasVolume !== null && hasVolume !== this.#target.memory.volume)
       this.#emit({ type: "facts", memory: { volume: hasVolume } });
     const { power, app, volume } = describeState(told);
+    const words = JSON.stringify([power, app, volume]);
+    // Sets say the same more than once.
+    if (words === this.#said) return;
+    this.#said = words;
     this.#emit({ type: "state", patch: { power, app, volume } });
   }
 

@@ -156,6 +156,7 @@ export class RemoteSession implements Session {
     } else if (said.message(remote.setActive)) {
       this.send(says.setActive(this.told.features));
       this.#grace ??= setTimeout(() => this.#ready.resolve(), this.has("power") ? startWithinMs : 0);
+      this.#grace.unref?.();
     } else if (edit) {
       this.#counters = { ime: edit.number(1), field: edit.number(2) };
     } else if (app) {
