@@ -21,6 +21,8 @@ const POWER = 32;
 const HOME = "com.google.android.apps.tv.launcherx";
 /** Messages come one by one, and not in one piece. */
 const APART_MS = 1;
+/** From its last word until it hangs up. */
+const LEAVES_MS = 50;
 
 const KEYS = { home: 3, up: 24, down: 25, power: 26, mute: 164, sleep: 223, wake: 224 } as const;
 
@@ -82,7 +84,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.#name = known.name;
     this.#level = known.volume?.level ?? 0;
     for (const certificate of known.paired) this.#paired.set(digestOf(certificate), certificate);
-    const certificate = known.certificate ?? createCertificateFor(known.commonName, "rsa");
+    const certificate = known.certificate ?? createCertificateFor(known.commonName, known.keyKind);
     const { raw } = new X509Certificate(certificate.cert);
     this.fingerprint = digestOf(raw);
     this.#service = new PairingService({
@@ -198,7 +200,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     return this.inTurn(async () => {
       if (this.#power === "on") this.#fallAsleep(how);
       this.#power = how;
-      if (how === "off") await this.vanish();
+      if (how === "off") await this.#leave();
     });
   }
 
@@ -352,8 +354,15 @@ export class AndroidTvSimulator extends SimulatedSet {
     this.later(async () => {
       if (this.#power !== "on") return;
       this.#fallAsleep(how);
-      if (how === "off") await this.vanish();
+      if (how === "off") await this.#leave();
     });
+  }
+
+  /** What it said last comes through before its ports close. */
+  async #leave(): Promise<void> {
+    await Promise.all([...this.#clients].map(({ said }) => said));
+    await new Promise((resolve) => setTimeout(resolve, LEAVES_MS));
+    await this.vanish();
   }
 
   #fallAsleep(how: "standby" | "off"): void {

@@ -160,67 +160,72 @@ describe("T33 who is let in at /mcp", () => {
 });
 
 describe.each(editions)("a client of %s", (edition) => {
-  test("sees the same list, and drives a set by it", () =>
-    withAgent(edition, async (agent) => {
-      const listed = JSON.stringify(await agent.tools());
-      expect(listed).toBe(JSON.stringify(tools.map((tool) => tool.listed)));
-      expect(JSON.stringify(await agent.tools())).toBe(listed);
+  let agent: Agent;
+  let person: Person = () => ({ action: "decline" });
+  beforeAll(async () => {
+    agent = await connect(edition, { daemon, token, person: (message) => person(message) });
+  });
+  afterAll(() => agent?.close());
 
-      const launched = await agent.call("launch_app", { app: "YouTube" });
-      expect(launched.structuredContent).toMatchObject({
-        action: "launch",
-        confirmed: true,
-        device: { name: "Kitchen" },
-        app: { id: "youtube" },
-        after: { app: { id: "youtube" } },
-      });
-      expect(launched.structuredContent).toHaveProperty("before.power", "on");
-      expect(launched.content[0]?.text).toStartWith("Kitchen was told to launch YouTube. The device shows it.");
-      expect((await agent.call("set_volume", { device: "kitchen", level: 15 })).structuredContent).toMatchObject({
-        volume: { level: 15 },
-        confirmed: true,
-        after: { volume: { level: 15 } },
-      });
-      expect(kitchen().state.volume).toBe(15);
-      const state = await agent.call("get_state");
-      const told = await daemon.api("GET", "/devices/Kitchen/state");
-      expect(Object.keys(state.structuredContent)).toEqual(Object.keys(told.body.data));
-      expect(state.content[0]?.text).toBe("Kitchen is on · YouTube · volume 15.");
+  test("sees the same list, and drives a set by it", async () => {
+    const listed = JSON.stringify(await agent.tools());
+    expect(listed).toBe(JSON.stringify(tools.map((tool) => tool.listed)));
+    expect(JSON.stringify(await agent.tools())).toBe(listed);
 
-      const refused = await agent.call("press_keys", { keys: ["hoem"] });
-      expect(refused).toMatchObject({ isError: true, structuredContent: { code: "invalid_key" } });
-      expect(refused.structuredContent.hint).toContain("Did you mean home?");
-      expect(await agent.call("set_volume", { loudness: 3 })).toMatchObject({
-        isError: true,
-        structuredContent: { code: "invalid_payload" },
-      });
-      expect(await agent.call("get_state", { device: "Attic" })).toMatchObject({
-        isError: true,
-        structuredContent: { code: "device_not_found" },
-      });
-      expect(await agent.call("get_screenshot")).toMatchObject({ isError: true });
-      await expect(agent.call("format_disk")).rejects.toThrow("There is no tool format_disk");
-    }));
+    const launched = await agent.call("launch_app", { app: "YouTube" });
+    expect(launched.structuredContent).toMatchObject({
+      action: "launch",
+      confirmed: true,
+      device: { name: "Kitchen" },
+      app: { id: "youtube" },
+      after: { app: { id: "youtube" } },
+    });
+    expect(launched.structuredContent).toHaveProperty("before.power", "on");
+    expect(launched.content[0]?.text).toStartWith("Kitchen was told to launch YouTube. The device shows it.");
+    expect((await agent.call("set_volume", { device: "kitchen", level: 15 })).structuredContent).toMatchObject({
+      volume: { level: 15 },
+      confirmed: true,
+      after: { volume: { level: 15 } },
+    });
+    expect(kitchen().state.volume).toBe(15);
+    const state = await agent.call("get_state");
+    const told = await daemon.api("GET", "/devices/Kitchen/state");
+    expect(Object.keys(state.structuredContent)).toEqual(Object.keys(told.body.data));
+    expect(state.content[0]?.text).toBe("Kitchen is on · YouTube · volume 15.");
 
-  test("reads resources, and is told when one changes", () =>
-    withAgent(edition, async (agent) => {
-      const uris = (await agent.resources()).map(({ uri }) => uri);
-      expect(uris.slice(0, 3)).toEqual(["zapd://devices", "zapd://keys", "zapd://guide.md"]);
-      const uri = uris[3] ?? "";
-      expect(JSON.parse(await agent.read(uri))).toMatchObject({ device: { name: "Kitchen" }, state: { power: "on" } });
-      expect(JSON.parse(await agent.read("zapd://devices/Study/state"))).toMatchObject({ device: { name: "Study" } });
-      expect(await agent.read("zapd://guide.md")).toContain("confirmed");
-      await expect(agent.read("zapd://devices/Attic/state")).rejects.toThrow();
-      await expect(agent.read("zapd://passwords")).rejects.toThrow();
-      let level = kitchen().state.volume;
-      await agent.changed(uri, () => daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }));
-      await agent.changed("zapd://devices/Kitchen/state", () =>
-        daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }),
-      );
-      await agent.changed("zapd://devices", () =>
-        daemon.api("PATCH", "/devices/Study", { labels: [`by-${editions.indexOf(edition)}`] }),
-      );
-    }));
+    const refused = await agent.call("press_keys", { keys: ["hoem"] });
+    expect(refused).toMatchObject({ isError: true, structuredContent: { code: "invalid_key" } });
+    expect(refused.structuredContent.hint).toContain("Did you mean home?");
+    expect(await agent.call("set_volume", { loudness: 3 })).toMatchObject({
+      isError: true,
+      structuredContent: { code: "invalid_payload" },
+    });
+    expect(await agent.call("get_state", { device: "Attic" })).toMatchObject({
+      isError: true,
+      structuredContent: { code: "device_not_found" },
+    });
+    expect(await agent.call("get_screenshot")).toMatchObject({ isError: true });
+    await expect(agent.call("format_disk")).rejects.toThrow("There is no tool format_disk");
+  });
+
+  test("reads resources, and is told when one changes", async () => {
+    const uris = (await agent.resources()).map(({ uri }) => uri);
+    expect(uris.slice(0, 3)).toEqual(["zapd://devices", "zapd://keys", "zapd://guide.md"]);
+    const uri = uris[3] ?? "";
+    expect(JSON.parse(await agent.read(uri))).toMatchObject({ device: { name: "Kitchen" }, state: { power: "on" } });
+    expect(JSON.parse(await agent.read("zapd://devices/Study/state"))).toMatchObject({ device: { name: "Study" } });
+    expect(await agent.read("zapd://guide.md")).toContain("confirmed");
+    await expect(agent.read("zapd://devices/Attic/state")).rejects.toThrow();
+    await expect(agent.read("zapd://passwords")).rejects.toThrow();
+    let level = kitchen().state.volume;
+    await agent.changed(uri, () => daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }));
+    await agent.changed("zapd://devices/Kitchen/state", () =>
+      daemon.api("POST", "/devices/Kitchen/volume", { level: ++level }),
+    );
+    await agent.changed("zapd://devices", () =>
+      daemon.api("PATCH", "/devices/Study", { labels: [`by-${editions.indexOf(edition)}`] }),
+    );
+  });
 
   test("is asked before more than one set is turned off, and nothing happens without a yes", async () => {
     await Promise.all(sets.map((set) => set.wake()));
@@ -229,17 +234,19 @@ describe.each(editions)("a client of %s", (edition) => {
       asked.push(message);
       return { action: "decline" };
     };
-    const yes: Person = () => ({ action: "accept", content: { off: true } });
+    person = no;
     const off = { device: "all", on: false };
-    const kept = await withAgent(edition, (agent) => agent.call("set_power", off), no);
+    const kept = await agent.call("set_power", off);
     expect(asked).toEqual(["Turn off 2 devices (Kitchen, Study)?"]);
     expect([kept.structuredContent.confirmed, kitchen().state.power]).toEqual([false, "on"]);
-    const done = await withAgent(edition, (agent) => agent.call("set_power", off), yes);
+    person = () => ({ action: "accept", content: { off: true } });
+    const done = await agent.call("set_power", off);
     expect(done.structuredContent).toMatchObject({
       confirmed: true,
       results: [{ ok: true, after: { power: "standby" } }, { ok: true }],
     });
-    await withAgent(edition, (agent) => agent.call("set_power", { device: "all", on: true }), no);
+    person = no;
+    await agent.call("set_power", { device: "all", on: true });
     expect(asked).toHaveLength(1);
     expect(kitchen().state.power).toBe("on");
   });

@@ -30,6 +30,8 @@ export interface AndroidTvSimulatorOptions {
   commonName?: string;
   /** The certificate that it shows; default one of its own. */
   certificate?: Certificate;
+  /** The kind of key in it; nobody can be paired but with `rsa`, the default, and the other takes less time. */
+  keyKind?: "rsa" | "ec";
   /** The address that wakes it. */
   mac?: string;
   /** Bits; default 639: ping, key, text, voice, one that nobody knows, power, volume, links. */
@@ -82,6 +84,7 @@ export function identify(options: AndroidTvSimulatorOptions) {
     bluetooth,
     commonName: options.commonName ?? `atvremote/kirkwood/kirkwood/${model}/${bluetooth.toUpperCase()}`,
     certificate: options.certificate,
+    keyKind: options.keyKind ?? "rsa",
     mac: options.mac ?? macOf(digest(options.name).slice(20)),
     features: options.features ?? 639,
     volume: options.volume === null ? null : { level: options.volume?.level ?? 10, max: options.volume?.max ?? 25 },

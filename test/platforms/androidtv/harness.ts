@@ -3,7 +3,6 @@ import { afterEach } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
 import { perform } from "../../../src/devices/press.ts";
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
-import { createCertificate } from "../../../src/platforms/androidtv/certificate.ts";
 import type { AndroidMemory, AndroidSecret } from "../../../src/platforms/androidtv/memory.ts";
 import type { Connection, Key, Sighting, Target } from "../../../src/platforms/platform.ts";
 import {
@@ -11,16 +10,20 @@ import {
   type AndroidTvSimulatorOptions,
   createAndroidTvSimulator,
 } from "../../../src/simulators/androidtv.ts";
+import { createCertificateFor } from "../../../src/simulators/bench/certificate.ts";
 import { keptSecret, platformHostOf, type Told, targetOf, turnOn } from "../../support/platform-host.ts";
 
+const { cert, key } = createCertificateFor("zapd");
+const bare = (pem: string) => pem.replace(/-----[^-]*-----|\s/g, "");
 /** What every set of these tests was paired with before. */
-export const own = await createCertificate();
+export const own = { cert: bare(cert), key: bare(key) };
 export const ours = Buffer.from(own.cert, "base64");
 
 export async function startAndroid(options: Partial<AndroidTvSimulatorOptions> = {}): Promise<AndroidTvSimulator> {
   const simulator = createAndroidTvSimulator({
     ...{ name: "One", remotePort: 0, pairingPort: 0, mdns: false, paired: [ours] },
-    ...options,
+    // Where nobody is to be paired, what takes less time.
+    ...{ keyKind: options.paired === undefined ? "ec" : "rsa", ...options },
   });
   await simulator.start();
   return simulator;
