@@ -136,7 +136,7 @@ test("secrets of two platforms are in their own file, for the user alone, and no
 }, 60_000);
 
 test("fifty sets of five platforms, half of them asleep: nobody waits for those in the list, nor at the awake ones", async () => {
-  const requestMs = 3_000;
+  const requestMs = 6_000;
   const house = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: requestMs } } });
   cleanups.push(() => house.dispose());
   const add = async (body: object) => (await succeed(house, "addDevice", { body })).id;
