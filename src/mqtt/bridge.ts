@@ -62,6 +62,8 @@ export interface BridgeOptions {
 const backoff = { firstMs: 1_000, mostMs: 60_000 } as const;
 /** A connection that has lasted for so long was a good one. */
 const lastedMs = 60_000;
+/** The broker has taken the last words within this time, or is not waited for. */
+const leavesWithinMs = 1_000;
 /** What is kept at a topic comes within this time. */
 const statusWithinMs = 300;
 /** Events and answers that are older are told to nobody. */
@@ -120,13 +122,14 @@ export class Bridge {
     });
   }
 
-  /** Says that the site is not there any more, and leaves. */
-  async stop(): Promise<void> {
+  /** Says that the site is not there any more, and leaves; `renamed`: nothing of it is left behind, for it has other topics now. */
+  async stop({ renamed = false } = {}): Promise<void> {
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {
-      const left = bus.publish(this.#topics.status, this.#away, { retain: true, qos: 1 });
-      await Promise.race([left.catch(() => {}), sleep(1_000)]);
+      const cleared = renamed ? this.#kept.clear(bus) : Promise.resolve();
+      const left = bus.publish(this.#topics.status, renamed ? "" : this.#away, { retain: true, qos: 1 });
+      await Promise.race([Promise.allSettled([cleared, left]), sleep(leavesWithinMs)]);
     }
     this.#commands?.end();
     this.#over.abort(new BusError("left", "zapd leaves the broker"));

@@ -86,6 +86,13 @@ export class Kept {
     }
   }
 
+  /** Leaves nothing at the broker. */
+  async clear(bus: Bus): Promise<void> {
+    this.detach();
+    const topics = [...this.#told.keys()];
+    await Promise.all(topics.map((topic) => bus.publish(topic, "", { retain: true, qos: 1 })));
+  }
+
   /** The connection is gone. */
   detach(): void {
     this.#bus = undefined;

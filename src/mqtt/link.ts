@@ -25,6 +25,8 @@ export class MqttLink {
   readonly #options: LinkOptions;
   #settings: Config["mqtt"] | undefined;
   #bridge: Bridge | undefined;
+  /** Those that the bridge was made with. */
+  #bridged: Config["mqtt"] | undefined;
   #isStarted = false;
   #isOver = false;
   /** One change after another. */
@@ -73,14 +75,21 @@ export class MqttLink {
   async #replace(): Promise<void> {
     const before = this.#bridge;
     this.#bridge = undefined;
-    await before?.stop();
     const settings = this.#settings;
+    await before?.stop({ renamed: !this.#isOver && isRenamed(this.#bridged, settings) });
     if (this.#isOver || !settings?.url) return;
     const [{ Bridge }, { HomeAssistant }] = await Promise.all([import("./bridge.ts"), import("./home-assistant.ts")]);
     const companions = (topics: SiteTopics) => [new HomeAssistant({ ...this.#options, settings, topics })];
     const bridge = await Bridge.open({ ...this.#options, settings, companions });
     if (this.#isOver) return;
     this.#bridge = bridge;
+    this.#bridged = settings;
     bridge.start();
   }
+}
+
+/** Whether a site has other topics now, at the same broker. */
+function isRenamed(before: Config["mqtt"] | undefined, now: Config["mqtt"] | undefined): boolean {
+  if (!before || !now || before.url !== now.url) return false;
+  return before.site !== now.site || before.prefix !== now.prefix;
 }

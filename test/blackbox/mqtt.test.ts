@@ -199,4 +199,12 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       site: "lab",
     });
   });
+
+  test("a site that is renamed leaves nothing behind", async () => {
+    await daemon.api("PATCH", "/config", { "mqtt.site": "lab2" });
+    for (const gone of [`${base}/status`, at(""), at("/state")])
+      await ears.until(({ topic, text }) => topic === gone && text === "");
+    await ears.until(({ topic, json }) => topic === "zapd/1/lab2/status" && json.online === true);
+    await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
+  });
 });
