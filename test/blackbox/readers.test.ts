@@ -205,7 +205,8 @@ describe("many who read", () => {
     const orders = readers.map(({ frames }) => frames.filter(({ type }) => type === "state.changed").map(seqOf));
     // A set may have something else to tell, too: what was learned of it last when it was connected.
     const levelsTold = readers[0]?.frames.filter(({ changed }) => changed?.includes("volume.level")) ?? [];
-    expect(levelsTold.length).toBe(200);
+    // And the last that each was told before may have been on its way.
+    expect(levelsTold.length).toBeWithin(200, 221);
     for (const order of orders) {
       expect(order).toEqual(orders[0] ?? []);
       expect(order).toEqual(Array.from(order, (_, at) => (order[0] ?? 0) + at));

@@ -129,7 +129,7 @@ describe.concurrent("a command", () => {
   test("is never sent twice, whatever becomes of its connection", async () => {
     for (const saying of ["close", "reset", "hang", "SSH-2.0\r\n"] as const) {
       const tv = await device(byPath({ "/who": answer(200, "me"), "/press": saying }));
-      const http = client(tv, me, 300);
+      const http = client(tv, me, 1_500);
       expect(await failure(http.command("/press", never))).toMatch(/^device_(error|timeout): /);
       expect(tv.heard.filter((one) => one.target === "/press").length).toBe(1);
     }
