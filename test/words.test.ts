@@ -88,9 +88,7 @@ describe("packages", () => {
   test("what is declared is imported, and what runs is declared", () => {
     const used = imported(sources.filter(({ path }) => !path.startsWith("src/web/")));
     expect([...used].filter((name) => !Object.hasOwn(dependencies, name))).toEqual([]);
-    // Being built: whoever lands the first import takes it from here.
-    const comes = ["@modelcontextprotocol/server"];
-    expect(Object.keys(dependencies).filter((name) => !used.has(name) && !comes.includes(name))).toEqual([]);
+    expect(Object.keys(dependencies).filter((name) => !used.has(name))).toEqual([]);
   });
 
   test("what the page is made of is taken into it when it is built", () => {

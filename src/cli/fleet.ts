@@ -78,7 +78,8 @@ async function run(context: Context, words: readonly string[]): Promise<number> 
 
 async function key(context: Context, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new UsageError("which key?");
-  if (words.length > 1) throw new UsageError("one key at a time; for several: zapd fleet run keys …");
+  if (words.length > 1)
+    throw new UsageError("one key at a time; for several: zapd fleet run keys KEY KEY --label LABEL");
   return everywhere(context, requestOf(["key", ...words]), usualMs);
 }
 

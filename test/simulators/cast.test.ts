@@ -1,5 +1,5 @@
 /** npm castv2-client, which others wrote, has to be content with the simulator: neither side invents the protocol. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
 import { connect } from "node:tls";
@@ -35,6 +35,21 @@ const { Client, DefaultMediaReceiver } = createRequire(import.meta.url)("castv2-
   readonly Client: new () => Sender;
   readonly DefaultMediaReceiver: unknown;
 };
+
+interface Messages {
+  readonly CastMessage: { parse(bytes: Uint8Array): unknown };
+}
+
+/** It reads its messages' description beside its own start, and fails at whatever it is asked before. */
+const isReady = (messages: Messages) => {
+  try {
+    messages.CastMessage.parse(new Uint8Array());
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && /not loaded/.test(error.message));
+  }
+};
+beforeAll(() => until("castv2 has its messages", () => isReady(createRequire(import.meta.url)("castv2/lib/proto.js"))));
 
 const told = <T>(ask: (done: Done<T>) => void) =>
   new Promise<T>((resolve, reject) => ask((error, result) => (error ? reject(error) : resolve(result))));

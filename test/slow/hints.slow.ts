@@ -57,7 +57,7 @@ const prose = new Set([
     "remembers",
   ],
   ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
-  ...["was", "must", "or", "first", "stops", "asked", "sees"],
+  ...["was", "must", "or", "first", "stops", "asked", "sees", "by", "again", "read", "without"],
 ]);
 
 function hints(): string[] {
@@ -87,7 +87,9 @@ const atHome = /^(help|serve|demo|doctor|remote|service|config edit)\b/;
 async function statusOf(words: readonly string[]): Promise<number> {
   const help = words[0] === "help" ? [] : ["--help"];
   const more = atHome.test(words.join(" ")) ? help : ["--socket", "/nowhere/zapd.sock"];
-  const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words], {
+  // A broker that is not there, as the daemon is not.
+  const broker = words[0] === "fleet" ? ["--broker", "mqtt://127.0.0.1:9"] : [];
+  const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words, ...broker], {
     ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "ignore", timeout: 20_000 },
     env: environment,
   });
