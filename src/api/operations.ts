@@ -821,7 +821,7 @@ const own = {
     tag: "dev",
     summary: "Read the developer console",
     description:
-      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. Followed with the token of a lease (`zapd-lease`), it ends with the lease. The last 5,000 lines are kept, of 2 MiB at most; `dropped` counts those that are not kept any more.",
+      "With a cursor, only what is new. One connection to the device's console however many ask; it is let go after a minute without readers. Followed with the token of a lease (`zapd-lease`), it ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are not kept any more.",
     codes: [...asking, "console_in_use", "too_many_streams"],
     query: z.object({
       cursor: z

@@ -10,7 +10,7 @@ import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./ecp.ts";
 
 /** What is kept of a console, and so the most that one answer holds: of lines, and of bytes in both. */
-const limits = { lines: 5_000, bytes: 2 * 1024 * 1024, lineCharacters: 8_192, partial: 65_536 } as const;
+const limits = { lines: 5_000, bytes: 1024 * 1024, lineCharacters: 8_192, partial: 65_536 } as const;
 /**
  * So much is read at once, such as what a set replays at the start, and so much after that. The rest waits at the set: an
  * app that prints without end must not keep the daemon from its other work, nor fill its memory.
