@@ -63,8 +63,7 @@ const lean: Bun.BunPlugin = {
 /**
  * In chunks, so that a command loads no more than it needs: one chunk of everything takes half as long again to start.
  * What runs only once is not worth compiling: the JIT is held back until the daemon is busy (src/runtime/bun.ts).
- * Functions within functions within functions are compiled when they are first called: a start calls few of them, and each
- * kilobyte of source that is compiled here is 3 kB more of the program.
+ * Inner functions are compiled when they are first called: a start calls few, and each kilobyte compiled here adds 3 kB.
  * No `.env` and no `bunfig.toml` of the folder that the program is started in may change what it does.
  */
 async function build(outfile: string, other: Pick<Bun.CompileBuildOptions, "target" | "executablePath"> = {}): Promise<string> {

@@ -1,13 +1,9 @@
-/**
- * What goes into the program, as a CycloneDX 1.6 document, from the lockfile: the packages it runs with and the runtime that
- * is built in, each with its licence and its hash. Nothing of the moment is in it: the same source gives the same bytes.
- */
+/** What goes into the program, as a CycloneDX 1.6 document, from the lockfile: its packages and its runtime, and nothing of the moment. */
 
 /** What a lockfile of version 3 says of a package. */
 interface Locked {
   readonly version: string;
   readonly license?: string;
-  /** `sha512-` and the hash in base64. */
   readonly integrity?: string;
   readonly dev?: boolean;
   readonly optional?: boolean;
