@@ -74,7 +74,7 @@ describe.each(runtimes)("under %s", (runtime) => {
   /** The least of some seconds: what is held, and not what waits to be collected. */
   async function held(): Promise<number> {
     let least = await rss();
-    for (let look = 0; look < some(20, 6); look++) {
+    for (let look = 0; look < 20; look++) {
       await Bun.sleep(500);
       least = Math.min(least, await rss());
     }
