@@ -41,10 +41,14 @@ interface Done {
   readonly confirmed?: boolean | null;
 }
 
-interface Command<Answer extends Done> {
+/** What a call to the API takes beside its body. */
+interface At {
   readonly id: string;
-  readonly waitMs: number;
-  act(): Promise<Answer>;
+  readonly signal: AbortSignal;
+}
+
+interface Command<Answer extends Done> {
+  act(api: Client, at: At): Promise<Answer>;
   /** Whether a state shows the effect; without it, no state does. Asked where the API has not seen it. */
   shows?(answer: Answer): (state: State) => boolean;
   /** What was done, without a full stop. */
@@ -54,10 +58,12 @@ interface Command<Answer extends Done> {
 /** Reads what the device does, gives the command, and reads again until its effect is seen, or the time is over. */
 async function command<Answer extends Done>(
   { api, signal }: Calling,
-  { id, waitMs, act, shows, said }: Command<Answer>,
+  { device, wait_ms: waitMs }: { readonly device?: string | undefined; readonly wait_ms: number },
+  { act, shows, said }: Command<Answer>,
 ): Promise<Outcome> {
+  const id = idOf(device);
   const before = await readState(api, id, waitMs, signal);
-  const answer = await act();
+  const answer = await act(api, { id, signal });
   const isShown = shows?.(answer);
   // Where the API has seen it, or cannot see it, one look tells what else there is.
   const { confirmed: told = isShown ? false : null } = answer;
@@ -197,18 +203,18 @@ const launchApp = tool({
   takes: { device, ...operations.launchApp.body.shape, wait_ms: waitMs },
   answers: { ...operations.launchApp.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: () => api.launchApp({ id, body, signal }),
-      shows:
-        ({ app }) =>
-        (state) =>
-          state.app?.platform_id === app.platform_id,
-      said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: (api, at) => api.launchApp({ ...at, body }),
+        shows:
+          ({ app }) =>
+          (state) =>
+            state.app?.platform_id === app.platform_id,
+        said: ({ device, app }) => `${device.name} was told to launch ${app.name}`,
+      },
+    );
   },
 });
 
@@ -232,25 +238,25 @@ const pressKeys = tool({
     ...read,
   },
   run({ device, keys, delay_ms, hold_ms, wait_ms }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
     if (hold_ms !== undefined && keys.length > 1)
       throw new ZapdError("invalid_payload", "press_keys: hold_ms takes one key", {
         hint: "Call it once for each key",
       });
-    const press = async () => {
+    const press = async (api: Client, at: At) => {
       // Any text is let through: the API judges it.
       const [first, ...more] = keys as KeyOrText[];
       if (first !== undefined && more.length === 0)
-        return { ...(await api.pressKey({ id, body: { key: first, hold_ms }, signal })), sent: 1 };
-      return api.pressKeys({ id, body: { keys: keys as KeyOrText[], delay_ms }, signal });
+        return { ...(await api.pressKey({ ...at, body: { key: first, hold_ms } })), sent: 1 };
+      return api.pressKeys({ ...at, body: { keys: keys as KeyOrText[], delay_ms } });
     };
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: press,
-      said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: press,
+        said: ({ device, sent }) => `${device.name} took ${sent === 1 ? `the key ${keys[0]}` : `${sent} keys`}`,
+      },
+    );
   },
 });
 
@@ -273,20 +279,20 @@ const typeText = tool({
     ...read,
   },
   run({ device, text, submit, wait_ms }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
-    const type = async () => {
-      const typed = await api.pressKey({ id, body: { key: `literal:${text}` }, signal });
-      if (submit) await api.pressKey({ id, body: { key: "select" }, signal });
+    const type = async (api: Client, at: At) => {
+      const typed = await api.pressKey({ ...at, body: { key: `literal:${text}` } });
+      if (submit) await api.pressKey({ ...at, body: { key: "select" } });
       return { ...typed, characters: [...text].length };
     };
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: type,
-      said: ({ device, characters }) =>
-        `${device.name} took ${characters} ${characters === 1 ? "character" : "characters"}`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: type,
+        said: ({ device, characters }) =>
+          `${device.name} took ${characters} ${characters === 1 ? "character" : "characters"}`,
+      },
+    );
   },
 });
 
@@ -328,6 +334,9 @@ const setPower = tool({
     };
   },
 });
+
+/** Of several: one that did not shows in all, then one that nobody knows of. */
+const together = (all: readonly (boolean | null)[]) => (all.includes(false) ? false : all.includes(null) ? null : true);
 
 const powerKey = (on: boolean) => (on ? "power-on" : "power-off");
 const isPower = (on: boolean, power: Device["power"]) => (on ? power === "on" : power === "standby" || power === "off");
@@ -380,8 +389,7 @@ async function groupPower(calling: Calling, group: string, on: boolean, withinMs
       return { ...one, ...seen, before: befores.get(one.device.id) ?? null };
     }),
   );
-  const all = read.map(({ confirmed }) => confirmed);
-  const confirmed = all.includes(false) ? false : all.includes(null) ? null : true;
+  const confirmed = together(read.map((one) => one.confirmed));
   const lines = read.map(({ device, error, confirmed, after }) => {
     if (error) return `${device.name}: ${error.message}`;
     const word = confirmed === null ? "took it; its power cannot be read" : confirmed ? "does" : "does not show it yet";
@@ -402,21 +410,21 @@ const setVolume = tool({
   takes: { device, ...operations.setVolume.body.shape, wait_ms: waitMs },
   answers: { ...operations.setVolume.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
     const { level, muted } = body;
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: () => api.setVolume({ id, body, signal }),
-      shows:
-        () =>
-        ({ volume }) =>
-          volume !== null &&
-          (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
-          (muted === undefined || volume.muted === muted),
-      said: ({ device }) => `${device.name} took the volume`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: (api, at) => api.setVolume({ ...at, body }),
+        shows:
+          () =>
+          ({ volume }) =>
+            volume !== null &&
+            (level === undefined || (volume.level !== null && Math.abs(volume.level - level) < 1)) &&
+            (muted === undefined || volume.muted === muted),
+        said: ({ device }) => `${device.name} took the volume`,
+      },
+    );
   },
 });
 
@@ -435,21 +443,21 @@ const controlPlayback = tool({
   takes: { device, ...operations.controlPlayback.body.shape, wait_ms: waitMs },
   answers: { ...operations.controlPlayback.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
     const statuses = statusAfter[body.do];
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: () => api.controlPlayback({ id, body, signal }),
-      ...(statuses && {
-        shows:
-          () =>
-          ({ playback }: State) =>
-            statuses.includes(playback?.status ?? "stopped"),
-      }),
-      said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: (api, at) => api.controlPlayback({ ...at, body }),
+        ...(statuses && {
+          shows:
+            () =>
+            ({ playback }: State) =>
+              statuses.includes(playback?.status ?? "stopped"),
+        }),
+        said: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
+      },
+    );
   },
 });
 
@@ -462,15 +470,15 @@ const playMedia = tool({
   takes: { device, ...operations.playMedia.body.shape, wait_ms: waitMs },
   answers: { ...operations.playMedia.data.shape, ...read },
   run({ device, wait_ms, ...body }, calling) {
-    const { api, signal } = calling;
-    const id = idOf(device);
-    return command(calling, {
-      id,
-      waitMs: wait_ms,
-      act: () => api.playMedia({ id, body, signal }),
-      shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
-      said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
-    });
+    return command(
+      calling,
+      { device, wait_ms },
+      {
+        act: (api, at) => api.playMedia({ ...at, body }),
+        shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
+        said: ({ device }) => `${device.name} was handed ${body.title ?? body.url}`,
+      },
+    );
   },
 });
 
@@ -531,15 +539,14 @@ const devInstall = tool({
     ...read,
   },
   async run({ device, path, wait_ms }, calling) {
-    const { api, signal, openPackage } = calling;
+    const { openPackage } = calling;
     if (!openPackage)
       throw new ZapdError("unsupported_operation", "dev_install reads files of yours, and over HTTP there are none", {
         hint: "Serve it over stdio (zapd mcp), or install it by hand: zapd install PATH",
       });
-    const id = idOf(device);
     const parcel = await openPackage(path);
     let log: readonly string[] | null = null;
-    const install = async () => {
+    const install = async (api: Client, { id, signal }: At) => {
       const done = await api.installPackage({ id, archive: parcel.archive, signal });
       log = await readLines(api, id, undefined, wait_ms, signal).then(
         ({ lines }) => lines.slice(0, firstLines),
@@ -551,13 +558,15 @@ const devInstall = tool({
       return done;
     };
     try {
-      const told = await command(calling, {
-        id,
-        waitMs: wait_ms,
-        act: install,
-        shows: () => (state) => state.app?.type === "dev",
-        said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
-      });
+      const told = await command(
+        calling,
+        { device, wait_ms },
+        {
+          act: install,
+          shows: () => (state) => state.app?.type === "dev",
+          said: ({ package: made, device }) => `${device.name} took ${made.name} ${made.version}`,
+        },
+      );
       return "data" in told ? { ...told, data: { ...told.data, log } } : told;
     } finally {
       await parcel.dispose();
@@ -653,6 +662,13 @@ const runScene = tool({
       return api.runSteps({ body: { ...how, steps: steps ?? [] }, signal });
     };
     const checked = await run(true);
+    if (dry_run) {
+      const none = { devices: [], confirmed: null, before: null, after: null };
+      return {
+        data: { ...checked, ...none },
+        text: `It would run: ${checked.steps.length} steps, nothing is wrong with them.`,
+      };
+    }
     const meant = new Map(checked.steps.flatMap(({ devices }) => devices.map((one) => [one.device.id, one.device])));
     const look = async () =>
       new Map(
@@ -661,13 +677,6 @@ const runScene = tool({
         ),
       );
     const befores = await look();
-    if (dry_run) {
-      const none = { devices: [], confirmed: null, before: null, after: null };
-      return {
-        data: { ...checked, ...none },
-        text: `It would run: ${checked.steps.length} steps, nothing is wrong with them.`,
-      };
-    }
     const done = await run(false);
     const afters = await look();
     const devices = [...meant.values()].map((one) => ({
@@ -679,8 +688,7 @@ const runScene = tool({
     const seen = done.steps
       .filter(({ status, devices }) => status === "did" && devices.length > 0)
       .map((one) => one.confirmed);
-    const confirmed =
-      done.failed > 0 || seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
+    const confirmed = done.failed > 0 ? false : seen.length === 0 ? null : together(seen);
     const lines = done.steps.map(({ at, does, status, confirmed, error }) => {
       const how = status === "did" && confirmed !== null ? (confirmed ? ", seen" : ", not seen yet") : "";
       return `${at} ${does}: ${status}${how}${error ? ` (${error.message})` : ""}`;
