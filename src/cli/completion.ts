@@ -160,8 +160,14 @@ const behindHelp = first(() => [...commandWords(), { word: "exit", about: "the e
 /** What stands behind an option that takes a value. */
 const values: Readonly<Record<string, Source>> = {
   device: meant,
-  ...{ socket: files, config: files, output: files, file: files },
-  ...{ ca: files, cert: files, key: files, "password-file": files },
+  socket: files,
+  config: files,
+  output: files,
+  file: files,
+  ca: files,
+  cert: files,
+  key: files,
+  "password-file": files,
 };
 
 export async function complete(context: Context): Promise<void> {

@@ -15,8 +15,13 @@ import { CommandError, UsageError } from "./failure.ts";
 
 /** Options that go before the setting of the same name. */
 const named = {
-  ...{ broker: "url", username: "username", "password-file": "password_file" },
-  ...{ ca: "ca", cert: "cert", key: "key", prefix: "prefix" },
+  broker: "url",
+  username: "username",
+  "password-file": "password_file",
+  ca: "ca",
+  cert: "cert",
+  key: "key",
+  prefix: "prefix",
 } as const;
 const files: readonly string[] = ["password_file", "ca", "cert", "key"];
 
@@ -41,7 +46,9 @@ export async function openFleet(
     try {
       const fleet = await Fleet.open(bus, mqtt.prefix, { states, signal });
       return {
-        ...{ fleet, bus, replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name) },
+        fleet,
+        bus,
+        replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name),
         leave: () => bus.close(),
       };
     } catch (error) {

@@ -56,7 +56,9 @@ async function look(context: Context, words: readonly string[], states: boolean)
     const devices = fleet.select(meant);
     if (context.json) {
       const shown = devices.map(({ site, document, state }) => ({
-        ...{ site: site.site, online: site.online, device: document },
+        site: site.site,
+        online: site.online,
+        device: document,
         ...(states && { state }),
       }));
       context.print(JSON.stringify({ ok: true, data: { sites, devices: shown } }));
@@ -161,7 +163,8 @@ async function everywhere(context: Context, { op, args, leased }: Request, mostM
       return leased ? withLease(ask, device, leftMs, (lease) => ask({ ...call, lease })) : ask(call).then(checkScene);
     };
     const results = await fleet.run(targets, work, {
-      ...{ replyTo, timeoutMs: leftMs },
+      replyTo,
+      timeoutMs: leftMs,
       each: (result) => {
         if (!context.json) tellResult(context, result);
       },
@@ -190,7 +193,8 @@ function ended(context: Context, results: readonly FleetResult[]): number {
   const took = results.filter(({ ok }) => ok).length;
   const [first] = results.flatMap((one) => (one.ok ? [] : [one.error]));
   const shown = results.map(({ device, ...rest }) => ({
-    ...{ site: device.site.site, device: { id: device.id, name: device.name } },
+    site: device.site.site,
+    device: { id: device.id, name: device.name },
     ...rest,
   }));
   const status = took > 0 || !first ? exits.ok : codes[first.code].exit;

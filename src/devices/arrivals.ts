@@ -236,8 +236,11 @@ export class Arrivals {
     const { registry, log } = this.#deps;
     const { platform } = finding;
     const merged = await registry.merge({
-      ...{ platform, sighting: sighting ?? sightingOf(before), address: place },
-      ...{ ...given, place: { from: before, to: place } },
+      platform,
+      sighting: sighting ?? sightingOf(before),
+      address: place,
+      ...given,
+      place: { from: before, to: place },
     });
     const { entry } = merged;
     this.#heard(entry, sighting ?? {});

@@ -56,7 +56,11 @@ export class Credentials {
       return read.data;
     };
     const store = await Store.open<Content>({
-      ...{ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty: { credentials: {} } },
+      path,
+      damaged,
+      parse,
+      maxBytes: 8 * 1024 * 1024,
+      empty: { credentials: {} },
     });
     return new Credentials(store, hide);
   }

@@ -96,10 +96,20 @@ export function changedBy(press: Press): readonly StatePart[] {
 const playback = ["playback"] as const;
 const volume = ["volume"] as const;
 const changedByKey: Partial<Record<Key, readonly StatePart[]>> = {
-  ...{ power: stateParts, "power-on": stateParts, "power-off": stateParts },
-  ...{ "volume-up": volume, "volume-down": volume, mute: volume },
-  ...{ play: playback, pause: playback, "play-pause": playback, stop: playback },
-  ...{ rewind: playback, "fast-forward": playback, replay: playback, skip: playback },
+  power: stateParts,
+  "power-on": stateParts,
+  "power-off": stateParts,
+  "volume-up": volume,
+  "volume-down": volume,
+  mute: volume,
+  play: playback,
+  pause: playback,
+  "play-pause": playback,
+  stop: playback,
+  rewind: playback,
+  "fast-forward": playback,
+  replay: playback,
+  skip: playback,
 };
 
 /** Sends one press. What no key of the device's own does about its power is done here. */

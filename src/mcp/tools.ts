@@ -701,6 +701,20 @@ const runScene = tool({
 });
 
 export const tools: readonly Tool[] = [
-  ...[listDevices, getState, waitFor, listApps, launchApp, pressKeys, typeText, setPower, setVolume],
-  ...[controlPlayback, playMedia, getScreenshot, discover, devInstall, devLogs, runScene],
+  listDevices,
+  getState,
+  waitFor,
+  listApps,
+  launchApp,
+  pressKeys,
+  typeText,
+  setPower,
+  setVolume,
+  controlPlayback,
+  playMedia,
+  getScreenshot,
+  discover,
+  devInstall,
+  devLogs,
+  runScene,
 ];

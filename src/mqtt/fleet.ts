@@ -232,7 +232,9 @@ export class Fleet {
 
   #devicesOf(site: FleetSite): FleetDevice[] {
     return [...(this.#documents.get(site.site) ?? [])].map(([id, document]) => ({
-      ...{ site, id, document },
+      site,
+      id,
+      document,
       // Of a site that went without a word, its devices alone say which it has.
       labels: [...new Set([document["labels"], site.labels, document["site_labels"]].flatMap(textsIn))],
       name: textIn(document["name"]) ?? id,

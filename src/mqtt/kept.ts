@@ -24,7 +24,12 @@ const pace = { everyMs: 50, withinMs: 30_000 } as const;
 
 /** Fields that tell when, and not what: with them alone a document is the same as before. */
 const uncounted: ReadonlySet<string> = new Set([
-  ...["seq", "changed", "last_seen", "observed_at", "position_ms", "position_at"],
+  "seq",
+  "changed",
+  "last_seen",
+  "observed_at",
+  "position_ms",
+  "position_at",
 ]);
 
 export class Kept {

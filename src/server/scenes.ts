@@ -52,7 +52,7 @@ function told(run: Run): Source {
   let count = 0;
   let isOver = false;
   let wake = () => {};
-  const tell = (line: { readonly type: string }) => {
+  const tell = (line: { readonly type: string; readonly [field: string]: unknown }) => {
     const json = JSON.stringify({ ...line, at: new Date().toISOString() });
     waiting.push({ id: String(++count), event: { type: line.type, json } });
     wake();
@@ -64,11 +64,11 @@ function told(run: Run): Source {
     .then(
       (data) => {
         const { run: id, scene, outcome, failed, took_ms } = data;
-        tell({ type: "scene.finished", ...{ run: id, scene, outcome, failed, took_ms, data } });
+        tell({ type: "scene.finished", run: id, scene, outcome, failed, took_ms, data });
       },
       (error: unknown) => {
         const known = error instanceof ZapdError ? error : new ZapdError("internal_error", "zapd failed at this");
-        tell({ type: "error", ...{ error: errorBody(known) } });
+        tell({ type: "error", error: errorBody(known) });
       },
     )
     .finally(() => {

@@ -88,7 +88,10 @@ export class AndroidTvSimulator extends SimulatedSet {
     const { raw } = new X509Certificate(certificate.cert);
     this.fingerprint = digestOf(raw);
     this.#service = new PairingService({
-      ...{ certificate: raw, name: known.name, wrongSecret: known.wrongSecret, codeMs: known.codeMs },
+      certificate: raw,
+      name: known.name,
+      wrongSecret: known.wrongSecret,
+      codeMs: known.codeMs,
       paired: (client) => {
         this.#paired.set(digestOf(client), client);
         options.onEvent?.({ type: "pairing", text: "is paired" });

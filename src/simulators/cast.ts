@@ -110,8 +110,18 @@ export class CastSimulator extends SimulatedSet {
     const { model, capabilities } = this.#options;
     const app = this.#session?.app.name ?? "";
     return {
-      ...{ id: this.id, cd: this.id, fn: this.#name, md: model, ca: String(capabilities) },
-      ...{ ve: "05", ic: "/setup/icon.png", st: app === "" ? "0" : "1", rs: app, bs: "FA8FCA000000", nf: "1", rm: "" },
+      id: this.id,
+      cd: this.id,
+      fn: this.#name,
+      md: model,
+      ca: String(capabilities),
+      ve: "05",
+      ic: "/setup/icon.png",
+      st: app === "" ? "0" : "1",
+      rs: app,
+      bs: "FA8FCA000000",
+      nf: "1",
+      rm: "",
     };
   }
 
@@ -294,8 +304,13 @@ export class CastSimulator extends SimulatedSet {
   get #deviceInfo(): Content {
     const { model, tellsId, capabilities } = this.#options;
     return {
-      ...{ deviceId: tellsId, friendlyName: this.#name, deviceModel: model, deviceCapabilities: capabilities },
-      ...{ controlNotifications: 1, deviceIconUrl: "/setup/icon.png", wifiProximityId: "" },
+      deviceId: tellsId,
+      friendlyName: this.#name,
+      deviceModel: model,
+      deviceCapabilities: capabilities,
+      controlNotifications: 1,
+      deviceIconUrl: "/setup/icon.png",
+      wifiProximityId: "",
     };
   }
 
@@ -472,8 +487,15 @@ export class CastSimulator extends SimulatedSet {
 function applicationOf({ app, sessionId, transportId }: Session): Content {
   const { appId, name, media = true } = app;
   return {
-    ...{ appId, displayName: name, statusText: name, isIdleScreen: false, launchedFromCloud: false },
-    ...{ sessionId, transportId, universalAppId: appId, appType: "WEB" },
+    appId,
+    displayName: name,
+    statusText: name,
+    isIdleScreen: false,
+    launchedFromCloud: false,
+    sessionId,
+    transportId,
+    universalAppId: appId,
+    appType: "WEB",
     namespaces: media
       ? [{ name: MEDIA }, { name: `${PREFIX}debugoverlay` }]
       : [{ name: `urn:x-cast:com.example.${appId}` }],

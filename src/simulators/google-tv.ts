@@ -24,7 +24,9 @@ export class GoogleTvSimulator {
   constructor({ name, host, model = "Google TV Streamer", remote, cast, onEvent }: GoogleTvSimulatorOptions) {
     const place = { name, model, ...(host !== undefined && { host }) };
     this.remote = createAndroidTvSimulator({
-      ...{ ...place, ...remote, volume: { level: MOST / 2, max: MOST } },
+      ...place,
+      ...remote,
+      volume: { level: MOST / 2, max: MOST },
       onEvent: (event) => {
         onEvent?.(event);
         const { level, muted, power } = this.remote.state;
@@ -35,7 +37,10 @@ export class GoogleTvSimulator {
       },
     });
     this.cast = createCastSimulator({
-      ...{ ...place, ...cast, volume: { level: 0.5 }, standBy: false },
+      ...place,
+      ...cast,
+      volume: { level: 0.5 },
+      standBy: false,
       onEvent: (event) => {
         onEvent?.(event);
         const { level, muted } = this.cast.state;

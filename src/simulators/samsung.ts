@@ -113,7 +113,12 @@ export class SamsungSimulator extends SimulatedSet {
   get state() {
     const { power, art, front, volume, muted, text, focused, prompt, tokens } = this.#model;
     return {
-      ...{ power, art, volume, muted, text, focused },
+      power,
+      art,
+      volume,
+      muted,
+      text,
+      focused,
       /** The id of the app on the screen; null at home and in standby. */
       front: power === "on" ? front : null,
       /** Whether a request is on the screen. */

@@ -22,7 +22,10 @@ export const app = (
   type: string | null = "appl",
   version: string | null = "4.2.17",
 ): FakeApp => ({
-  ...{ id, name, type, version },
+  id,
+  name,
+  type,
+  version,
 });
 
 /** What a television of this street has: inputs with the user's own labels, twins, entities, non-ASCII. */
@@ -119,10 +122,16 @@ export function audioDevice(volume: number, muted: boolean): string {
 export function description(facts: ReadonlyMap<string, string>): string {
   const fact = (name: string): string => escaped(facts.get(name) ?? "");
   const fields = {
-    ...{ deviceType: "urn:roku-com:device:player:1-0", friendlyName: fact("user-device-name") },
-    ...{ manufacturer: fact("vendor-name"), manufacturerURL: "http://norwood.test/", modelName: fact("model-number") },
-    ...{ modelDescription: "Roku Streaming Player Network Media", modelNumber: fact("model-number") },
-    ...{ modelURL: "http://www.roku.com/", serialNumber: fact("serial-number"), UDN: `uuid:${fact("udn")}` },
+    deviceType: "urn:roku-com:device:player:1-0",
+    friendlyName: fact("user-device-name"),
+    manufacturer: fact("vendor-name"),
+    manufacturerURL: "http://norwood.test/",
+    modelName: fact("model-number"),
+    modelDescription: "Roku Streaming Player Network Media",
+    modelNumber: fact("model-number"),
+    modelURL: "http://www.roku.com/",
+    serialNumber: fact("serial-number"),
+    UDN: `uuid:${fact("udn")}`,
   };
   const lines = Object.entries(fields).map(([name, value]) => `<${name}>${value}</${name}>`);
   return (

@@ -39,8 +39,15 @@ export interface Style {
 }
 
 const reasons: Readonly<Record<number, string>> = {
-  ...{ 200: "OK", 202: "Accepted", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found" },
-  ...{ 500: "Internal Server Error", 501: "Not Implemented", 577: "Unknown" },
+  200: "OK",
+  202: "Accepted",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  577: "Unknown",
 };
 
 export function frame(reply: Reply, style: Style): { head: string; body: Buffer; ends: boolean } {
@@ -95,7 +102,14 @@ export function readRequest(bytes: Buffer, connection: number, hasty: (head: Raw
   const path = cut < 0 ? target : target.slice(0, cut);
   const query = cut < 0 ? "" : target.slice(cut + 1);
   const request: RawRequest = {
-    ...{ method, target, path, query, headers, head, connection, at: performance.now() },
+    method,
+    target,
+    path,
+    query,
+    headers,
+    head,
+    connection,
+    at: performance.now(),
     body: Buffer.alloc(0),
   };
   const refusal = hasty(request);

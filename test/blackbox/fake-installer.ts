@@ -136,7 +136,8 @@ export class FakeInstaller {
     }
     const json = {
       messages: messages.map(([type, text]) => ({ text, text_type: "text", type })),
-      ...{ metadata: { dev_id: "1f", dev_key: true, voice_sdk: false }, packages: [] },
+      metadata: { dev_id: "1f", dev_key: true, voice_sdk: false },
+      packages: [],
     };
     // A string inside a script: quotes and backslashes of the JSON stand escaped.
     const inside = JSON.stringify(json).replaceAll("\\", "\\\\").replaceAll("'", "\\'");

@@ -9,7 +9,10 @@ let daemon: TestDaemon;
 const pressed: string[] = [];
 const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
   createRokuSimulator({
-    ...{ name, serial: `X0GROUP0000${at}`, ssdp: false, launchMs: 0 },
+    name,
+    serial: `X0GROUP0000${at}`,
+    ssdp: false,
+    launchMs: 0,
     onEvent: ({ type }) => type === "key" && pressed.push(name),
   }),
 );

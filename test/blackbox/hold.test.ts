@@ -107,7 +107,12 @@ const stages: Readonly<Record<string, () => Promise<Stage>>> = {
   },
   "an LG set": async () => {
     const set = createWebosSimulator({
-      ...{ name: "set", host: freeHost(), securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
+      name: "set",
+      host: freeHost(),
+      securePort: 0,
+      plainPort: null,
+      ssdp: false,
+      prompt: "none",
     });
     await set.start();
     const daemon = await startTestDaemon({ speed: 1 });

@@ -8,18 +8,38 @@ const { daemon, start } = await homeForFile({ speed: 1, config: { devices: { req
 
 /** SPEC.md 2, and what the protocol notes call each; `null`: no set of this make has it. */
 const keys: Readonly<Record<string, string | null>> = {
-  ...{ home: "Home", back: "Back", up: "Up", down: "Down", left: "Left", right: "Right", select: "Select" },
-  ...{ "play-pause": "Play", stop: null, rewind: "Rev", "fast-forward": "Fwd", replay: "InstantReplay", skip: null },
-  ...{ "volume-up": "VolumeUp", "volume-down": "VolumeDown", mute: "VolumeMute" },
-  ...{ power: "Power", "power-on": "PowerOn", "power-off": "PowerOff" },
-  ...{ "channel-up": "ChannelUp", "channel-down": "ChannelDown" },
+  home: "Home",
+  back: "Back",
+  up: "Up",
+  down: "Down",
+  left: "Left",
+  right: "Right",
+  select: "Select",
+  "play-pause": "Play",
+  stop: null,
+  rewind: "Rev",
+  "fast-forward": "Fwd",
+  replay: "InstantReplay",
+  skip: null,
+  "volume-up": "VolumeUp",
+  "volume-down": "VolumeDown",
+  mute: "VolumeMute",
+  power: "Power",
+  "power-on": "PowerOn",
+  "power-off": "PowerOff",
+  "channel-up": "ChannelUp",
+  "channel-down": "ChannelDown",
   ...{
     "input-hdmi1": "InputHDMI1",
     "input-hdmi2": "InputHDMI2",
     "input-hdmi3": "InputHDMI3",
     "input-hdmi4": "InputHDMI4",
   },
-  ...{ "input-av": "InputAV1", "input-tuner": "InputTuner", search: "Search", info: "Info", options: "Info" },
+  "input-av": "InputAV1",
+  "input-tuner": "InputTuner",
+  search: "Search",
+  info: "Info",
+  options: "Info",
 };
 
 test.concurrent("every key of the spec against a television", async () => {
@@ -124,8 +144,22 @@ test.concurrent("play plays and pause pauses, whatever the set was doing", async
 
 const text = "héllo wörld/%+ 📺";
 const letters = [
-  ...["h", "%C3%A9", "l", "l", "o", "%20", "w", "%C3%B6", "r", "l", "d"],
-  ...["%2F", "%25", "%2B", "%20", "%F0%9F%93%BA"],
+  "h",
+  "%C3%A9",
+  "l",
+  "l",
+  "o",
+  "%20",
+  "w",
+  "%C3%B6",
+  "r",
+  "l",
+  "d",
+  "%2F",
+  "%25",
+  "%2B",
+  "%20",
+  "%F0%9F%93%BA",
 ].map((letter) => `/keypress/Lit_${letter}`);
 
 const styles: readonly Style[] = [

@@ -174,7 +174,11 @@ describe("one Kodi at its two ports is one device", () => {
       const host = newHost();
       const [web, socket] = [18_480, 19_490];
       const set = await kodi({
-        ...{ host: newHost(), name: "Starter", mdns: false, port: web, tcpPort: socket },
+        host: newHost(),
+        name: "Starter",
+        mdns: false,
+        port: web,
+        tcpPort: socket,
         ...(password && { user: "kodi", password }),
       });
       const doors = { web: new Ears(), socket: new Ears() };

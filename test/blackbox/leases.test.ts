@@ -124,7 +124,9 @@ test("in order of arrival; whoever hangs up, or has waited long enough, leaves t
   const order: string[] = [];
   const waiting = async (owner: string, signal?: AbortSignal) => {
     const answer = await fetch(room.daemon.url + path, {
-      ...{ method: "POST", body: JSON.stringify({ owner, ttl_s: 600, wait_s: 60 }), ...(signal && { signal }) },
+      method: "POST",
+      body: JSON.stringify({ owner, ttl_s: 600, wait_s: 60 }),
+      ...(signal && { signal }),
     });
     const { data } = (await answer.json()) as { data: { token: string } };
     order.push(owner);
@@ -192,7 +194,8 @@ async function takesConsole(): Promise<boolean> {
 test("a lease ends by itself, and with it what its dead holder left: its key, its log, its console", async () => {
   const token = await taken();
   const log = new EventStream({
-    ...{ to: room.daemon.port, path: "/devices/set/dev/logs?follow=true" },
+    to: room.daemon.port,
+    path: "/devices/set/dev/logs?follow=true",
     headers: [`zapd-lease: ${token}`, "connection: close"],
   });
   while (log.status === 0) await Bun.sleep(5);

@@ -290,7 +290,10 @@ test("runs a scene in one call, and tells all that is wrong with one before any 
     expect(dry.structuredContent).toMatchObject({ outcome: "checked", confirmed: null });
     const done = await agent.call("run_scene", { device: "Study", steps });
     expect(done.structuredContent).toMatchObject({
-      ...{ outcome: "done", failed: 0, confirmed: null, after: { app: { id: "netflix" }, volume: { level: 9 } } },
+      outcome: "done",
+      failed: 0,
+      confirmed: null,
+      after: { app: { id: "netflix" }, volume: { level: 9 } },
       steps: [
         { status: "did", confirmed: true },
         { status: "did", confirmed: true },

@@ -53,7 +53,9 @@ made("each file has its type and the policy of its page, and is asked for again 
     expect(same.headers.get("content-security-policy")).toBe(policy);
     const head = await ask(path, {}, "HEAD");
     expect([path, head.status, head.text, head.headers.get("content-type")]).toEqual([
-      ...[path, 200, ""],
+      path,
+      200,
+      "",
       headers.get("content-type"),
     ]);
   }

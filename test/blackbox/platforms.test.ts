@@ -27,8 +27,15 @@ const press = (id: string, key: string) => succeed(daemon, "pressKey", { id, bod
 
 async function webos(name: string, options: object = {}): Promise<{ set: WebosSimulator; id: string }> {
   const set = createWebosSimulator({
-    ...{ name, securePort: 0, plainPort: null, ssdp: false, promptMs: 50 },
-    ...{ bootMs: 300, socketsCloseMs: 400, portsCloseMs: 100, ...options },
+    name,
+    securePort: 0,
+    plainPort: null,
+    ssdp: false,
+    promptMs: 50,
+    bootMs: 300,
+    socketsCloseMs: 400,
+    portsCloseMs: 100,
+    ...options,
   });
   await set.start();
   cleanups.push(() => set.stop());
@@ -144,8 +151,15 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
     const name = `Set ${number}`;
     if (number % 5 === 4) {
       const set = createSamsungSimulator({
-        ...{ name, host: freeHost(), securePort: 0, plainPort: null, rendererPort: null, ssdp: false, promptMs: 5 },
-        ...{ standby: "off", traits: { keyMs: 0 } },
+        name,
+        host: freeHost(),
+        securePort: 0,
+        plainPort: null,
+        rendererPort: null,
+        ssdp: false,
+        promptMs: 5,
+        standby: "off",
+        traits: { keyMs: 0 },
       });
       await set.start();
       const id = await add({ host: set.host, port: set.ports.secure, name, platform: "samsung" });
@@ -172,8 +186,13 @@ test("fifty sets of five platforms, half of them asleep: nobody waits for those 
       return { id, key: "volume-up", sleep: () => set.cutPower(), stop: () => set.stop() };
     }
     const set = createWebosSimulator({
-      ...{ name, securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
-      ...{ socketsCloseMs: 100, portsCloseMs: 50 },
+      name,
+      securePort: 0,
+      plainPort: null,
+      ssdp: false,
+      prompt: "none",
+      socketsCloseMs: 100,
+      portsCloseMs: 50,
     });
     await set.start();
     const id = await add({ host: set.host, port: set.ports.secure, name, platform: "webos" });

@@ -28,7 +28,14 @@ async function plugIn(
 ): Promise<{ set: SamsungSimulator; id: string }> {
   const { traits, ...rest } = options;
   const set = createSamsungSimulator({
-    ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, promptMs: 50, bootMs: 200 },
+    name,
+    host: freeHost(),
+    securePort: 0,
+    plainPort: 0,
+    rendererPort: 0,
+    ssdp: false,
+    promptMs: 50,
+    bootMs: 200,
     // The daemon's clock runs faster here than the set's.
     traits: { keyMs: 0, ...traits },
     ...rest,
@@ -148,7 +155,9 @@ test("a set that was replaced shows another certificate: it hears no token, and 
       ssdp: false,
       promptMs: 20,
     },
-    ...{ securePort: secure ?? 0, plainPort: 0, rendererPort: renderer ?? 0 },
+    securePort: secure ?? 0,
+    plainPort: 0,
+    rendererPort: renderer ?? 0,
   });
   await other.start();
   cleanups.push(() => other.stop());
@@ -165,7 +174,13 @@ test("a key that is down when the daemon stops is let go of", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 1_500 } } });
   cleanups.push(() => own.dispose());
   const set = createSamsungSimulator({
-    ...{ name: "Held", host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, promptMs: 5 },
+    name: "Held",
+    host: freeHost(),
+    securePort: 0,
+    plainPort: 0,
+    rendererPort: 0,
+    ssdp: false,
+    promptMs: 5,
   });
   await set.start();
   cleanups.push(() => set.stop());

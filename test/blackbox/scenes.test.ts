@@ -14,7 +14,12 @@ let folder: string;
 const done: string[] = [];
 const roku = (name: string, more: object = {}): RokuSimulator =>
   createRokuSimulator({
-    ...{ name, serial: `X0SCENE${name.toUpperCase()}`, kind: "tv", ssdp: false, launchMs: 0, ...more },
+    name,
+    serial: `X0SCENE${name.toUpperCase()}`,
+    kind: "tv",
+    ssdp: false,
+    launchMs: 0,
+    ...more,
     onEvent: ({ type, text }) => type !== "discovery" && done.push(`${name} ${type} ${text}`),
   });
 const [den, bar, guest] = [roku("Den"), roku("Bar"), roku("Guest", { kind: "stick", access: "limited" })];
@@ -121,8 +126,13 @@ describe("what steps do", () => {
     };
     const ran = await run([{ launch: "netflix" }, steps.yes, steps.no, { wait_ms: 60_000 }, { key: "right" }]);
     expect(came(ran).slice(1)).toEqual([
-      ...["2 did", "2.then.1 did", "2.else.1 not_run other_branch", "3 skipped no_match"],
-      ...["3.then.1 not_run other_branch", "4 skipped nothing_before", "5 did"],
+      "2 did",
+      "2.then.1 did",
+      "2.else.1 not_run other_branch",
+      "3 skipped no_match",
+      "3.then.1 not_run other_branch",
+      "4 skipped nothing_before",
+      "5 did",
     ]);
     expect(keys()).toEqual(["Den up", "Den right"]);
     expect(ran.steps.map(({ matched }) => matched).filter((one) => one !== undefined)).toEqual([true, false]);
@@ -303,10 +313,30 @@ describe("files", () => {
 
   test("ten kinds of mistakes are ten lines, each with its line and what mends it, and nothing is run", async () => {
     const lines = [
-      ...['device = "Den"', "", "[[steps]]", 'device = "Dne"', 'key = "up"', "[[steps]]", 'key = "hoem"'],
-      ...["[[steps]]", 'key = "stop"', "[[steps]]", 'notify = "x"', "[[steps]]", 'volume = "loud"'],
-      ...["[[steps]]", 'key = "up"', 'power = "on"', "[[steps]]", 'wait_for = "pwer:on"'],
-      ...["[[steps]]", 'name = "a"', 'key = "up"', "[[steps]]", 'name = "a"', 'key = "up"'],
+      'device = "Den"',
+      "",
+      "[[steps]]",
+      'device = "Dne"',
+      'key = "up"',
+      "[[steps]]",
+      'key = "hoem"',
+      "[[steps]]",
+      'key = "stop"',
+      "[[steps]]",
+      'notify = "x"',
+      "[[steps]]",
+      'volume = "loud"',
+      "[[steps]]",
+      'key = "up"',
+      'power = "on"',
+      "[[steps]]",
+      'wait_for = "pwer:on"',
+      "[[steps]]",
+      'name = "a"',
+      'key = "up"',
+      "[[steps]]",
+      'name = "a"',
+      'key = "up"',
       ...["[[steps]]", "wait_sm = 5", "wait_ms = 5", "[[steps]]", "parallel = [", "  { key = 'up' },"],
       ...["  { keys = ['up', { key = 'down', repeat = 99 }] },", "]"],
     ];
@@ -316,8 +346,16 @@ describe("files", () => {
     expect([status, code, done]).toEqual([400, "invalid_scene", []]);
     const at = (text: string, from = 0) => lines.findIndex((line, index) => index >= from && line.includes(text)) + 1;
     const expected = [
-      ...[at("Dne"), at("hoem"), at('"stop"'), at("notify"), at("loud"), at("power"), at("pwer")],
-      ...[at('name = "a"', at('name = "a"')), at("wait_sm"), at("keys")],
+      at("Dne"),
+      at("hoem"),
+      at('"stop"'),
+      at("notify"),
+      at("loud"),
+      at("power"),
+      at("pwer"),
+      at('name = "a"', at('name = "a"')),
+      at("wait_sm"),
+      at("keys"),
     ];
     const mistakes = details.mistakes as { line: number; message: string; hint: string }[];
     expect(mistakes.map(({ line }) => line)).toEqual(expected);

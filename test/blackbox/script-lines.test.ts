@@ -18,7 +18,13 @@ beforeAll(async () => {
   const slow = createRokuSimulator({ name: "Slow", host: freeHost(), ssdp: false, launchMs: 1_500 });
   const soundOutput = "external_arc" as const;
   const den = createWebosSimulator({
-    ...{ name: "Soundbar", host: freeHost(), securePort: 0, plainPort: null, ssdp: false, prompt: "none", soundOutput },
+    name: "Soundbar",
+    host: freeHost(),
+    securePort: 0,
+    plainPort: null,
+    ssdp: false,
+    prompt: "none",
+    soundOutput,
   });
   for (const set of [slow, den]) await set.start();
   // It takes the keys of its volume, and nothing comes of them.

@@ -51,7 +51,10 @@ test.concurrent("every key and every limit is judged before the first key is sen
       { keys: ["up"], delay_ms: 2 ** 31 },
       { keys: up(12), delay_ms: 60_000 },
     ],
-    ...[{ delay_ms: 5 }, undefined, [], { keys: ["up"], times: 2 }],
+    { delay_ms: 5 },
+    undefined,
+    [],
+    { keys: ["up"], times: 2 },
   ];
   await Promise.all(bodies.map((body) => refuse(daemon, "pressKeys", { id, body }, "invalid_payload")));
   expect(set.commands).toEqual([]);
@@ -167,7 +170,8 @@ test.concurrent("a sequence of minutes: other callers are told at once when it e
   const caller = new AbortController();
   const press = (keys: unknown, signal?: AbortSignal) =>
     fetch(`${daemon.url}/devices/${id}/remote/${Array.isArray(keys) ? "sequence" : "key"}`, {
-      ...{ method: "POST", keepalive: false },
+      method: "POST",
+      keepalive: false,
       body: JSON.stringify(Array.isArray(keys) ? { keys, delay_ms: 60_000 } : { key: keys }),
       ...(signal && { signal }),
     });

@@ -18,7 +18,8 @@ function watch(set: FakeRoku): void {
 const whole = {
   power: "on",
   app: { id: "netflix", name: "Netflix", platform_id: "12", type: "app", installed: true },
-  ...{ screensaver: false, volume: { level: 23, muted: false } },
+  screensaver: false,
+  volume: { level: 23, muted: false },
   playback: { status: "playing", position_ms: 754_321, duration_ms: 3_600_000, live: false },
 };
 
@@ -49,7 +50,11 @@ for (const style of styles) {
 
 test.concurrent("one query refused, hanging, cut off or garbage costs its own part and no other", async () => {
   const faults: readonly Answer[] = [
-    ...[{ status: 403 }, { status: 401 }, { status: 404 }, { status: 500 }, { status: 202 }],
+    { status: 403 },
+    { status: 401 },
+    { status: 404 },
+    { status: 500 },
+    { status: 202 },
     ...(["hang", "close", "reset"] as const),
     ...[
       "",
@@ -165,7 +170,8 @@ test.concurrent("old firmware: no access mode, bare apps, empty facts, a descrip
       "is-stick": null,
     },
     apps: [app("11", "Roku Channel Store", null, null)],
-    ...{ style: { close: "said", server: "Roku UPnP/1.0 MiniUPnPd/1.4" } as const, exitApp: "absent" },
+    style: { close: "said", server: "Roku UPnP/1.0 MiniUPnPd/1.4" } as const,
+    exitApp: "absent",
   });
   const device = await succeed(daemon, "getDevice", { id: old.id });
   expect(device).toMatchObject({ access: "full", serial: old.set.serial, kind: "tv" });

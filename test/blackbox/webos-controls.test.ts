@@ -18,8 +18,18 @@ afterAll(async () => {
 
 async function plugIn(name: string, options: object = {}, pair = true): Promise<{ set: WebosSimulator; id: string }> {
   const set = createWebosSimulator({
-    ...{ name, securePort: 0, plainPort: null, ssdp: false, promptMs: 50, tuner: false, firmware: "2023" },
-    ...{ bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, channelMs: 300, ...options },
+    name,
+    securePort: 0,
+    plainPort: null,
+    ssdp: false,
+    promptMs: 50,
+    tuner: false,
+    firmware: "2023",
+    bootMs: 300,
+    socketsCloseMs: 300,
+    portsCloseMs: 100,
+    channelMs: 300,
+    ...options,
   });
   await set.start();
   cleanups.push(() => set.stop());

@@ -22,8 +22,16 @@ afterAll(async () => {
 
 async function plugIn(options: object): Promise<WebosSimulator> {
   const set = createWebosSimulator({
-    ...{ name: "LG", securePort: 0, plainPort: null, ssdp: false, promptMs: 50, tuner: false },
-    ...{ bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100, ...options },
+    name: "LG",
+    securePort: 0,
+    plainPort: null,
+    ssdp: false,
+    promptMs: 50,
+    tuner: false,
+    bootMs: 300,
+    socketsCloseMs: 300,
+    portsCloseMs: 100,
+    ...options,
   });
   await set.start();
   cleanups.push(() => set.stop());

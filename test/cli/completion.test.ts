@@ -48,8 +48,12 @@ describe("bash", () => {
     [
       ["key", "home", "--device", "="],
       [
-        ...["Living\\ Room", "Bedroom", 'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y'],
-        ...["label\\:bar", "label\\:bench", "all"],
+        "Living\\ Room",
+        "Bedroom",
+        'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y',
+        "label\\:bar",
+        "label\\:bench",
+        "all",
       ],
     ],
     // Groups, where a command takes them; a colon ends a word in bash.

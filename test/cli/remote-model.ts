@@ -45,7 +45,9 @@ export function state(facts: Partial<State> = {}): State {
 export function playing(at: Date, facts: Partial<NonNullable<State["playback"]>> = {}): State {
   const playback = {
     ...({ status: "playing", position_ms: 724_000, duration_ms: 1_880_000, live: false, title: null } as const),
-    ...{ position_at: at.toISOString(), rate: 1, ...facts },
+    position_at: at.toISOString(),
+    rate: 1,
+    ...facts,
   };
   return state({ app: app("YouTube"), playback });
 }

@@ -71,7 +71,10 @@ function quickSet(failure: Failure | null = null) {
   const press = (key: string, isRepeat: boolean) => {
     now += 33;
     presses.take({
-      ...{ id: "a", input: key, isRepeat, held: key as "down" },
+      id: "a",
+      input: key,
+      isRepeat,
+      held: key as "down",
       command: { operation: "pressKey", body: { key: key as "down" } },
     });
   };

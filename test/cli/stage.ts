@@ -48,7 +48,11 @@ export async function setStage(): Promise<Stage> {
   // Not known at first: scripts add them by their addresses, $KITCHEN and $CINEMA.
   const kitchen = createWebosSimulator({ name: "Kitchen", securePort: 0, plainPort: null, ssdp: false, promptMs: 50 });
   const cinema = createKodiSimulator({
-    ...{ name: "Cinema", port: 0, tcpPort: 0, mdns: false, password: "popcorn" },
+    name: "Cinema",
+    port: 0,
+    tcpPort: 0,
+    mdns: false,
+    password: "popcorn",
     channels: [
       { id: 2, number: 1, name: "One" },
       { id: 1, number: 2, name: "Two" },

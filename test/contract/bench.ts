@@ -157,7 +157,8 @@ export function createBench(contract: Contract): Bench {
 
   return {
     ...contract,
-    ...{ start, after },
+    start,
+    after,
     anyKeys: contract.anyKeys ?? ["up", "down"],
     can: (capability) => !contract.lacks?.has(capability),
     async line(timeout = 1_500, asleep: Sleep = "deep") {

@@ -123,7 +123,8 @@ export function troubleContract(bench: Bench): void {
       relay.mode = "close";
       const begun = performance.now();
       const asked = [
-        ...[has(connection.state).read(never), has(connection.keys).press(first, never)],
+        has(connection.state).read(never),
+        has(connection.keys).press(first, never),
         ...(can("launch") ? [has(connection.apps?.launch)(app.platformId, {}, never)] : []),
       ];
       for (const { code } of await Promise.all(asked.map(failure)))

@@ -41,13 +41,17 @@ beforeEach(async () => {
   });
   const platformHost = { ...platformHostOf(), isOwnListener: ({ port }: Address) => port === 7_272 };
   const discovery = new Discovery<Entry>({
-    ...{ platforms: [platform], platformHost, config: () => config.running.discovery },
+    platforms: [platform],
+    platformHost,
+    config: () => config.running.discovery,
     found: (finding) => arrivals.found(finding),
     debug: () => {},
     warn: () => {},
   });
   const credentials = await Credentials.open({
-    ...{ path: join(folder, "credentials.json"), damaged: () => {}, hide: () => {} },
+    path: join(folder, "credentials.json"),
+    damaged: () => {},
+    hide: () => {},
   });
   const trust = new Trust({
     registry,
@@ -60,13 +64,24 @@ beforeEach(async () => {
   config.follow(({ daemon }) => void registry.wantDefault(daemon.default_device).catch(() => {}));
   const catalog = await Catalog.open({ path: join(folder, "apps.json"), damaged: () => {} });
   const devices = new Devices({
-    ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost, log },
+    registry,
+    catalog,
+    credentials,
+    trust,
+    platforms: [platform],
+    platformHost,
+    log,
     config: () => config.running,
     lost: () => {},
     look: async () => {},
   });
   arrivals = new Arrivals({
-    ...{ registry, trust, platforms: [platform], platformHost, config, log },
+    registry,
+    trust,
+    platforms: [platform],
+    platformHost,
+    config,
+    log,
     discovery: () => discovery,
     devices,
   });

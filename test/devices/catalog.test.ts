@@ -10,7 +10,10 @@ import type { PlatformApp } from "../../src/platforms/platform.ts";
 
 let count = 0;
 const app = (name: string, more: Partial<PlatformApp> = {}): PlatformApp => ({
-  ...{ platformId: String(++count), name, type: "app", version: null },
+  platformId: String(++count),
+  name,
+  type: "app",
+  version: null,
   ...more,
 });
 const idsOf = (listed: readonly PlatformApp[], before: readonly App[] = []) =>
@@ -128,7 +131,9 @@ describe("the app that is meant", () => {
       app("Prime Video", { platformId: "13" }),
       app("YouTube", { platformId: "837" }),
     ],
-    ...[app("837", { platformId: "900" }), app("Kids", { platformId: "60" }), app("KIDS!", { platformId: "61" })],
+    app("837", { platformId: "900" }),
+    app("Kids", { platformId: "60" }),
+    app("KIDS!", { platformId: "61" }),
     ...[
       app("Roku", { platformId: "tvinput.hdmi2", id: "hdmi2", type: "input" }),
       app("Old News", { platformId: "70" }),

@@ -110,7 +110,13 @@ export async function openHouse(
     now: Date.now,
   });
   const devices = new Devices({
-    ...{ registry, catalog, credentials, trust, platforms: [platform], platformHost: platformHostOf(), log },
+    registry,
+    catalog,
+    credentials,
+    trust,
+    platforms: [platform],
+    platformHost: platformHostOf(),
+    log,
     config: () => house.config,
     lost: (entry) => lost.push(entry.name),
     look: async () => {},
@@ -118,7 +124,16 @@ export async function openHouse(
   });
   let config = defaultConfig();
   const house: House = {
-    ...{ folder, registry, catalog, credentials, hidden, devices, set, platform, lost, connected },
+    folder,
+    registry,
+    catalog,
+    credentials,
+    hidden,
+    devices,
+    set,
+    platform,
+    lost,
+    connected,
     actions: actionsOf(devices),
     get config() {
       return config;

@@ -44,7 +44,10 @@ async function open(hooks: Partial<LeaseHooks> = {}): Promise<Leases> {
 
 const never = new AbortController().signal;
 const wanted = (owner: string, more: { ttl_s?: number; wait_s?: number } = {}) => ({
-  ...{ owner, ttl_s: 60, wait_s: 0, ...more },
+  owner,
+  ttl_s: 60,
+  wait_s: 0,
+  ...more,
 });
 const codeOf = (work: Promise<unknown>) =>
   work.then(
@@ -64,12 +67,16 @@ test("a token opens its own device, and does not stand in the way at others", as
   const leases = await open();
   const { token: a } = await leases.take("a", wanted("ada"), undefined, never);
   expect([admitted(leases, "a"), admitted(leases, "a", a), admitted(leases, "b", a)]).toEqual([
-    ...["device_leased", "own", "free"],
+    "device_leased",
+    "own",
+    "free",
   ]);
   const { token: b } = await leases.take("b", wanted("ada"), a, never);
   for (const both of [`${a}, ${b}`, `${b},${a}`])
     expect([admitted(leases, "a", both), admitted(leases, "b", both), admitted(leases, "c", both)]).toEqual([
-      ...["own", "own", "free"],
+      "own",
+      "own",
+      "free",
     ]);
   // A list of guesses is no way in.
   expect(admitted(leases, "a", [...Array(40).fill("guess"), a].join(","))).toBe("device_leased");
@@ -136,7 +143,9 @@ test("it is kept, without its token, and no longer than it may last", async () =
   expect(readFileSync(path, "utf8")).not.toContain(token);
   const after = await open();
   expect([admitted(after, "a"), admitted(after, "a", token), after.shown("a")?.owner]).toEqual([
-    ...["device_leased", "own", "ada"],
+    "device_leased",
+    "own",
+    "ada",
   ]);
   // Of a clock that was set back a year, and of one whose day is over.
   const kept = JSON.parse(readFileSync(path, "utf8"));

@@ -78,7 +78,10 @@ describe("what reaches a part of a device belongs", () => {
       return { ...one, sighting: { ...one.sighting, identity: id, ids: [`page:${port}` as const] } };
     };
     const two = (name: string, other: string, page: number) => [
-      ...[part("p1", name, 8_080), whole("Left", 8_080), part("p2", other, page), whole("Right", 8_090)],
+      part("p1", name, 8_080),
+      whole("Left", 8_080),
+      part("p2", other, page),
+      whole("Right", 8_090),
     ];
     const apart = ["Left: alpha Left + p1", "Right: alpha Right + p2"];
     expect(await after(...two("Player", "Player", 8_090))).toEqual(apart);
@@ -128,8 +131,12 @@ describe("what reaches a part of a device belongs", () => {
 
   test("to the one of its name where there are several, whatever comes first; another at that host is a device of its own", async () => {
     const all = [
-      ...[seen("alpha", "Left"), seen("alpha", "Right"), seen("part", "Right"), seen("part", "Left")],
-      ...[seen("part", "Speaker"), seen("beta", "Elsewhere", {}, "192.0.2.9")],
+      seen("alpha", "Left"),
+      seen("alpha", "Right"),
+      seen("part", "Right"),
+      seen("part", "Left"),
+      seen("part", "Speaker"),
+      seen("beta", "Elsewhere", {}, "192.0.2.9"),
     ];
     const whole = [
       "Elsewhere: beta Elsewhere",

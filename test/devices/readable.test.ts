@@ -36,7 +36,11 @@ const maybe = fc.option(text, { nil: null });
 
 test("of a device", async () => {
   const facts: fc.Arbitrary<Facts> = fc.record({
-    ...{ name: maybe, manufacturer: maybe, model: maybe, serial: maybe, softwareVersion: maybe },
+    name: maybe,
+    manufacturer: maybe,
+    model: maybe,
+    serial: maybe,
+    softwareVersion: maybe,
     kind: fc.constantFrom(...kinds),
     macs: fc.array(fc.constant("02:00:00:00:00:01"), { maxLength: 3 }),
     access: fc.constantFrom(...accessModes, null),

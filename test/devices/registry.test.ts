@@ -26,7 +26,9 @@ afterEach(() => {
 
 const at = (host: string, port = 8060) => ({ host, port });
 const found = (identity: string, facts: Partial<Facts> = {}, more: Partial<Discovered> = {}): Discovered => ({
-  ...{ platform: "fake", sighting: sightingOf(identity, facts), address: at("192.0.2.1") },
+  platform: "fake",
+  sighting: sightingOf(identity, facts),
+  address: at("192.0.2.1"),
   ...more,
 });
 const merge = async (...args: Parameters<typeof found>) => (await registry.merge(found(...args))).entry;

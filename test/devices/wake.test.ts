@@ -71,7 +71,11 @@ async function play(story: Story, waking: Waking, caller = new AbortController()
 
 test("one that is on is asked, told once, and not called", async () => {
   expect(await play({ isOn: () => true, on: () => undefined }, key)).toEqual({
-    ...{ outcome: "on", after: 0, asked: [0], told: [0], called: [] },
+    outcome: "on",
+    after: 0,
+    asked: [0],
+    told: [0],
+    called: [],
   });
   expect(await play({ isOn: () => true }, key)).toMatchObject({ outcome: "on", asked: [0], called: [] });
 });
@@ -191,7 +195,11 @@ test.each([
 test("where packets cannot help, a command fails at once, and the key calls for 5 s all the same", async () => {
   const ended = { isOn: () => failing("refused"), wakesByPacket: () => false };
   expect(await play(ended, command)).toEqual({
-    ...{ outcome: "device_unreachable: fails by refused", after: 0, asked: [0], told: [], called: [] },
+    outcome: "device_unreachable: fails by refused",
+    after: 0,
+    asked: [0],
+    told: [],
+    called: [],
   });
   const called = await play(ended, key);
   expect(called.outcome).toBe("device_unreachable: fails by refused");

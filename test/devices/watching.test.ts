@@ -6,7 +6,12 @@ import { openHouse } from "./harness.ts";
 
 const all = new Set<StatePart>(["power", "app", "playback", "volume", "screensaver", "input"]);
 const on: PlatformState = {
-  ...{ power: "on", app: null, screensaver: false, playback: null, volume: { level: 20, muted: false }, input: null },
+  power: "on",
+  app: null,
+  screensaver: false,
+  playback: null,
+  volume: { level: 20, muted: false },
+  input: null,
 };
 
 test("one that tells it all is left alone, and looked at again as soon as its connection broke", async () => {

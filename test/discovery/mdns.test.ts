@@ -14,7 +14,9 @@ async function browse(types: readonly string[], timeoutMs: number, wanted = "", 
   const stop = new AbortController();
   const start = performance.now();
   await browseMdns({
-    ...{ types, interfaces: [on], window: new ScanWindow(timeoutMs, stop.signal) },
+    types,
+    interfaces: [on],
+    window: new ScanWindow(timeoutMs, stop.signal),
     onService: (service) => {
       services.push({ service, at: performance.now() - start });
       if (service.name === wanted) stop.abort();

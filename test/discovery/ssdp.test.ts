@@ -90,7 +90,9 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
     const window = new ScanWindow(timeoutMs, options.stop ?? new AbortController().signal);
     if (options.join !== undefined) setTimeout(() => window.join(), options.join);
     await searchSsdp({
-      ...{ targets, interfaces: options.interfaces ?? [lo], window },
+      targets,
+      interfaces: options.interfaces ?? [lo],
+      window,
       onAnswer: (answer) => answers.push({ answer, at: performance.now() - start }),
       onTrouble: (problem) => troubles.push(problem),
     });

@@ -112,7 +112,9 @@ test("request() lets in what a page sent as little as fetch() does", async () =>
 
 test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
   const trusting = await createZapd({
-    ...{ config: join(folder, "config.toml"), state: join(folder, "trusting"), trusted: true },
+    config: join(folder, "config.toml"),
+    state: join(folder, "trusting"),
+    trusted: true,
   });
   try {
     expect((await trusting.fetch(new Request("http://zapd/v1/health"))).status).toBe(200);
@@ -141,7 +143,8 @@ test("OpenAPI has the path in its server", async () => {
 test("404 and 405 name the path that was asked for, and the hint one that is there", async () => {
   const missing = await bodyOf("/tv/v1/nothing");
   expect(missing.error).toMatchObject({
-    ...{ code: "not_found", message: "There is nothing at /tv/v1/nothing" },
+    code: "not_found",
+    message: "There is nothing at /tv/v1/nothing",
     hint: "Every route begins with /tv/v1, such as /tv/v1/devices",
   });
   expect((await ask("/tv/v1/devices")).status).toBe(200);

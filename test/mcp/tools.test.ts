@@ -36,9 +36,22 @@ test("its tools, in their order, each with true hints", () => {
     return `${name} ${readOnlyHint ? "R" : ""}${destructiveHint ? "D" : ""}${idempotentHint ? "I" : ""}`.trim();
   });
   expect(marks).toEqual([
-    ...["list_devices RI", "get_state RI", "wait_for RI", "list_apps RI", "launch_app I", "press_keys", "type_text"],
-    ...["set_power I", "set_volume I", "control_playback I", "play_media D", "get_screenshot R", "discover R"],
-    ...["dev_install D", "dev_logs R", "run_scene D"],
+    "list_devices RI",
+    "get_state RI",
+    "wait_for RI",
+    "list_apps RI",
+    "launch_app I",
+    "press_keys",
+    "type_text",
+    "set_power I",
+    "set_volume I",
+    "control_playback I",
+    "play_media D",
+    "get_screenshot R",
+    "discover R",
+    "dev_install D",
+    "dev_logs R",
+    "run_scene D",
   ]);
   for (const { annotations } of listed) expect(annotations.openWorldHint).toBe(false);
 });
@@ -99,7 +112,10 @@ function setWithCode(step: "code" | "confirm") {
   } as unknown as Client;
   const ask = (tool: string, args: object, more: Partial<Calling>) =>
     runPaired(named(tool), args, {
-      ...{ api, signal: new AbortController().signal, canAsk: true, answerTo: () => undefined },
+      api,
+      signal: new AbortController().signal,
+      canAsk: true,
+      answerTo: () => undefined,
       ...more,
     });
   return { calls, ask };

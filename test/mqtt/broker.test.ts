@@ -202,8 +202,13 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
       ]);
       secure = {
         ...plainAt(broker.port),
-        ...{ secure: true, url: `mqtts://127.0.0.1:${broker.port}`, username: "lab", password: "right" },
-        ...{ ca: await text("ca.pem"), cert: await text("client.pem"), key: await text("client.key") },
+        secure: true,
+        url: `mqtts://127.0.0.1:${broker.port}`,
+        username: "lab",
+        password: "right",
+        ca: await text("ca.pem"),
+        cert: await text("client.pem"),
+        key: await text("client.key"),
       };
     });
     afterAll(() => broker.dispose());

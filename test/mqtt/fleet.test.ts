@@ -60,7 +60,8 @@ const namesOf = (fleet: Fleet, ...selection: Parameters<Fleet["select"]>) =>
 function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promise<readonly FleetResult[]> {
   const targets = fleet.select().filter(({ id }) => ids.includes(id));
   return fleet.run(targets, (ask, { id }) => ask({ op: "press_key", args: { id, key: "home" } }), {
-    ...{ timeoutMs, replyTo: (one) => topicsOf("zapd", one).reply("me") },
+    timeoutMs,
+    replyTo: (one) => topicsOf("zapd", one).reply("me"),
     each: () => {},
   });
 }
@@ -135,7 +136,12 @@ test("what is no document of ours, or is gone, is none; and what comes later is 
   expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "strange"]);
   expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x", "at=a"] });
   expect(fleet.sites.find(({ site }) => site === "b")).toEqual({
-    ...{ site: "b", online: false, version: null, devices: 0, labels: [], commands: null },
+    site: "b",
+    online: false,
+    version: null,
+    devices: 0,
+    labels: [],
+    commands: null,
   });
   await bus.publish("zapd/1/a/devices/a-1", "", retain);
   await bus.publish("zapd/1/a/devices/strange", "", retain);

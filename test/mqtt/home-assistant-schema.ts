@@ -88,9 +88,16 @@ const writes = {
 } as const;
 const common: Shape["optional"] = {
   ...availability,
-  ...{ enabled_by_default: flag, visible_by_default: flag, entity_category: oneOf("config", "diagnostic"), icon },
-  ...{ entity_picture: url, default_entity_id: text, unique_id: text, message_expiry_interval: whole },
-  ...{ json_attributes_topic: subscribed, json_attributes_template: template },
+  enabled_by_default: flag,
+  visible_by_default: flag,
+  entity_category: oneOf("config", "diagnostic"),
+  icon,
+  entity_picture: url,
+  default_entity_id: text,
+  unique_id: text,
+  message_expiry_interval: whole,
+  json_attributes_topic: subscribed,
+  json_attributes_template: template,
 };
 const name: Check = (value) => (value === null ? null : text(value));
 
@@ -99,8 +106,15 @@ const platforms: Readonly<Record<string, Shape>> = {
   switch: {
     required: writes.required,
     optional: {
-      ...{ ...base, ...common, ...writes.optional, name, value_template: template },
-      ...{ payload_on: text, payload_off: text, state_on: text, state_off: text },
+      ...base,
+      ...common,
+      ...writes.optional,
+      name,
+      value_template: template,
+      payload_on: text,
+      payload_off: text,
+      state_on: text,
+      state_off: text,
       device_class: oneOf("outlet", "switch"),
     },
   },
@@ -111,24 +125,47 @@ const platforms: Readonly<Record<string, Shape>> = {
   number: {
     required: writes.required,
     optional: {
-      ...{ ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
-      ...{ min: decimal, max: decimal, step: atLeast(0.001), mode: oneOf("auto", "box", "slider") },
-      ...{ payload_reset: text, unit_of_measurement: text, device_class: text },
+      ...base,
+      ...common,
+      ...writes.optional,
+      name,
+      value_template: template,
+      command_template: template,
+      min: decimal,
+      max: decimal,
+      step: atLeast(0.001),
+      mode: oneOf("auto", "box", "slider"),
+      payload_reset: text,
+      unit_of_measurement: text,
+      device_class: text,
     },
     whole: ({ min = 1, max = 100 }) => (Number(min) >= Number(max) ? "has a min that is not below its max" : null),
   },
   button: {
     required: writes.required,
     optional: {
-      ...{ ...base, ...common, name, command_template: template, payload_press: text, retain: flag },
+      ...base,
+      ...common,
+      name,
+      command_template: template,
+      payload_press: text,
+      retain: flag,
       device_class: oneOf("identify", "restart", "update"),
     },
   },
   text: {
     required: writes.required,
     optional: {
-      ...{ ...base, ...common, ...writes.optional, name, value_template: template, command_template: template },
-      ...{ min: whole, max: whole, mode: oneOf("text", "password"), pattern: text },
+      ...base,
+      ...common,
+      ...writes.optional,
+      name,
+      value_template: template,
+      command_template: template,
+      min: whole,
+      max: whole,
+      mode: oneOf("text", "password"),
+      pattern: text,
     },
     whole: ({ min = 0, max = 255 }) =>
       Number(min) > Number(max) || Number(max) > 255 ? "has lengths that no state can have" : null,
@@ -136,9 +173,18 @@ const platforms: Readonly<Record<string, Shape>> = {
   sensor: {
     required: reads.required,
     optional: {
-      ...{ ...base, ...common, ...reads.optional, name, options: texts, expire_after: whole, force_update: flag },
-      ...{ last_reset_value_template: template, suggested_display_precision: whole, unit_of_measurement: text },
-      ...{ state_class: oneOf("measurement", "total", "total_increasing"), device_class: text },
+      ...base,
+      ...common,
+      ...reads.optional,
+      name,
+      options: texts,
+      expire_after: whole,
+      force_update: flag,
+      last_reset_value_template: template,
+      suggested_display_precision: whole,
+      unit_of_measurement: text,
+      state_class: oneOf("measurement", "total", "total_increasing"),
+      device_class: text,
     },
     whole({ options, state_class, unit_of_measurement, device_class }) {
       if (options === undefined) return null;
@@ -149,8 +195,14 @@ const platforms: Readonly<Record<string, Shape>> = {
   },
   image: {
     optional: {
-      ...{ ...base, ...common, name, content_type: text, image_encoding: oneOf("b64") },
-      ...{ url_topic: subscribed, url_template: template, image_topic: subscribed },
+      ...base,
+      ...common,
+      name,
+      content_type: text,
+      image_encoding: oneOf("b64"),
+      url_topic: subscribed,
+      url_template: template,
+      image_topic: subscribed,
     },
     whole({ url_topic, image_topic, content_type }) {
       if ((url_topic === undefined) === (image_topic === undefined)) return "needs one of url_topic and image_topic";
@@ -164,7 +216,10 @@ const platforms: Readonly<Record<string, Shape>> = {
   event: {
     required: { ...reads.required, event_types: texts },
     optional: {
-      ...{ ...base, ...common, ...reads.optional, name },
+      ...base,
+      ...common,
+      ...reads.optional,
+      name,
       device_class: oneOf("button", "doorbell", "motion"),
     },
   },
@@ -172,14 +227,32 @@ const platforms: Readonly<Record<string, Shape>> = {
 
 /** What a component has of the device, where it does not say it itself; what its platform does not know of it is dropped. */
 const shared = [
-  ...["availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding"],
-  ...["message_expiry_interval", "payload_available", "payload_not_available", "state_topic", "qos"],
+  "availability",
+  "availability_mode",
+  "availability_template",
+  "availability_topic",
+  "command_topic",
+  "encoding",
+  "message_expiry_interval",
+  "payload_available",
+  "payload_not_available",
+  "state_topic",
+  "qos",
 ] as const;
 
 const device: Shape = {
   optional: {
-    ...{ identifiers: texts, manufacturer: text, model: text, model_id: text, name: text, hw_version: text },
-    ...{ serial_number: text, sw_version: text, via_device: text, suggested_area: text, configuration_url: url },
+    identifiers: texts,
+    manufacturer: text,
+    model: text,
+    model_id: text,
+    name: text,
+    hw_version: text,
+    serial_number: text,
+    sw_version: text,
+    via_device: text,
+    suggested_area: text,
+    configuration_url: url,
     connections: (value) =>
       Array.isArray(value) && value.every((one) => texts(one) === null && one.length === 2) ? null : "are no pairs",
   },
@@ -192,7 +265,10 @@ const payload: Shape = {
   required: { device: object, origin: object, components: object },
   optional: {
     ...availability,
-    ...{ state_topic: subscribed, command_topic: published, qos, encoding: text },
+    state_topic: subscribed,
+    command_topic: published,
+    qos,
+    encoding: text,
   },
   whole: oneAvailability,
 };

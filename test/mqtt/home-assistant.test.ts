@@ -20,14 +20,38 @@ const topics: Discovered["topics"] = {
 };
 
 const able: Device = {
-  ...{ id, name: "Living Room", platform: "simulated", platforms: ["simulated"], kind: "tv" },
-  ...{ manufacturer: "Acme", model: "55-X", serial: "S1", mac: "aa:bb:cc:00:11:22", software_version: "9.1" },
-  ...{ power: "on", host: "192.0.2.7", port: 8060, ports: {}, status: "online", access: "full" },
-  ...{ capabilities: [...capabilities], withheld: [], keys: [...keys], used: true, is_default: true },
-  ...{ added_at: at, last_seen: at, lease: null },
+  id,
+  name: "Living Room",
+  platform: "simulated",
+  platforms: ["simulated"],
+  kind: "tv",
+  manufacturer: "Acme",
+  model: "55-X",
+  serial: "S1",
+  mac: "aa:bb:cc:00:11:22",
+  software_version: "9.1",
+  power: "on",
+  host: "192.0.2.7",
+  port: 8060,
+  ports: {},
+  status: "online",
+  access: "full",
+  capabilities: [...capabilities],
+  withheld: [],
+  keys: [...keys],
+  used: true,
+  is_default: true,
+  added_at: at,
+  last_seen: at,
+  lease: null,
 };
 const app = (appId: string, name: string, more: Partial<App> = {}): App => ({
-  ...{ id: appId, name, platform_id: `p-${appId}`, type: "app", version: null, installed: true },
+  id: appId,
+  name,
+  platform_id: `p-${appId}`,
+  type: "app",
+  version: null,
+  installed: true,
   ...more,
 });
 const apps = [app("netflix", "Netflix"), app("youtube", "YouTube")];
@@ -36,7 +60,11 @@ const inputs: Input[] = [
   { id: "hdmi2", name: "HDMI 2" },
 ];
 const full: Discovered = {
-  ...{ device: able, apps, inputs, topics, page: `http://127.0.0.1:7272/#/remote/${id}` },
+  device: able,
+  apps,
+  inputs,
+  topics,
+  page: `http://127.0.0.1:7272/#/remote/${id}`,
   artwork: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
 };
 
@@ -105,8 +133,13 @@ describe("the payload of a device", () => {
     ];
     const { options } = componentsOf({ ...full, apps: odd })["app"] ?? {};
     expect(options).toEqual([
-      ...["news-1", "news-2", "twelve", "Netflix", "YouTube"],
-      ...[`It's "50 %" {{ x }} {% y %} \\ 😀`, "lines"],
+      "news-1",
+      "news-2",
+      "twelve",
+      "Netflix",
+      "YouTube",
+      `It's "50 %" {{ x }} {% y %} \\ 😀`,
+      "lines",
     ]);
     expect(componentsOf({ ...full, apps: odd, inputs: null })["app"]?.["options"]).toContain("HDMI 1");
     expect(refusals(payloadOf({ ...full, apps: odd }))).toEqual([]);
@@ -180,10 +213,19 @@ describe("what Home Assistant would refuse is seen", () => {
 });
 
 const state: State = {
-  ...{ power: "on", app: apps[0] ?? null, screensaver: null, input: "hdmi1", observed_at: at },
+  power: "on",
+  app: apps[0] ?? null,
+  screensaver: null,
+  input: "hdmi1",
+  observed_at: at,
   playback: {
-    ...{ status: "playing", position_ms: 5_000, duration_ms: 60_000, live: false },
-    ...{ title: "Big Buck Bunny", position_at: at, rate: 1 },
+    status: "playing",
+    position_ms: 5_000,
+    duration_ms: 60_000,
+    live: false,
+    title: "Big Buck Bunny",
+    position_at: at,
+    rate: 1,
   },
   volume: { level: 12, muted: false },
 };
@@ -263,7 +305,9 @@ test.skipIf(noJinja !== null)(
       expect({ [word]: rendered.splice(0, texts.length) }).toEqual({ [word]: [...texts] });
     const [told = "", ...silent] = rendered.splice(0, 4);
     expect(JSON.parse(told)).toEqual({
-      ...{ event_type: "failure", action: "key", code: "device_timeout" },
+      event_type: "failure",
+      action: "key",
+      code: "device_timeout",
       message: `did "not" answer`,
     });
     expect(silent).toEqual(["", "", ""]);

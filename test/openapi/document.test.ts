@@ -108,10 +108,14 @@ describe("complete", () => {
       const known = (operations as Record<string, object>)[operationId] ?? {};
       const parameters = JSON.stringify(operation["parameters"] ?? []);
       expect({
-        ...{ operationId, id: parameters.includes("DeviceId"), query: parameters.includes('"in":"query"') },
+        operationId,
+        id: parameters.includes("DeviceId"),
+        query: parameters.includes('"in":"query"'),
         body: operation["requestBody"] !== undefined,
       }).toEqual({
-        ...{ operationId, id: path.includes("{id}"), query: "query" in known },
+        operationId,
+        id: path.includes("{id}"),
+        query: "query" in known,
         body: "body" in known || operationId === "installPackage",
       });
     }

@@ -49,7 +49,8 @@ export interface Operation {
 /** Every operation of the document. */
 export const documented: readonly Operation[] = Object.keys(at("paths")).flatMap((path) =>
   Object.keys(at("paths", path)).map((method) => ({
-    ...{ path, method },
+    path,
+    method,
     operationId: String(at("paths", path, method)["operationId"]),
   })),
 );

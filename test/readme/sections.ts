@@ -44,8 +44,13 @@ const television = { ...sound, inputs: true };
 
 const service = { type: "urn:schemas-upnp-org:service:AVTransport:1", control: "/control", events: "/events" };
 const renderer = {
-  ...{ path: "/description.xml", transport: service, rendering: service, seeks: true, mutes: true },
-  ...{ actions: ["Play", "Pause", "Stop"], volume: { min: 0, max: 100, step: 1 } },
+  path: "/description.xml",
+  transport: service,
+  rendering: service,
+  seeks: true,
+  mutes: true,
+  actions: ["Play", "Pause", "Stop"],
+  volume: { min: 0, max: 100, step: 1 },
 };
 const newSamsung = { year: 2021, token: true, saysPower: true, frame: false, renderer: true };
 const oldSamsung = { year: 2016, token: false, saysPower: false, frame: false, renderer: true };

@@ -200,8 +200,14 @@ const restart: Step = {
 export const stories = (maxCommands: number) =>
   fc.commands(
     [
-      ...[alone, alone, alone, alone, fc.constant(look), fc.constant(restart)],
-      ...[together(fc.constant(null)), together(fc.integer({ min: 0, max: 40 }))],
+      alone,
+      alone,
+      alone,
+      alone,
+      fc.constant(look),
+      fc.constant(restart),
+      together(fc.constant(null)),
+      together(fc.integer({ min: 0, max: 40 })),
     ],
     { maxCommands, size: "max" },
   );

@@ -19,11 +19,17 @@ export async function sleepThrough(ms: number): Promise<number> {
     const names = { busy, playing, slow, typing, left };
     for (const [name, set] of Object.entries(names)) await daemon.api("POST", "/devices", { ...set.address, name });
     await daemon.api("POST", "/devices", {
-      ...{ host: kodi.host, port: kodi.port, platform: "kodi", name: "kodi", ports: { websocket: kodi.ports.tcp } },
+      host: kodi.host,
+      port: kodi.port,
+      platform: "kodi",
+      name: "kodi",
+      ports: { websocket: kodi.ports.tcp },
     });
     const press = (name: string, key: string, signal?: AbortSignal) =>
       fetch(`${daemon.url}/devices/${name}/remote/key`, {
-        ...{ method: "POST", body: JSON.stringify({ key }), keepalive: false },
+        method: "POST",
+        body: JSON.stringify({ key }),
+        keepalive: false,
         ...(signal && { signal }),
       }).then(
         ({ status }) => status,
@@ -37,7 +43,8 @@ export async function sleepThrough(ms: number): Promise<number> {
     // One sequence that is between two keys most of the time, one that always waits for the set.
     const sequences = ["playing", "slow"].map((name) =>
       daemon.api("POST", `/devices/${name}/remote/sequence`, {
-        ...{ keys: Array.from({ length: 100 }, () => "up"), delay_ms: name === "slow" ? 0 : 100 },
+        keys: Array.from({ length: 100 }, () => "up"),
+        delay_ms: name === "slow" ? 0 : 100,
       }),
     );
     const text = daemon.api("POST", "/devices/typing/remote/key", { key: `literal:${"x".repeat(300)}` });

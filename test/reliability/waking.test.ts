@@ -48,7 +48,9 @@ test.concurrent("R14 60 keys that came to both doors while it was stopped, whole
       give = resolve;
     });
     const halves = fetch(`${daemon.url}/devices/den/remote/key`, {
-      ...{ method: "POST", keepalive: false, duplex: "half" },
+      method: "POST",
+      keepalive: false,
+      duplex: "half",
       body: new ReadableStream({
         async start(controller) {
           controller.enqueue(new TextEncoder().encode('{"key":'));

@@ -5,7 +5,14 @@ import type { Plan, Wait } from "../../src/scenes/plan.ts";
 import { runPlan } from "../../src/scenes/run.ts";
 
 const wait = (at: string, ms: number): Wait => ({
-  ...{ kind: "wait", at, ms, line: null, name: null, does: "wait", onError: "continue", devices: [] },
+  kind: "wait",
+  at,
+  ms,
+  line: null,
+  name: null,
+  does: "wait",
+  onError: "continue",
+  devices: [],
 });
 
 async function run(steps: Plan["steps"], totalMs: number) {

@@ -72,7 +72,10 @@ async function rogue(says: (socket: TLSSocket, heard: () => number) => void): Pr
   const connection = androidtv.connect(target, platformHost, told.emit);
   cleanups.push(() => connection.close());
   return {
-    ...{ connection, told, seen, open: () => sockets.size },
+    connection,
+    told,
+    seen,
+    open: () => sockets.size,
     change(other) {
       server.setSecureContext(other);
       for (const socket of sockets) socket.destroy();

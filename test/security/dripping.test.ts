@@ -38,8 +38,10 @@ function upload(name: string, length: number, first: Uint8Array, every: number, 
   const start = performance.now();
   const socket = net.connect(daemon.port, "127.0.0.1");
   const head = requestOf("POST", `/v1/devices/${name}/dev/install`, [
-    ...[`Host: 127.0.0.1:${daemon.port}`, "Content-Type: multipart/form-data; boundary=B"],
-    ...[`Content-Length: ${length}`, "Connection: close"],
+    `Host: 127.0.0.1:${daemon.port}`,
+    "Content-Type: multipart/form-data; boundary=B",
+    `Content-Length: ${length}`,
+    "Connection: close",
   ]);
   const answered = new Promise<{ text: string; ms: number }>((resolve) => {
     let text = "";

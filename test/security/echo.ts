@@ -38,7 +38,8 @@ export async function startEcho(behind: { readonly host: string; readonly port: 
     sockets.clear();
   };
   return {
-    ...{ host: "127.0.0.1", port },
+    host: "127.0.0.1",
+    port,
     get echoed() {
       return echoes.heard.length;
     },

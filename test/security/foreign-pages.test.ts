@@ -51,7 +51,12 @@ const reaching = [
   "/v1/doctor",
 ];
 const remembered = [
-  ...["/v1/devices", "/v1/devices/Den", "/v1/health", "/v1/config", "/v1/daemon/status", "/v1/scenes"],
+  "/v1/devices",
+  "/v1/devices/Den",
+  "/v1/health",
+  "/v1/config",
+  "/v1/daemon/status",
+  "/v1/scenes",
   "/openapi.json",
 ];
 

@@ -34,8 +34,13 @@ function clean(...rogues: readonly RogueWeb[]): void {
 let made = 0;
 async function locked(options: Partial<KodiSimulatorOptions> = {}): Promise<{ set: KodiSimulator; id: string }> {
   const set = createKodiSimulator({
-    ...{ name: `Vault ${++made}`, host: `127.0.71.${made}`, port: 0, tcpPort: null, mdns: false },
-    ...{ user, password },
+    name: `Vault ${++made}`,
+    host: `127.0.71.${made}`,
+    port: 0,
+    tcpPort: null,
+    mdns: false,
+    user,
+    password,
     ...options,
   });
   await set.start();
@@ -140,7 +145,13 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     await set.stop();
     const seen: string[] = [];
     const other = createKodiSimulator({
-      ...{ name: "Stranger", host: "127.0.0.1", port, tcpPort: null, mdns: true, user, password },
+      name: "Stranger",
+      host: "127.0.0.1",
+      port,
+      tcpPort: null,
+      mdns: true,
+      user,
+      password,
       onEvent: ({ text }) => seen.push(text),
     });
     await other.start();
@@ -160,7 +171,13 @@ describe.concurrent("T27 a stranger at a known address: any web server where a K
     const { host, port } = set;
     await set.stop();
     const other = createKodiSimulator({
-      ...{ name: "Stranger 2", host, port, tcpPort: ports.websocket, mdns: false, user, password },
+      name: "Stranger 2",
+      host,
+      port,
+      tcpPort: ports.websocket,
+      mdns: false,
+      user,
+      password,
     });
     await other.start();
     cleanups.push(() => other.stop());
@@ -182,7 +199,8 @@ describe("T27 a login is sent as little as can be", () => {
     const rogue = await startRogueWeb(
       web("401 Unauthorized", ['WWW-Authenticate: Basic realm="Kodi"', "Connection: close"]),
       {
-        ...{ host, port },
+        host,
+        port,
       },
     );
     cleanups.push(() => rogue.stop());
@@ -226,7 +244,8 @@ test("T27 a forged announcement that leads a known Kodi to another machine gets 
       tcpPort: null,
       mdns: true,
     },
-    ...{ user, password },
+    user,
+    password,
     onEvent: ({ text }) => seen.push(text),
   });
   await forged.start();

@@ -37,7 +37,9 @@ test(
     const stop = new AbortController();
     const told: MdnsService[] = [];
     const browsing = browseMdns({
-      ...{ types: [type], interfaces: [lo], window: new ScanWindow(isWhole ? 600_000 : 60_000, stop.signal) },
+      types: [type],
+      interfaces: [lo],
+      window: new ScanWindow(isWhole ? 600_000 : 60_000, stop.signal),
       onService: (service) => told.push(service),
       onTrouble: () => {},
     });

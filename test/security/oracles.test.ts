@@ -98,7 +98,8 @@ const form = (name: string, title: string) => {
   const archive = zipSync({ manifest: Buffer.from(`title=${title}\n`), "a.txt": Buffer.alloc(700, title) });
   return Buffer.concat([
     Buffer.from(`--B\r\nContent-Disposition: form-data; name="${name}"; filename="${title}.zip"\r\n\r\n`),
-    ...[archive, Buffer.from("\r\n--B--\r\n")],
+    archive,
+    Buffer.from("\r\n--B--\r\n"),
   ]).toString("latin1");
 };
 const json = (value: unknown) => JSON.stringify(value);

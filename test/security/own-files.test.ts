@@ -108,14 +108,18 @@ describe("T14 T35 a start is refused, and goes well after the command that the r
       names: () => config,
     },
     "the config is another user's": {
-      ...{ strange: true, spoil: () => chownSync(config, stranger, stranger), names: () => config },
+      strange: true,
+      spoil: () => chownSync(config, stranger, stranger),
+      names: () => config,
     },
     "everyone may write the folder of the config": { spoil: () => chmodSync(folder, 0o777), names: () => folder },
     "everyone may write a folder far above": { spoil: () => chmodSync(home, 0o707), names: () => home },
     "everyone may write the state": { spoil: () => chmodSync(state, 0o707), names: () => state },
     "everyone may write the state, which is sticky": { spoil: () => chmodSync(state, 0o1777), names: () => state },
     "the state is another user's": {
-      ...{ strange: true, spoil: () => chownSync(state, stranger, stranger), names: () => state },
+      strange: true,
+      spoil: () => chownSync(state, stranger, stranger),
+      names: () => state,
     },
     "its group may write a state with secrets": {
       spoil() {
@@ -346,7 +350,10 @@ describe("T35 what the user keeps in the state folder", () => {
     const folderOf = join(home, "precious");
     mkdirSync(folderOf);
     for (const name of [
-      ...["holiday.zip", "upload-1.zip", ".devices.json.1-deadbeef.tmp", "notes.txt"],
+      "holiday.zip",
+      "upload-1.zip",
+      ".devices.json.1-deadbeef.tmp",
+      "notes.txt",
       "zapd-upload-8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55.zip",
     ])
       writeFileSync(join(folderOf, name), name);
@@ -372,7 +379,8 @@ describe("T35 what the user keeps in the state folder", () => {
       });
       const { error } = (await answer.json()) as { error: { code: string; message: string; hint: string } };
       expect([answer.status, error.code, error.message]).toEqual([
-        ...[500, "storage_error"],
+        500,
+        "storage_error",
         expect.stringContaining(join(state, "uploads")),
       ]);
       expect(error.hint).toContain("Move it away");
@@ -401,7 +409,9 @@ describe("T35 what the user keeps in the state folder", () => {
         ".devices.json.12-XYZ.tmp",
         "devices.json.12-0badcafe.tmp",
       ],
-      ...["devices.json.corrupt-mine", "devices.json.old", "notes.txt"],
+      "devices.json.corrupt-mine",
+      "devices.json.old",
+      "notes.txt",
     ])
       writeFileSync(join(state, name), name);
     symlinkSync(join(elsewhere, "holiday.zip"), join(state, ".devices.json.12-0badcafe.tmp"));
@@ -436,7 +446,9 @@ describe("T35 what the user keeps in the state folder", () => {
       const own = await started();
       await own.api("POST", "/devices", { ...set.address, name: "den" });
       const head = requestOf("POST", "/v1/devices/den/dev/install", [
-        ...[`Host: 127.0.0.1:${own.port}`, "Content-Type: multipart/form-data; boundary=B", "Content-Length: 900000"],
+        `Host: 127.0.0.1:${own.port}`,
+        "Content-Type: multipart/form-data; boundary=B",
+        "Content-Length: 900000",
       ]);
       const socket = net.connect(own.port, "127.0.0.1", () => {
         socket.write(head);

@@ -21,8 +21,14 @@ export interface SetOptions {
 /** A set that gives a key to whoever is accepted. */
 export async function webosAt(host: string, options: SetOptions = {}): Promise<WebosSimulator> {
   const set = createWebosSimulator({
-    ...{ name: options.name ?? "Kitchen", host, securePort: tv.secure, plainPort: null, promptMs: 20, tuner: false },
-    ...{ ssdp: true, ssdpDelayMs: 10 },
+    name: options.name ?? "Kitchen",
+    host,
+    securePort: tv.secure,
+    plainPort: null,
+    promptMs: 20,
+    tuner: false,
+    ssdp: true,
+    ssdpDelayMs: 10,
     ...(options.uuid !== undefined && { uuid: options.uuid }),
     ...(options.certificate && { certificate: options.certificate }),
     prompt: options.denies ? "deny" : "accept",

@@ -79,7 +79,8 @@ async function rogue({ rest = () => null, channel = () => {}, renderer = "" }: M
   const connection = samsung.connect(target, platformHost, told.emit);
   cleanups.push(() => connection.close());
   return {
-    ...{ connection, told },
+    connection,
+    told,
     memory: () => target.memory,
     become(next) {
       duid = next as typeof duid;

@@ -16,7 +16,13 @@ try {
 const webos = platform === "webos";
 const set = webos
   ? createWebosSimulator({
-      ...{ name: "x", uuid: identity, host, securePort: 3_001, plainPort: null, ssdp: false, tuner: false },
+      name: "x",
+      uuid: identity,
+      host,
+      securePort: 3_001,
+      plainPort: null,
+      ssdp: false,
+      tuner: false,
       certificate: createCertificate(),
     })
   : null;

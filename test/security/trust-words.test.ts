@@ -36,7 +36,13 @@ test("T27 a forged answer without the certificate of the pairing is no rival and
   const { set, id, name } = await paired();
   const other = await webos(freeHost(), { uuid: set.uuid, certificate: createCertificate() });
   const plain = createWebosSimulator({
-    ...{ name, host: freeHost(), uuid: set.uuid, securePort: null, plainPort: 3_000, ssdp: true, ssdpDelayMs: 10 },
+    name,
+    host: freeHost(),
+    uuid: set.uuid,
+    securePort: null,
+    plainPort: 3_000,
+    ssdp: true,
+    ssdpDelayMs: 10,
   });
   await plain.start();
   house.leaves(() => plain.stop());

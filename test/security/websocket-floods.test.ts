@@ -30,7 +30,10 @@ async function drive(port: number): Promise<{ reason: string; ms: number; texts:
   const address = { host: "127.0.0.1", port };
   const line = await openWebSocket(
     {
-      ...{ address, path: "/", tls: false, platformHost },
+      address,
+      path: "/",
+      tls: false,
+      platformHost,
       onText: () => texts++,
       onEnd: ({ reason }) => ended.resolve(reason),
     },

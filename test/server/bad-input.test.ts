@@ -105,7 +105,13 @@ describe("bodies that are none, on every route that reads one", () => {
       "\0",
       "// x\n{}",
     ],
-    ...["null", "true", "1", '"home"', "[]", '[{"key":"home"}]', "[null]"],
+    "null",
+    "true",
+    "1",
+    '"home"',
+    "[]",
+    '[{"key":"home"}]',
+    "[null]",
   ];
   test.each(routes)("%s", async (route) => {
     for (const body of bodies) await refused(route, body, payload);

@@ -92,7 +92,9 @@ describe("T3 preflights", () => {
       // Deno repeats that the caller wants to be hung up on.
       const { date: _, connection: __, ...headers } = Object.fromEntries(answer.headers);
       expect(headers).toEqual({
-        ...{ ...fixed, vary: "Origin", "access-control-allow-origin": listed },
+        ...fixed,
+        vary: "Origin",
+        "access-control-allow-origin": listed,
         "access-control-allow-methods": "GET, HEAD, POST, PATCH, DELETE",
         "access-control-allow-headers": "content-type, zapd-lease",
         "access-control-max-age": "600",

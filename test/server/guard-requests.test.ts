@@ -209,7 +209,9 @@ describe("T18 method", () => {
 
 test("T1 an upgrade from a foreign page is refused; from others it is an ordinary read", async () => {
   const upgrade = [
-    ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
   ];
   for (const line of ["Origin: http://evil.test", "Origin: null", "Sec-Fetch-Site: cross-site"]) {

@@ -8,8 +8,14 @@ import { some } from "./length.ts";
 
 const cycles = some(1_000, 20);
 const set = createWebosSimulator({
-  ...{ name: "Cycler", securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
-  ...{ bootMs: 5, socketsCloseMs: 5, portsCloseMs: 1 },
+  name: "Cycler",
+  securePort: 0,
+  plainPort: null,
+  ssdp: false,
+  prompt: "none",
+  bootMs: 5,
+  socketsCloseMs: 5,
+  portsCloseMs: 1,
 });
 await set.start();
 const daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" } } });

@@ -29,7 +29,8 @@ beforeAll(async () => {
   real = await startRealKodi({ name: names.kodi, renderer: true });
   for (const program of programs) real.also(program, names[program]);
   files = Bun.serve({
-    ...{ hostname: real.ourAddress, port: 0 },
+    hostname: real.ourAddress,
+    port: 0,
     fetch: (request) =>
       /mp4$/.test(request.url)
         ? new Response(Bun.file(real.clips.video), { headers: { "content-type": "video/mp4" } })

@@ -45,8 +45,10 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
   async function house(site: string, commands: string, names: readonly string[]): Promise<House> {
     const mqtt = { url: `mqtt://127.0.0.1:${broker.port}`, site, site_labels: [`at=${site}`], commands };
     const config = {
-      ...{ mqtt: { ...mqtt, ca: join(folder, "ca.pem"), home_assistant: true }, dev: { vendor_password: password } },
-      ...{ fleet: { artifact_origins: [origin] }, discovery: { interfaces: ["none"] } },
+      mqtt: { ...mqtt, ca: join(folder, "ca.pem"), home_assistant: true },
+      dev: { vendor_password: password },
+      fleet: { artifact_origins: [origin] },
+      discovery: { interfaces: ["none"] },
     };
     const sets: RokuSimulator[] = [];
     const ids: string[] = [];
@@ -159,7 +161,9 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     const { stdout, status } = await fleet(...words, "-d", "all");
     const { results } = JSON.parse(stdout).data;
     const outcome = (one: { site: string; device: { name: string }; ok: boolean; error?: { code: string } }) => [
-      ...[one.site, one.device.name, one.ok],
+      one.site,
+      one.device.name,
+      one.ok,
       one.error?.code,
     ];
     expect([results.map(outcome), status]).toEqual([
@@ -191,7 +195,8 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     const elsewhere = await fleet("install", "https://localhost:1/app.zip", "--sha256", sha256, ...named);
     const { error } = JSON.parse(elsewhere.stdout);
     expect([elsewhere.status, error.code, error.hint]).toEqual([
-      ...[5, "forbidden_origin"],
+      5,
+      "forbidden_origin",
       expect.stringContaining("fleet.artifact_origins"),
     ]);
     const { port } = broker;

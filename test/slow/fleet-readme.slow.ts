@@ -41,7 +41,9 @@ describe.skipIf(missing !== null)(`the set-up of the page${missing === null ? ""
     const pairs = line.flatMap((word, at) => (at % 2 === 0 ? [[word.replace("mqtt.", ""), line[at + 1] ?? ""]] : []));
     const mqtt = {
       ...Object.fromEntries(pairs.map(([key, value = ""]) => [key, value.replace("/etc/zapd", certs)])),
-      ...{ url: `mqtts://localhost:${broker.port}`, site_labels: ["room=lab2"], home_assistant: true },
+      url: `mqtts://localhost:${broker.port}`,
+      site_labels: ["room=lab2"],
+      home_assistant: true,
     };
     daemon = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
     set = createRokuSimulator({ name: "Den", serial: "X0FLEETREADME", kind: "tv", ssdp: false, launchMs: 0 });

@@ -21,7 +21,12 @@ function ask(request: Request, site: string): Response {
     state: fleetState(Number(level)),
   }));
   const snapshot = {
-    ...{ id: `${boot}.1`, type: "snapshot", at: new Date().toISOString(), reason: "start", part: 1, last: true },
+    id: `${boot}.1`,
+    type: "snapshot",
+    at: new Date().toISOString(),
+    reason: "start",
+    part: 1,
+    last: true,
     devices: all,
   };
   const body = new ReadableStream<Uint8Array>({
@@ -38,8 +43,15 @@ function ask(request: Request, site: string): Response {
 
 const log = createLog({ level: "error", format: "json", colour: false, write: (line) => process.stderr.write(line) });
 const settings: Omit<BridgeOptions["settings"], "site" | "site_labels"> = {
-  ...{ url, username: "", password_file: "", ca: "", cert: "", key: "", prefix: "zapd" },
-  ...{ commands: "control", home_assistant: false },
+  url,
+  username: "",
+  password_file: "",
+  ca: "",
+  cert: "",
+  key: "",
+  prefix: "zapd",
+  commands: "control",
+  home_assistant: false,
 };
 
 for (let n = Number(first); n < Number(first) + Number(count); n++) {
@@ -48,7 +60,9 @@ for (let n = Number(first); n < Number(first) + Number(count); n++) {
   const bridge = await Bridge.open({
     settings: { ...settings, site, site_labels: labels },
     artifacts: { origins: () => [], folder: tmpdir() },
-    ...{ state: tmpdir(), log, ask: (request: Request) => ask(request, site) },
+    state: tmpdir(),
+    log,
+    ask: (request: Request) => ask(request, site),
   });
   bridge.start();
 }

@@ -83,7 +83,9 @@ test.skipIf(noMosquitto !== null)(
     expect(fleet.select()).toHaveLength(sites * sets);
     const target = fleet.select({ site: "site-00000" }).slice(0, 1);
     const results = await fleet.run(target, (ask) => ask({ op: "press_key", args: {} }), {
-      ...{ timeoutMs: 30_000, replyTo: () => "zapd/1/site-00000/reply/watcher", each() {} },
+      timeoutMs: 30_000,
+      replyTo: () => "zapd/1/site-00000/reply/watcher",
+      each() {},
     });
     expect(results).toMatchObject([{ ok: false, error: { code: "site_offline" } }]);
 

@@ -56,8 +56,24 @@ const prose = new Set([
     "found",
     "remembers",
   ],
-  ...["drives", "learns", "lies", "presents", "writes", "goes", "installs"],
-  ...["was", "must", "or", "first", "stops", "asked", "sees", "by", "again", "read", "without"],
+  "drives",
+  "learns",
+  "lies",
+  "presents",
+  "writes",
+  "goes",
+  "installs",
+  "was",
+  "must",
+  "or",
+  "first",
+  "stops",
+  "asked",
+  "sees",
+  "by",
+  "again",
+  "read",
+  "without",
 ]);
 
 function hints(): string[] {
@@ -90,7 +106,11 @@ async function statusOf(words: readonly string[]): Promise<number> {
   // A broker that is not there, as the daemon is not.
   const broker = words[0] === "fleet" ? ["--broker", "mqtt://127.0.0.1:9"] : [];
   const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words, ...broker], {
-    ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "ignore", timeout: 20_000 },
+    cwd: folder,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+    timeout: 20_000,
     env: environment,
   });
   return ended.exited;
@@ -103,7 +123,11 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
   if (more.length > 0) return false;
   if (verb === undefined) return (await statusOf(["help", command])) === 0;
   const offered = Bun.spawn([process.execPath, join(root, "src/main.ts"), "__complete", command, ""], {
-    ...{ cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "ignore", env: environment },
+    cwd: folder,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+    env: environment,
   });
   return (await new Response(offered.stdout).text()).split("\n").includes(verb);
 }
@@ -112,7 +136,11 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
 async function isVerb(word: string): Promise<boolean> {
   if (!/^[a-z]{4,}s$/.test(word)) return false;
   const asked = Bun.spawn([process.execPath, join(root, "src/main.ts"), word], {
-    ...{ cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "pipe", env: environment },
+    cwd: folder,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    env: environment,
   });
   return (await new Response(asked.stderr).text()).includes("See: zapd help");
 }

@@ -13,8 +13,14 @@ afterAll(() => sets.stop());
 
 /** What writing whole consists of: the sweep must have hit each. */
 const steps = [
-  ...["openat temporary", "write temporary", "fsync temporary", "close temporary", "rename temporary"],
-  ...["openat folder", "fsync folder", "close folder"],
+  "openat temporary",
+  "write temporary",
+  "fsync temporary",
+  "close temporary",
+  "rename temporary",
+  "openat folder",
+  "fsync folder",
+  "close folder",
 ];
 
 for (const writer of [...writers, regrouping]) {

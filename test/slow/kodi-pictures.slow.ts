@@ -34,7 +34,9 @@ beforeAll(async () => {
   real = await startRealKodi({ name: id, password: login.password, pictures: true, pvr: noTuner === null });
   const { icon, film, song, poster, shots } = real.pictures;
   simulator = createKodiSimulator({
-    ...{ name: "Twin", mdns: false, ...login },
+    name: "Twin",
+    mdns: false,
+    ...login,
     addons: [{ id: real.plugin, name: "Zapd Test Videos", content: "video", thumbnail: imageOf(icon) }],
     media: [
       { file: film, title: "film.mp4", poster },
@@ -211,10 +213,17 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
     const { icon, song, poster } = real.pictures;
     const shot = `${shots}screenshot00000.png`;
     const paths = [
-      ...["image/", "vfs/", "image/x", "vfs/x", "jsonrpc?request=%7B%7D", "nothing"],
+      "image/",
+      "vfs/",
+      "image/x",
+      "vfs/x",
+      "jsonrpc?request=%7B%7D",
+      "nothing",
       `image/${once("image://DefaultFolder.png/")}`,
       ...[once, lower].map((escaped) => `image/${escaped(imageOf(icon))}`),
-      ...[`image/${once(imageOf(icon).slice(0, -1))}`, `image/${imageOf(icon)}`, `image/${once(imageOf(`${icon}x`))}`],
+      `image/${once(imageOf(icon).slice(0, -1))}`,
+      `image/${imageOf(icon)}`,
+      `image/${once(imageOf(`${icon}x`))}`,
       ...[imageOf(poster), imageOf(song, "music@"), imageOf("/etc/passwd")].map((one) => `image/${once(one)}`),
       ...[shot, `${shots}none.png`, "/etc/passwd"].map((one) => `vfs/${once(one)}`),
       ...[imageOf(shot), imageOf("/etc/hostname")].map((one) => `image/${once(one)}`),

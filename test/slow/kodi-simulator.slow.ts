@@ -40,7 +40,8 @@ beforeAll(async () => {
   const answered = tuner ? await call(real, "PVR.GetChannels", { channelgroupid: "alltv" }) : { channels: [] };
   const ids = (answered as { channels: { channelid: number }[] }).channels.map(({ channelid }) => channelid);
   simulator = createKodiSimulator({
-    ...{ name: "Twin", mdns: false },
+    name: "Twin",
+    mdns: false,
     power: { shutdown: false, suspend: false, hibernate: false, reboot: false },
     addons: [
       { id: plugin, name: "Zapd Test Videos", version: "1.2.3", content: "video" },
@@ -61,12 +62,18 @@ beforeAll(async () => {
   const place = { video: clips.video, audio: clips.audio, plugin, script, channel: ids[0] ?? null };
   sides = [
     {
-      ...{ host: simulator.host, port: simulator.port, place, told: 0 },
+      host: simulator.host,
+      port: simulator.port,
+      place,
+      told: 0,
       listening: await listen(simulator.host, simulator.ports.tcp ?? 0),
       open: async (kind) => simulator.openDialog(kind as "ok", { title: "Zapd" }),
     },
     {
-      ...{ host, port: real.port, place, told: 0 },
+      host,
+      port: real.port,
+      place,
+      told: 0,
       listening: await listen(host, real.tcpPort),
       async open(kind) {
         const before = await windowOf(real);

@@ -18,8 +18,12 @@ const conformance = join(modules, "@modelcontextprotocol/conformance/dist/index.
 const inspectorFolder = process.env["ZAPD_INSPECTOR"] ?? "";
 /** Those that ask for nothing but what every server has; the others call tools and read resources of the suite's own. */
 const scenarios = [
-  ...["server-initialize", "ping", "tools-list", "resources-list"],
-  ...["server-sse-multiple-streams", "dns-rebinding-protection"],
+  "server-initialize",
+  "ping",
+  "tools-list",
+  "resources-list",
+  "server-sse-multiple-streams",
+  "dns-rebinding-protection",
 ];
 
 async function run(...words: readonly string[]): Promise<{ status: number | null; out: string }> {

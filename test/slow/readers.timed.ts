@@ -211,7 +211,12 @@ test("nobody interested: no set of any platform is called in ten minutes", async
   const house = await startPushingHouse(1, { speed: 1 });
   const roku = createRokuSimulator({ name: "Quiet Roku", host: freeHost(), kind: "tv", ssdp: false });
   const webos = createWebosSimulator({
-    ...{ name: "Quiet TV", host: freeHost(), securePort: 0, plainPort: null, ssdp: false, prompt: "none" },
+    name: "Quiet TV",
+    host: freeHost(),
+    securePort: 0,
+    plainPort: null,
+    ssdp: false,
+    prompt: "none",
   });
   for (const set of [roku, webos]) await set.start();
   try {

@@ -24,12 +24,21 @@ let daemon: TestDaemon;
 let echo: EchoDevice;
 let watch: ProcessWatch;
 const roku = createRokuSimulator({
-  ...{ name: "Roku", ssdp: false, launchMs: 0, developer: { password: "another" } },
+  name: "Roku",
+  ssdp: false,
+  launchMs: 0,
+  developer: { password: "another" },
 });
 const kodi = createKodiSimulator({ name: "Kodi", mdns: false, password: secret.kodi, port: 0, tcpPort: null });
 const webos = createWebosSimulator({
-  ...{ name: "LG", securePort: 0, plainPort: null, ssdp: false, promptMs: 5 },
-  ...{ bootMs: 5, socketsCloseMs: 5, portsCloseMs: 5 },
+  name: "LG",
+  securePort: 0,
+  plainPort: null,
+  ssdp: false,
+  promptMs: 5,
+  bootMs: 5,
+  socketsCloseMs: 5,
+  portsCloseMs: 5,
 });
 const sets = [roku, kodi, webos];
 
@@ -61,8 +70,11 @@ let log = "";
 
 async function call(method: string, path: string, body?: string | Uint8Array, more: readonly string[] = []) {
   const headers = [
-    ...[`Host: 127.0.0.1:${daemon.port}`, "Connection: close"],
-    ...[`Authorization: Bearer ${secret.authorization}`, `Cookie: session=${secret.cookie}`, ...more],
+    `Host: 127.0.0.1:${daemon.port}`,
+    "Connection: close",
+    `Authorization: Bearer ${secret.authorization}`,
+    `Cookie: session=${secret.cookie}`,
+    ...more,
   ];
   const answer = await send(requestOf(method, `/v1${path}`, headers, body), { to: daemon.port, patienceMs: 20_000 });
   said.push({
@@ -89,7 +101,8 @@ async function everything(): Promise<void> {
   for (const method of ["GET", "POST"]) await call(method, `/nowhere?token=${secret.inQuery}`);
   const form = [
     Buffer.from('--B\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n'),
-    ...[soundPackage, Buffer.from("\r\n--B--\r\n")],
+    soundPackage,
+    Buffer.from("\r\n--B--\r\n"),
   ];
   for (const name of names)
     await call("POST", `/devices/${name}/dev/install`, Buffer.concat(form), [
@@ -101,10 +114,14 @@ async function everything(): Promise<void> {
 async function zapd(words: readonly string[], typed = ""): Promise<number> {
   const child = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words], {
     env: {
-      ...{ PATH: process.env["PATH"] ?? "", ...environment() },
-      ...{ ZAPD_STATE_DIR: daemon.stateFolder, ZAPD_CONFIG: daemon.configFile },
+      PATH: process.env["PATH"] ?? "",
+      ...environment(),
+      ZAPD_STATE_DIR: daemon.stateFolder,
+      ZAPD_CONFIG: daemon.configFile,
     },
-    ...{ stdin: new Blob([typed]), stdout: "pipe", stderr: "pipe" },
+    stdin: new Blob([typed]),
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   said.push({ asked: `zapd ${words.join(" ")}`, body: "", text: `${out}\n${err}` });

@@ -110,7 +110,11 @@ test.skipIf(!linux)(
         await set?.stop();
         await Bun.sleep(2_000);
         const again = createRokuSimulator({
-          ...{ name: `Soak ${process.pid} ${turn % setCount}`, host, port, ssdp: false, launchMs: 0 },
+          name: `Soak ${process.pid} ${turn % setCount}`,
+          host,
+          port,
+          ssdp: false,
+          launchMs: 0,
         });
         await again.start();
         sets[turn % setCount] = again;

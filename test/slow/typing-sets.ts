@@ -10,8 +10,10 @@ const orders = {
     return Promise.all(
       Array.from({ length: count }, async (_, at) => {
         const set = createRokuSimulator({
-          ...{ name: `Typed ${process.pid} ${at}`, host: `127.${20 + (process.pid % 200)}.9.${1 + at}` },
-          ...{ ssdp: false, launchMs: 0 },
+          name: `Typed ${process.pid} ${at}`,
+          host: `127.${20 + (process.pid % 200)}.9.${1 + at}`,
+          ssdp: false,
+          launchMs: 0,
         });
         await set.start();
         sets[at] = set;

@@ -112,7 +112,14 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   const url = `http://127.0.0.1:${used}/v1`;
   const daemon: TestDaemon = {
-    ...{ port: used, url, folder, configFile, stateFolder, process: child, log: () => log, speed },
+    port: used,
+    url,
+    folder,
+    configFile,
+    stateFolder,
+    process: child,
+    log: () => log,
+    speed,
     async api(method, path, body, headers = {}) {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
       const response = await fetch(url + path, { method, headers, ...json, keepalive: false });

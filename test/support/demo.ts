@@ -50,7 +50,9 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   };
   for (let tries = 0; tries < 2_000 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
   return {
-    ...{ port, stop, [Symbol.asyncDispose]: stop },
+    port,
+    stop,
+    [Symbol.asyncDispose]: stop,
     async logIn() {
       const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(printed) ?? [];
       const init = { method: "POST", body: JSON.stringify({ user, password }) };

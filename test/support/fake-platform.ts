@@ -29,7 +29,12 @@ export function sightingOf(identity: string, facts: Partial<Facts> = {}, more: P
 }
 
 export const asleep: PlatformState = {
-  ...{ power: "standby", app: null, screensaver: null, playback: null, volume: null, input: null },
+  power: "standby",
+  app: null,
+  screensaver: null,
+  playback: null,
+  volume: null,
+  input: null,
 };
 
 /** A device that is on, whenever it is asked. */
@@ -51,7 +56,10 @@ export function descriptionOf(connection: Connection, withheld: readonly Capabil
   const { list, launch, stop } = connection.apps ?? {};
   const parts: Partial<Record<Capability, unknown>> = {
     ...connection,
-    ...{ apps: list, launch, stop, power_on: connection.power },
+    apps: list,
+    launch,
+    stop,
+    power_on: connection.power,
   };
   const has = new Set(capabilities.filter((one) => parts[one] !== undefined));
   const power = connection.power ? (["power-on"] as const) : [];

@@ -32,7 +32,10 @@ export async function storm({ sets, programs, clients, kills, daemonKills, every
   let launches = 0;
   const all = tenures.map((seen, at) =>
     createRokuSimulator({
-      ...{ name: `Set ${at}`, serial: `X0STORM${String(at).padStart(5, "0")}`, ssdp: false, launchMs: 0 },
+      name: `Set ${at}`,
+      serial: `X0STORM${String(at).padStart(5, "0")}`,
+      ssdp: false,
+      launchMs: 0,
       onEvent({ type, text }) {
         const who = /\bw\d+-\d+-\d+\b/.exec(text)?.[0];
         if (type !== "launch" || who === undefined) return;

@@ -33,7 +33,10 @@ export async function startMounted(options: string, setup: DaemonSetup = {}, pre
   const { pid } = daemon.process;
   const disk = `/proc/${pid}/root${daemon.folder}`;
   return {
-    ...{ ...daemon, disk, stateFolder: join(disk, "state"), configFile: join(disk, "config.toml") },
+    ...daemon,
+    disk,
+    stateFolder: join(disk, "state"),
+    configFile: join(disk, "config.toml"),
     remount(how) {
       const words = ["-t", String(pid), "-U", "--preserve-credentials", "-m", "mount", "-o", `remount,${how}`];
       const mount = () => spawnSync("nsenter", [...words, daemon.folder], { encoding: "utf8" });

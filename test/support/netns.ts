@@ -65,10 +65,14 @@ export function layCable(): Cable {
     throw error;
   }
   return {
-    ...{ near, far, ip, dispose },
+    near,
+    far,
+    ip,
+    dispose,
     spawn: (end, words, env = {}) =>
       spawn("ip", ["netns", "exec", names[end], ...words], {
-        ...{ cwd: root, stdio: ["pipe", "pipe", "pipe"] },
+        cwd: root,
+        stdio: ["pipe", "pipe", "pipe"],
         env: { ...process.env, ...env },
       }),
   };
@@ -100,7 +104,8 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
   child.stdout?.resume();
   const exited = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const daemon: FarDaemon = {
-    ...{ process: child, log: () => log },
+    process: child,
+    log: () => log,
     async api(method, path, body) {
       const sent = body === undefined ? {} : { body: JSON.stringify(body) };
       const response = await fetch(`http://zapd/v1${path}`, { method, unix: socket, keepalive: false, ...sent });

@@ -50,7 +50,8 @@ export function definesHere(file: string, title: string): boolean {
         program,
         [...words, process.execPath, "test", "--max-concurrency=4", "--timeout", "60000", file],
         {
-          ...{ cwd: root, stdio: ["ignore", "pipe", "pipe"] },
+          cwd: root,
+          stdio: ["ignore", "pipe", "pipe"],
           env: { ...process.env, [marker]: "yes" },
         },
       );

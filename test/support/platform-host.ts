@@ -102,7 +102,12 @@ export function targetOf<Memory, Secret>(
   const { identity, provisional = false } = sighting;
   const { ports = {}, secret = keptSecret<Secret>() } = more;
   const target: Target<Memory, Secret> = {
-    ...{ identity, provisional, host, port, ports, secret },
+    identity,
+    provisional,
+    host,
+    port,
+    ports,
+    secret,
     get facts() {
       return facts;
     },

@@ -103,11 +103,24 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     throw error;
   }
   return {
-    ...{ name, host, clips, plugin, script, pictures, folder, call, ask, port: 8080, tcpPort: 9090 },
+    name,
+    host,
+    clips,
+    plugin,
+    script,
+    pictures,
+    folder,
+    call,
+    ask,
+    port: 8080,
+    tcpPort: 9090,
     ourAddress: `10.77.${number}.1`,
     interfaceName: nameOf(number),
     also: (program, title) => void child.stdin?.write(`${program} ${title}\n`),
-    ...{ ended: life.ended, start: life.start, crash: life.crash, stop: life.stop },
+    ended: life.ended,
+    start: life.start,
+    crash: life.crash,
+    stop: life.stop,
     async quit() {
       await call("Application.Quit");
       await life.ended();

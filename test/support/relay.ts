@@ -51,7 +51,10 @@ export async function startRelay(host: string, target: number): Promise<Relay> {
     for (const socket of sockets) socket.destroy();
   };
   const relay: Relay = {
-    ...{ host, port, cut, mode: "pass" },
+    host,
+    port,
+    cut,
+    mode: "pass",
     get taken() {
       return taken;
     },

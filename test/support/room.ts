@@ -27,14 +27,18 @@ export const soundPackage = zipSync({
 export async function furnish(setup: DaemonSetup = {}): Promise<Room> {
   const counts = new Map<string, number>();
   const set = createRokuSimulator({
-    ...{ name: "Set", ssdp: false, launchMs: 0, developer: { password } },
+    name: "Set",
+    ssdp: false,
+    launchMs: 0,
+    developer: { password },
     onEvent: ({ type }) => counts.set(type, (counts.get(type) ?? 0) + 1),
   });
   await set.start();
   const config = { ...setup.config, dev: { vendor_password: password, ...setup.config?.["dev"] } };
   const daemon = await startTestDaemon({ ...setup, config });
   const room: Room = {
-    ...{ daemon, set },
+    daemon,
+    set,
     done: (kind) => counts.get(kind) ?? 0,
     async reachedDuring(run) {
       // The set keeps its last thousand requests: the last one marks the place, not their number.

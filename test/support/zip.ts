@@ -41,14 +41,29 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
     const bytes = file.bytes ?? content.length;
     const compressed = file.compressed ?? content.length;
     const common = record([
-      ...[u16(20), u16(file.flags ?? 0), u16(file.method ?? 0), u16(0), u16(0x58cf), u32(crc32(content))],
-      ...[u32(compressed), u32(bytes), u16(name.length), u16(0)],
+      u16(20),
+      u16(file.flags ?? 0),
+      u16(file.method ?? 0),
+      u16(0),
+      u16(0x58cf),
+      u32(crc32(content)),
+      u32(compressed),
+      u32(bytes),
+      u16(name.length),
+      u16(0),
     ]);
     const offset = file.offset ?? at;
     directory.push(
       record([
-        ...[u32(0x02014b50), u16(0x0314), common, u16(0), u16(0), u16(0)],
-        ...[u32(((file.mode ?? 0o100644) << 16) >>> 0), u32(offset), name],
+        u32(0x02014b50),
+        u16(0x0314),
+        common,
+        u16(0),
+        u16(0),
+        u16(0),
+        u32(((file.mode ?? 0o100644) << 16) >>> 0),
+        u32(offset),
+        name,
       ]),
     );
     if (file.absent) continue;
@@ -60,8 +75,15 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
   const comment = shape.comment ?? new Uint8Array(0);
   const count = shape.count ?? files.length;
   const end = record([
-    ...[u32(0x06054b50), u16(shape.disk ?? 0), u16(0), u16(count), u16(count)],
-    ...[u32(shape.directoryBytes ?? entries.length), u32(shape.directoryAt ?? at), u16(comment.length), comment],
+    u32(0x06054b50),
+    u16(shape.disk ?? 0),
+    u16(0),
+    u16(count),
+    u16(count),
+    u32(shape.directoryBytes ?? entries.length),
+    u32(shape.directoryAt ?? at),
+    u16(comment.length),
+    comment,
   ]);
   return Buffer.concat([shape.prefix ?? new Uint8Array(0), ...data, entries, end]);
 }

@@ -13,7 +13,10 @@ for (const secure of [false, true]) {
     const texts: string[] = [];
     const ended = Promise.withResolvers<void>();
     const options = {
-      ...{ address: { host: "127.0.0.1", port }, path: "/", tls: secure, platformHost: { isOwnListener: () => false } },
+      address: { host: "127.0.0.1", port },
+      path: "/",
+      tls: secure,
+      platformHost: { isOwnListener: () => false },
       onText: (text: string) => void texts.push(text),
       onEnd: () => ended.resolve(),
     };

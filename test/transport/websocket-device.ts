@@ -138,7 +138,10 @@ export async function openLine(
   const ends: LineEnd[] = [];
   const line = await openWebSocket(
     {
-      ...{ address: { host: "127.0.0.1", port }, path, tls: secure, platformHost: { isOwnListener: () => own } },
+      address: { host: "127.0.0.1", port },
+      path,
+      tls: secure,
+      platformHost: { isOwnListener: () => own },
       onText: (text) => texts.push(text),
       onEnd: ({ code, reason }) => ends.push({ code, reason }),
     },

@@ -47,7 +47,12 @@ export async function pairAndroid(
   const talk = new Talk();
   const line = await openFramed(
     {
-      ...{ address, platformHost, secure: inPem(own), readHead, headBytes, maxBytes },
+      address,
+      platformHost,
+      secure: inPem(own),
+      readHead,
+      headBytes,
+      maxBytes,
       onFrame: (body) => talk.take(body),
       onEnd: () => talk.end(),
     },

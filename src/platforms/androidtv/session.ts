@@ -60,7 +60,12 @@ export class RemoteSession implements Session {
     const early: Buffer[] = [];
     const line = await openFramed(
       {
-        ...{ address, platformHost, secure: inPem(own), readHead, headBytes, maxBytes },
+        address,
+        platformHost,
+        secure: inPem(own),
+        readHead,
+        headBytes,
+        maxBytes,
         // What a stranger says is not read.
         onFrame: (body) => (this.#line ? this.#take(new Message(body)) : early.push(body)),
         onEnd: () => this.#ended(),

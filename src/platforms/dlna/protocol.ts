@@ -66,7 +66,8 @@ export function readDescription(answer: Pick<Answer, "headers" | "body">, at: Ad
       access: "full",
     },
     memory: {
-      ...{ path, stack: stackOf(`${answer.headers.get("server")} ${says("manufacturer")} ${model}`) },
+      path,
+      stack: stackOf(`${answer.headers.get("server")} ${says("manufacturer")} ${model}`),
       ...(transport && { transport }),
       ...(rendering ? { rendering } : { volume: null, mutes: false }),
       ...(connections && { connections }),

@@ -117,8 +117,8 @@ const address = new RegExp(`^(${schemes})://\\S+$`, "i");
 
 /** Windows that take everything that is sent until they are answered (7.3), by their ids. */
 const dialogs: ReadonlySet<number> = new Set([
-  ...[10_100, 10_103, 10_106, 10_109, 10_111, 10_126, 10_128, 10_129, 10_130, 10_131, 10_132, 10_134, 10_135],
-  ...[10_138, 10_140, 10_146, 10_147, 10_150, 12_000, 12_001, 12_002, 12_003],
+  10_100, 10_103, 10_106, 10_109, 10_111, 10_126, 10_128, 10_129, 10_130, 10_131, 10_132, 10_134, 10_135, 10_138,
+  10_140, 10_146, 10_147, 10_150, 12_000, 12_001, 12_002, 12_003,
 ]);
 const keyboards: ReadonlySet<number> = new Set([10_103, 10_109]);
 export const homeWindow = 10_000;

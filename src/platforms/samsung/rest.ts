@@ -50,7 +50,8 @@ export class Rest {
   constructor(target: SamsungTarget, platformHost: PlatformHost) {
     this.#target = target;
     this.#http = new DeviceHttp({
-      ...{ address: target, platformHost },
+      address: target,
+      platformHost,
       ...(isSecure(target) && { certificate: pinOf(target) }),
       prove: async (read) => void this.#take(await read(infoPath)),
     });

@@ -52,11 +52,29 @@ export const manifest = {
   manifestVersion: 1,
   appVersion: "1.1",
   permissions: [
-    ...["LAUNCH", "LAUNCH_WEBAPP", "APP_TO_APP", "CLOSE", "CONTROL_AUDIO", "CONTROL_DISPLAY", "CONTROL_POWER"],
-    ...["CONTROL_TV_SCREEN", "CONTROL_INPUT_TV", "CONTROL_INPUT_MEDIA_PLAYBACK", "CONTROL_INPUT_JOYSTICK"],
-    ...["CONTROL_INPUT_TEXT", "CONTROL_MOUSE_AND_KEYBOARD", "READ_INSTALLED_APPS", "READ_RUNNING_APPS"],
-    ...["READ_APP_STATUS", "READ_INPUT_DEVICE_LIST", "READ_NETWORK_STATE", "READ_POWER_STATE"],
-    ...["READ_CURRENT_CHANNEL", "READ_TV_CHANNEL_LIST", "READ_SETTINGS", "READ_COUNTRY_INFO"],
+    "LAUNCH",
+    "LAUNCH_WEBAPP",
+    "APP_TO_APP",
+    "CLOSE",
+    "CONTROL_AUDIO",
+    "CONTROL_DISPLAY",
+    "CONTROL_POWER",
+    "CONTROL_TV_SCREEN",
+    "CONTROL_INPUT_TV",
+    "CONTROL_INPUT_MEDIA_PLAYBACK",
+    "CONTROL_INPUT_JOYSTICK",
+    "CONTROL_INPUT_TEXT",
+    "CONTROL_MOUSE_AND_KEYBOARD",
+    "READ_INSTALLED_APPS",
+    "READ_RUNNING_APPS",
+    "READ_APP_STATUS",
+    "READ_INPUT_DEVICE_LIST",
+    "READ_NETWORK_STATE",
+    "READ_POWER_STATE",
+    "READ_CURRENT_CHANNEL",
+    "READ_TV_CHANNEL_LIST",
+    "READ_SETTINGS",
+    "READ_COUNTRY_INFO",
     "WRITE_NOTIFICATION_TOAST",
   ],
 } as const;
@@ -124,7 +142,10 @@ function scaled(level: number, most: number): number {
 
 /** Apps that stand for the home screen and for what lies over it. */
 const homes: ReadonlySet<string> = new Set([
-  ...["", "com.webos.app.home", "com.webos.app.homelauncher", "com.webos.app.screensaver"],
+  "",
+  "com.webos.app.home",
+  "com.webos.app.homelauncher",
+  "com.webos.app.screensaver",
 ]);
 
 export const liveTv = "com.webos.app.livetv";
@@ -272,7 +293,10 @@ export function mediaPayload(id: string, { url, mime, title, image }: MediaItem)
     mediaType: "VIDEO",
     deviceType: "DMR",
     thumbnail: image ?? "",
-    ...{ artist: "", album: "", subtitle: "", lastPlayPosition: -1 },
+    artist: "",
+    album: "",
+    subtitle: "",
+    lastPlayPosition: -1,
     dlnaInfo: { flagVal: 4096, cleartextSize: unknown, contentLength: unknown, opVal: 1, protocolInfo, duration: 0 },
   };
   return { id, params: { payload: [film] } };

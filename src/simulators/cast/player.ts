@@ -59,8 +59,12 @@ export class Player {
       return this.#ended && { ...this.#ended, playerState: "IDLE", currentTime: 0, playbackRate: 1 };
     const { mediaSessionId, state, abilities, media, durationMs } = playing;
     return {
-      ...{ mediaSessionId, playerState: state, currentTime: position(playing) / 1_000, playbackRate: 1 },
-      ...{ supportedMediaCommands: abilities, volume: { level: 1, muted: false } },
+      mediaSessionId,
+      playerState: state,
+      currentTime: position(playing) / 1_000,
+      playbackRate: 1,
+      supportedMediaCommands: abilities,
+      volume: { level: 1, muted: false },
       media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
     };
   }

@@ -105,8 +105,13 @@ export class Subscribers {
       `HOST: ${callback.host}`,
       'CONTENT-TYPE: text/xml; charset="utf-8"',
       `CONTENT-LENGTH: ${Buffer.byteLength(body)}`,
-      ...["NT: upnp:event", "NTS: upnp:propchange", `SID: ${id}`, `SEQ: ${subscription.sequence++}`],
-      ...["CONNECTION: close", "", ""],
+      "NT: upnp:event",
+      "NTS: upnp:propchange",
+      `SID: ${id}`,
+      `SEQ: ${subscription.sequence++}`,
+      "CONNECTION: close",
+      "",
+      "",
     ].join("\r\n");
     // From its own address: who is called takes nobody else's word.
     const place = { host: callback.hostname, port: Number(callback.port || 80), localAddress: this.#model.host };

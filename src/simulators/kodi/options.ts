@@ -157,7 +157,10 @@ export const MEDIA: readonly SimulatedMedia[] = [
   { file: "/media/holiday.mp4", title: "Holiday", durationMs: 754_000, poster: "/media/holiday-poster.jpg" },
   { file: "/media/trailer.mkv", title: "The Trailer" },
   {
-    ...{ file: "/media/song.flac", title: "A Song", kind: "audio", durationMs: 213_000 },
+    file: "/media/song.flac",
+    title: "A Song",
+    kind: "audio",
+    durationMs: 213_000,
     thumbnail: imageOf("/media/song.flac", "music@"),
   },
 ];

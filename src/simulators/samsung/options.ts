@@ -143,7 +143,12 @@ export function identify(options: SamsungSimulatorOptions) {
   const wifiMac = options.wifiMac ?? macOf(seed);
   const wiredMac = options.wiredMac ?? macOf(digest(seed));
   return {
-    ...{ duid, seed, year, network, wifiMac, wiredMac },
+    duid,
+    seed,
+    year,
+    network,
+    wifiMac,
+    wiredMac,
     host: options.host ?? "127.0.0.1",
     model: options.model ?? "QE55Q60AAUXXH",
     usedMac: network === "wired" ? wiredMac : wifiMac,

@@ -413,7 +413,9 @@ async function reachAt(real: RealSet, host: string): Promise<{ host: string; sto
   if (real.platform === "kodi")
     shouts.push(
       await shoutMdns({
-        ...{ host, name: `${real.name} ${host}`, txt: { txtvers: "1", uuid: real.identity } },
+        host,
+        name: `${real.name} ${host}`,
+        txt: { txtvers: "1", uuid: real.identity },
         services: [
           { type: "_xbmc-jsonrpc-h._tcp", port },
           { type: "_xbmc-jsonrpc._tcp", port: ports["websocket"] ?? 0 },

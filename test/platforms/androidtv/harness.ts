@@ -21,9 +21,14 @@ export const ours = Buffer.from(own.cert, "base64");
 
 export async function startAndroid(options: Partial<AndroidTvSimulatorOptions> = {}): Promise<AndroidTvSimulator> {
   const simulator = createAndroidTvSimulator({
-    ...{ name: "One", remotePort: 0, pairingPort: 0, mdns: false, paired: [ours] },
+    name: "One",
+    remotePort: 0,
+    pairingPort: 0,
+    mdns: false,
+    paired: [ours],
     // Where nobody is to be paired, what takes less time.
-    ...{ keyKind: options.paired === undefined ? "ec" : "rsa", ...options },
+    keyKind: options.paired === undefined ? "ec" : "rsa",
+    ...options,
   });
   await simulator.start();
   return simulator;
@@ -66,7 +71,11 @@ export async function line(
   const connection = androidtv.connect(target, platformHost, told.emit);
   cleanups.push(() => connection.close());
   return {
-    ...{ set, sighting, target, told, connection },
+    set,
+    sighting,
+    target,
+    told,
+    connection,
     kept: () => secret.read(),
     async pair(fresh = false) {
       const begun = await androidtv.pair?.(target, platformHost, { fresh }, never);

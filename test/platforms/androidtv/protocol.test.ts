@@ -140,7 +140,9 @@ describe("what a set says", () => {
   test("in its certificate: a name and an address, in the old form too, and in none", () => {
     const of = (commonName: string) => subjectOf(new X509Certificate(createCertificateFor(commonName).cert).raw);
     expect(of("atvremote/darcy/darcy/SHIELD Android TV/AA:BB:CC:00:11:22")).toEqual({
-      ...{ isRemote: true, name: "SHIELD Android TV", mac: "aa:bb:cc:00:11:22" },
+      isRemote: true,
+      name: "SHIELD Android TV",
+      mac: "aa:bb:cc:00:11:22",
     });
     expect(of("atvremote/AA:BB:CC:00:11:22")).toEqual({ isRemote: true, name: null, mac: "aa:bb:cc:00:11:22" });
     expect(of("atvremote/x/y/Hidden, really/02:00:00:00:00:00")).toEqual({

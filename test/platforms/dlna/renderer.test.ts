@@ -43,7 +43,9 @@ describe.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a renderer buil
     await has(connection.media).play({ ...film, title: 'A <film> & "more"' }, never);
     expect(set.state).toMatchObject({ transport: "PLAYING", uri: film.url });
     expect((await state()).playback).toMatchObject({
-      ...{ status: "playing", title: 'A <film> & "more"', live: null },
+      status: "playing",
+      title: 'A <film> & "more"',
+      live: null,
       duration_ms: stack === "rygel" ? 120_032 : 120_000,
     });
     for (let round = 0; round < 2; round++) {

@@ -30,15 +30,23 @@ const at = (location: string) => judge([`ST: ${type}1`, `LOCATION: ${location}`]
 describe("an answer to the search", () => {
   test("as gmediarender and rygel of Debian gave it, with the path of the description", () => {
     const gmediarender = [
-      ...["CACHE-CONTROL: max-age=100", "EXT:", `LOCATION: http://${source}:49494/description.xml`],
-      ...['OPT: "http://schemas.upnp.org/upnp/1/0/"; ns=01', "01-NLS: f88df588-e63f-11f1-9da1-d8f40165a81c"],
-      ...["SERVER: Linux/6.18.44, UPnP/1.0, Portable SDK for UPnP devices/1.8.4", "X-User-Agent: redsonic"],
-      ...[`ST: ${type}1`, `USN: uuid:11111111-2222-3333-4444-555555555555::${type}1`],
+      "CACHE-CONTROL: max-age=100",
+      "EXT:",
+      `LOCATION: http://${source}:49494/description.xml`,
+      'OPT: "http://schemas.upnp.org/upnp/1/0/"; ns=01',
+      "01-NLS: f88df588-e63f-11f1-9da1-d8f40165a81c",
+      "SERVER: Linux/6.18.44, UPnP/1.0, Portable SDK for UPnP devices/1.8.4",
+      "X-User-Agent: redsonic",
+      `ST: ${type}1`,
+      `USN: uuid:11111111-2222-3333-4444-555555555555::${type}1`,
     ];
     expect(judge(gmediarender)).toEqual({ host: source, port: 49_494, path: "/description.xml" });
     const rygel = [
       `Location: http://${source}:45981/9342144b-b61d-4285-a155-1ee6a3530438.xml`,
-      ...["Ext:", `USN: uuid:9342144b-b61d-4285-a155-1ee6a3530438::${type}2`, `ST: ${type}2`, "Content-Length: 0"],
+      "Ext:",
+      `USN: uuid:9342144b-b61d-4285-a155-1ee6a3530438::${type}2`,
+      `ST: ${type}2`,
+      "Content-Length: 0",
     ];
     expect(judge(rygel)?.path).toBe("/9342144b-b61d-4285-a155-1ee6a3530438.xml");
     expect(at(`http://${source}/a?b=1`)).toEqual({ host: source, port: 80, path: "/a?b=1" });
@@ -57,11 +65,26 @@ describe("an answer to the search", () => {
 
   test("T6 that names another place than its sender is not followed", () => {
     for (const location of [
-      ...["http://127.0.0.1:49152/x", "http://localhost/x", "http://169.254.169.254/x", "http://192.168.1.41/x"],
-      ...["http://3232235816/x", "http://0xc0a80128/x", "http://192.168.001.040/x", "http://[::ffff:192.168.1.40]/x"],
-      ...["http://[fe80::1]/x", `http://u:p@${source}/x`, `http://${source}@evil.test/x`, `https://${source}/x`],
-      ...[`http://${source}.evil.test/x`, `file://${source}/x`, `http://${source}:0/x`, `http://${source}:99999/x`],
-      ...[`//${source}/x`, "x", "", `http://${source}/${"x".repeat(3_000)}`],
+      "http://127.0.0.1:49152/x",
+      "http://localhost/x",
+      "http://169.254.169.254/x",
+      "http://192.168.1.41/x",
+      "http://3232235816/x",
+      "http://0xc0a80128/x",
+      "http://192.168.001.040/x",
+      "http://[::ffff:192.168.1.40]/x",
+      "http://[fe80::1]/x",
+      `http://u:p@${source}/x`,
+      `http://${source}@evil.test/x`,
+      `https://${source}/x`,
+      `http://${source}.evil.test/x`,
+      `file://${source}/x`,
+      `http://${source}:0/x`,
+      `http://${source}:99999/x`,
+      `//${source}/x`,
+      "x",
+      "",
+      `http://${source}/${"x".repeat(3_000)}`,
     ])
       expect([location, at(location)]).toEqual([location, null]);
   });
@@ -98,14 +121,21 @@ describe("a description", () => {
 
   test("T6 that names services, events or documents elsewhere has none there", () => {
     for (const elsewhere of [
-      ...["http://192.168.1.99:49152/c", "http://evil.test/c", `https://${source}:49152/c`, `http://${source}:22/c`],
-      ...["file:///etc/passwd", "//127.0.0.1:7272/v1/devices", "http://127.0.0.1:7272/v1/devices"],
+      "http://192.168.1.99:49152/c",
+      "http://evil.test/c",
+      `https://${source}:49152/c`,
+      `http://${source}:22/c`,
+      "file:///etc/passwd",
+      "//127.0.0.1:7272/v1/devices",
+      "http://127.0.0.1:7272/v1/devices",
       `http://${source}:49152/${"x".repeat(3_000)}`,
     ]) {
       const { memory, documents } = read(described(services(elsewhere, elsewhere, elsewhere)));
       expect([elsewhere, memory.transport, memory.volume, documents.transport]).toEqual([
-        ...[elsewhere, undefined],
-        ...[null, null],
+        elsewhere,
+        undefined,
+        null,
+        null,
       ]);
       expect(read(described(services("/c", elsewhere))).memory.transport?.events).toBeNull();
       expect(dlna.describe(read(described("")).facts, memory, true).has.has("media")).toBe(false);

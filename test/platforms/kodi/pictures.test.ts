@@ -44,7 +44,13 @@ test("no name leaves the place of pictures, or breaks the request", () => {
 
 test("pictures are the web server's; those of the screen want a folder that its user sets", () => {
   const facts: Facts = {
-    ...{ name: "One", kind: "player", manufacturer: null, model: null, serial: null, macs: [], softwareVersion: null },
+    name: "One",
+    kind: "player",
+    manufacturer: null,
+    model: null,
+    serial: null,
+    macs: [],
+    softwareVersion: null,
     access: "full",
   };
   const pictures = ["icons", "artwork", "screenshot"] as const;

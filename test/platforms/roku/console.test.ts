@@ -47,7 +47,9 @@ async function bench(...greeting: (string | Uint8Array)[]): Promise<Bench> {
     return new Promise((resolve) => server.close(resolve));
   });
   return {
-    ...{ console, clients, heard },
+    console,
+    clients,
+    heard,
     say: async (...pieces) => {
       said.push(...pieces);
       for (const client of clients) await write(client, pieces);

@@ -15,7 +15,11 @@ afterAll(() => folder.remove());
 async function startSet(name: string): Promise<SimulatedSet> {
   const run = randomUUID().slice(0, 8);
   const simulator = createRokuSimulator({
-    ...{ name, serial: `X0${name}${run}`, kind: "tv", ssdp: false, launchMs: 20 },
+    name,
+    serial: `X0${name}${run}`,
+    kind: "tv",
+    ssdp: false,
+    launchMs: 20,
     developer: { password },
   });
   await simulator.start();

@@ -50,11 +50,28 @@ describe("the table of keys", () => {
   test("sends each key to the word that means it", () => {
     const words = Object.fromEntries(Object.entries(rokuKeys).map(([key, { word }]) => [key, word]));
     expect(words).toMatchObject({
-      ...{ home: "Home", back: "Back", select: "Select", up: "Up", down: "Down", left: "Left", right: "Right" },
-      ...{ rewind: "Rev", "fast-forward": "Fwd", replay: "InstantReplay", search: "Search" },
-      ...{ play: "Play", pause: "Play", "play-pause": "Play", info: "Info", options: "Info" },
-      ...{ "volume-up": "VolumeUp", "volume-down": "VolumeDown", mute: "VolumeMute" },
-      ...{ power: "Power", "power-on": "PowerOn", "power-off": "PowerOff" },
+      home: "Home",
+      back: "Back",
+      select: "Select",
+      up: "Up",
+      down: "Down",
+      left: "Left",
+      right: "Right",
+      rewind: "Rev",
+      "fast-forward": "Fwd",
+      replay: "InstantReplay",
+      search: "Search",
+      play: "Play",
+      pause: "Play",
+      "play-pause": "Play",
+      info: "Info",
+      options: "Info",
+      "volume-up": "VolumeUp",
+      "volume-down": "VolumeDown",
+      mute: "VolumeMute",
+      power: "Power",
+      "power-on": "PowerOn",
+      "power-off": "PowerOff",
       ...{
         "channel-up": "ChannelUp",
         "channel-down": "ChannelDown",
@@ -98,8 +115,15 @@ describe("a character", () => {
 
   test("is no form field: a space is %20, a plus %2B, a slash %2F, a percent %25", () => {
     expect([" ", "+", "/", "%", "?", "#", "é", "€", "📺"].map(paths.character)).toEqual([
-      ...["/keypress/Lit_%20", "/keypress/Lit_%2B", "/keypress/Lit_%2F", "/keypress/Lit_%25", "/keypress/Lit_%3F"],
-      ...["/keypress/Lit_%23", "/keypress/Lit_%C3%A9", "/keypress/Lit_%E2%82%AC", "/keypress/Lit_%F0%9F%93%BA"],
+      "/keypress/Lit_%20",
+      "/keypress/Lit_%2B",
+      "/keypress/Lit_%2F",
+      "/keypress/Lit_%25",
+      "/keypress/Lit_%3F",
+      "/keypress/Lit_%23",
+      "/keypress/Lit_%C3%A9",
+      "/keypress/Lit_%E2%82%AC",
+      "/keypress/Lit_%F0%9F%93%BA",
     ]);
   });
 });

@@ -91,7 +91,8 @@ describe("a set in disabled mode", () => {
         connection.apps?.stop?.(never),
         connection.keys?.press("home", never),
       ],
-      ...[connection.apps?.launch?.("12", {}, never), connection.text?.type("a", never)],
+      connection.apps?.launch?.("12", {}, never),
+      connection.text?.type("a", never),
     ];
     for (const error of await Promise.all(asked.map(refusal)))
       expect(error).toMatchObject({

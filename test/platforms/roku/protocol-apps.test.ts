@@ -83,7 +83,10 @@ describe("apps", () => {
 
   test("inputs by their ids", () => {
     expect(["tvinput.hdmi1", "tvinput.hdmi4", "tvinput.cvbs", "tvinput.dtv"].map(inputOf)).toEqual([
-      ...["hdmi1", "hdmi4", "av", "tuner"],
+      "hdmi1",
+      "hdmi4",
+      "av",
+      "tuner",
     ]);
     for (const other of ["12", "", "constructor", "__proto__"]) expect(inputOf(other)).toBeNull();
   });

@@ -17,9 +17,15 @@ const at = (location: string, from = source) =>
 describe("an answer to the search", () => {
   test("as captured from OS 15.3.4, in its order and case", () => {
     const captured = [
-      ...["Cache-Control: max-age=3600", "ST: roku:ecp", "USN: uuid:roku:ecp:X02000EM0025", "BOOTID.UPNP.ORG: 160"],
-      ...["Ext: ", "Server: Roku/15.3.4 UPnP/1.0 Roku/15.3.4", `LOCATION: http://${source}:8060/`],
-      ...["device-group.roku.com: 0123456789ABCDEF0123", "WAKEUP: MAC=02:00:00:00:00:25;Timeout=10"],
+      "Cache-Control: max-age=3600",
+      "ST: roku:ecp",
+      "USN: uuid:roku:ecp:X02000EM0025",
+      "BOOTID.UPNP.ORG: 160",
+      "Ext: ",
+      "Server: Roku/15.3.4 UPnP/1.0 Roku/15.3.4",
+      `LOCATION: http://${source}:8060/`,
+      "device-group.roku.com: 0123456789ABCDEF0123",
+      "WAKEUP: MAC=02:00:00:00:00:25;Timeout=10",
     ];
     expect(judge(captured)).toEqual({ host: source, port: 8060 });
   });
@@ -64,7 +70,10 @@ const bad = [
     "http://169.254.169.254/latest/meta-data/",
     "http://0.0.0.0:8060/",
   ],
-  ...["http://192.168.1.41:8060/", "http://192.168.1.4:8060/", "http://192.168.1.400:8060/", "http://10.0.0.1/"],
+  "http://192.168.1.41:8060/",
+  "http://192.168.1.4:8060/",
+  "http://192.168.1.400:8060/",
+  "http://10.0.0.1/",
   // The sender's own address in disguise: numbers that only some readers take for it.
   ...[
     "http://3232235816:8060/",
@@ -85,14 +94,18 @@ const bad = [
     "http://192。168。1。40:8060/",
   ],
   // Somebody else behind the sender's address.
-  ...["http://192.168.1.40@evil.test/", "http://user:pass@192.168.1.40:8060/", "http://192.168.1.40:8060@evil.test/"],
+  "http://192.168.1.40@evil.test/",
+  "http://user:pass@192.168.1.40:8060/",
+  "http://192.168.1.40:8060@evil.test/",
   ...[
     "http://192.168.1.40.evil.test/",
     "http://evil.test/192.168.1.40",
     "http://evil.test:8060/",
     "http://192.168.1.40%2eevil.test/",
   ],
-  ...["http://192.168.1.40\\@evil.test/", "http://192.168.1.40#@evil.test/", "http://192.168.1.40?@evil.test/"],
+  "http://192.168.1.40\\@evil.test/",
+  "http://192.168.1.40#@evil.test/",
+  "http://192.168.1.40?@evil.test/",
   // Other schemes, and none.
   ...[
     "https://192.168.1.40:8060/",
@@ -116,8 +129,15 @@ const bad = [
     "http:\\\\192.168.1.40:8060/",
   ],
   // Ports that are none.
-  ...["http://192.168.1.40:0/", "http://192.168.1.40:65536/", "http://192.168.1.40:-1/", "http://192.168.1.40:8060x/"],
-  ...[`http://192.168.1.40:8060/${"x".repeat(2_048)}`, " ", "http://", "http://:8060/", "http://192.168.1.40:80 60/"],
+  "http://192.168.1.40:0/",
+  "http://192.168.1.40:65536/",
+  "http://192.168.1.40:-1/",
+  "http://192.168.1.40:8060x/",
+  `http://192.168.1.40:8060/${"x".repeat(2_048)}`,
+  " ",
+  "http://",
+  "http://:8060/",
+  "http://192.168.1.40:80 60/",
 ];
 
 describe("LOCATION", () => {

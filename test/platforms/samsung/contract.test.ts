@@ -10,7 +10,10 @@ platformContract({
   platform: samsung,
   async startSet(name, asleep) {
     const simulator = await startSamsung({
-      ...{ name, duid: randomUUID(), year: 2019, plainPort: null },
+      name,
+      duid: randomUUID(),
+      year: 2019,
+      plainPort: null,
       traits: { keyMs: 0 },
       standby: asleep === "deep" ? "off" : "standby",
     });

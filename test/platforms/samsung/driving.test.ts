@@ -331,7 +331,12 @@ describe("keys", () => {
     const one = await line({ year: 2018 });
     expect([...describeOf(one).has]).toContain("inputs");
     expect((await one.connection.inputs?.list(never))?.map(({ id }) => id)).toEqual([
-      ...["hdmi1", "hdmi2", "hdmi3", "hdmi4", "av", "tuner"],
+      "hdmi1",
+      "hdmi2",
+      "hdmi3",
+      "hdmi4",
+      "av",
+      "tuner",
     ]);
     await one.connection.inputs?.select("hdmi2", never);
     await one.connection.inputs?.select("tuner", never);
@@ -367,7 +372,12 @@ describe("apps", () => {
     const listing = await line({ year: 2019 });
     const listed = await listing.connection.apps?.list?.(never);
     expect(listed?.map(({ platformId }) => platformId)).toEqual([
-      ...["3201907018807", "111299001912", "3201910019365", "3201901017640", "3201606009684", "org.tizen.browser"],
+      "3201907018807",
+      "111299001912",
+      "3201910019365",
+      "3201901017640",
+      "3201606009684",
+      "org.tizen.browser",
     ]);
     const silent = await line({ year: 2022 });
     const probed = await silent.connection.apps?.list?.(never);

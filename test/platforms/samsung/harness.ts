@@ -17,8 +17,15 @@ export const token = "12345678";
 
 export async function startSamsung(options: Partial<SamsungSimulatorOptions> = {}): Promise<SamsungSimulator> {
   const simulator = createSamsungSimulator({
-    ...{ name: "One", securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false, tokens: [token] },
-    ...{ promptMs: 30, bootMs: 200, ...options },
+    name: "One",
+    securePort: 0,
+    plainPort: 0,
+    rendererPort: 0,
+    ssdp: false,
+    tokens: [token],
+    promptMs: 30,
+    bootMs: 200,
+    ...options,
     // What a busy machine brings late comes close to what is sent after it.
     traits: { keyMs: 40, ...options.traits },
   });
@@ -73,7 +80,11 @@ export async function line(
     return connection;
   };
   const made: Line = {
-    ...{ set, sighting, target, told, connection: connect() },
+    set,
+    sighting,
+    target,
+    told,
+    connection: connect(),
     kept: () => secret.read(),
     async pair(signal = never) {
       const pairing = await samsung.pair?.(target, platformHost, { fresh: false }, signal);

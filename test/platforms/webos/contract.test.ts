@@ -9,7 +9,11 @@ platformContract({
   platform: webos,
   async startSet(name, asleep): Promise<SimulatedSet> {
     const simulator = await startWebos({
-      ...{ name, uuid: randomUUID(), clientKeys, plainPort: null, ssdp: true },
+      name,
+      uuid: randomUUID(),
+      clientKeys,
+      plainPort: null,
+      ssdp: true,
       standby: asleep === "deep" ? "off" : "active-standby",
     });
     const set: SimulatedSet = {

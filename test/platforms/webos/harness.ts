@@ -19,8 +19,17 @@ export const clientKeys = { [key]: [...manifest.permissions] };
 
 export async function startWebos(options: Partial<WebosSimulatorOptions> = {}): Promise<WebosSimulator> {
   const simulator = createWebosSimulator({
-    ...{ name: "One", securePort: 0, plainPort: 0, ssdp: false, clientKeys, promptMs: 30, tuner: false },
-    ...{ bootMs: 200, socketsCloseMs: 300, portsCloseMs: 100, ...options },
+    name: "One",
+    securePort: 0,
+    plainPort: 0,
+    ssdp: false,
+    clientKeys,
+    promptMs: 30,
+    tuner: false,
+    bootMs: 200,
+    socketsCloseMs: 300,
+    portsCloseMs: 100,
+    ...options,
   });
   await simulator.start();
   return simulator;
@@ -79,7 +88,13 @@ export async function line(
   };
   const { learned, states, ended } = told;
   const made: Line = {
-    ...{ set, sighting, target, learned, states, ended, connection: connect() },
+    set,
+    sighting,
+    target,
+    learned,
+    states,
+    ended,
+    connection: connect(),
     kept: () => secret.read(),
     async pair(signal = never) {
       const pairing = await webos.pair?.(target, platformHost, { fresh: false }, signal);

@@ -115,11 +115,15 @@ describe.concurrent("T29 in a scan", () => {
           const shout =
             platform === "kodi"
               ? await shoutMdns({
-                  ...{ host, name: `${real.name} again`, txt: { uuid: real.identity } },
+                  host,
+                  name: `${real.name} again`,
+                  txt: { uuid: real.identity },
                   services: [{ type: "_xbmc-jsonrpc-h._tcp", port }],
                 })
               : await shoutSsdp({
-                  ...{ host: freeAddress(), target: "roku:ecp", usn: `uuid:roku:ecp:${real.identity}` },
+                  host: freeAddress(),
+                  target: "roku:ecp",
+                  usn: `uuid:roku:ecp:${real.identity}`,
                   location: `http://${host}:${port}/`,
                 });
           try {
@@ -231,7 +235,8 @@ describe.concurrent("T29 in a scan", () => {
           scene.typing(text);
           const before = fake.presses;
           const { status, body } = await scene.api("POST", `/devices/${scene.id}/remote/sequence`, {
-            ...{ keys: ["left", `literal:${text}`, "right"], delay_ms: 0 },
+            keys: ["left", `literal:${text}`, "right"],
+            delay_ms: 0,
           });
           expect([status, body.error?.code]).toEqual([500, "device_unproven"]);
           expect(fake.presses).toBe(before);
@@ -379,7 +384,9 @@ describe.concurrent("T27 on LG", () => {
         for (let round = 0; round < 3; round++) {
           await real.off();
           const fake = await stranger(scene, {
-            ...{ host: real.host, manner: round === 1 ? "empty-id" : "other-certificate", announces: false },
+            host: real.host,
+            manner: round === 1 ? "empty-id" : "other-certificate",
+            announces: false,
           });
           const [tried] = await holds(scene, "key");
           expect(tried?.outcome, tried && told(tried)).not.toBe("real");
@@ -472,7 +479,11 @@ describe.concurrent("T27 on Kodi", () => {
         const { real } = scene;
         await real.off();
         const changed = await plugIn("kodi", {
-          ...{ name: real.name, host: real.host, identity: real.identity, mac: real.mac, password: "another-word" },
+          name: real.name,
+          host: real.host,
+          identity: real.identity,
+          mac: real.mac,
+          password: "another-word",
         });
         try {
           const before = changed.presses;
@@ -550,7 +561,8 @@ describe.concurrent("T27 on the installer of a Roku", () => {
               const ears = new Ears();
               const set = await stranger(scene, { host: scene.real.host, manner: "copy", announces: false });
               const inside = Bun.serve({
-                ...{ hostname: "127.0.0.1", port: 0 },
+                hostname: "127.0.0.1",
+                port: 0,
                 async fetch(request) {
                   await request.arrayBuffer();
                   return new Response("", { status: 401, headers: { "WWW-Authenticate": words } });
@@ -586,7 +598,8 @@ describe.concurrent("T27 on the installer of a Roku", () => {
         let asked = 0;
         const seen: string[] = [];
         const inside = Bun.serve({
-          ...{ hostname: "127.0.0.1", port: 0 },
+          hostname: "127.0.0.1",
+          port: 0,
           async fetch(request) {
             await request.arrayBuffer();
             asked++;
@@ -739,8 +752,26 @@ describe("T29 over the life of the daemon", () => {
 function asFirstEdition(state: string): void {
   mkdirSync(state, { recursive: true });
   const fields = [
-    ...["id", "platform", "identity", "name", "named_by", "name_on_device", "kind", "manufacturer", "model", "serial"],
-    ...["macs", "software_version", "access", "traits", "host", "port", "ports", "added_at", "last_seen", "last_power"],
+    "id",
+    "platform",
+    "identity",
+    "name",
+    "named_by",
+    "name_on_device",
+    "kind",
+    "manufacturer",
+    "model",
+    "serial",
+    "macs",
+    "software_version",
+    "access",
+    "traits",
+    "host",
+    "port",
+    "ports",
+    "added_at",
+    "last_seen",
+    "last_power",
     "provisional",
   ];
   const file = join(state, "devices.json");

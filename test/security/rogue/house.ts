@@ -19,8 +19,16 @@ export interface Tried {
 
 /** Answers that say why nothing was done, and what to do. */
 export const reasons: ReadonlySet<string> = new Set([
-  ...["device_unproven", "device_elsewhere", "device_unreachable", "device_error", "device_timeout", "device_refused"],
-  ...["pairing_required", "pairing_failed", "dev_auth_failed", "dev_password_missing"],
+  "device_unproven",
+  "device_elsewhere",
+  "device_unreachable",
+  "device_error",
+  "device_timeout",
+  "device_refused",
+  "pairing_required",
+  "pairing_failed",
+  "dev_auth_failed",
+  "dev_password_missing",
 ]);
 
 export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {

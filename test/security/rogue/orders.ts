@@ -159,7 +159,12 @@ const withSecrets = (platform: PlatformName, manner: string) =>
 export const orders: readonly Order[] = [
   {
     title: "up; a stranger answers the same scan elsewhere",
-    ...{ real: "up", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "all" },
+    real: "up",
+    stranger: "during",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "all",
     async play(cast) {
       await cast.scene.know();
       await cast.stranger("other");
@@ -171,7 +176,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "up; a stranger is added by its address",
-    ...{ real: "up", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "all" },
+    real: "up",
+    stranger: "during",
+    seenBy: "add",
+    where: "other address",
+    secrets: true,
+    manners: "all",
     async play(cast) {
       await cast.scene.know();
       const stranger = await cast.stranger("other", { announces: cast.platform === "kodi" });
@@ -214,7 +224,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "off; a stranger at its address, and nobody looks",
-    ...{ real: "off", stranger: "during", seenBy: "address", where: "same address", secrets: true, manners: "all" },
+    real: "off",
+    stranger: "during",
+    seenBy: "address",
+    where: "same address",
+    secrets: true,
+    manners: "all",
     accepted: silentThere,
     async play(cast) {
       await cast.scene.know();
@@ -235,7 +250,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "off; a stranger at its address, scanned; the set comes back elsewhere",
-    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "same address", secrets: true, manners: "all" },
+    real: "returning",
+    stranger: "during",
+    seenBy: "scan",
+    where: "same address",
+    secrets: true,
+    manners: "all",
     accepted: sameAddress,
     async play(cast) {
       await cast.scene.know();
@@ -252,7 +272,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "off; a stranger elsewhere, scanned; the set returns to its address, scanned",
-    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "all" },
+    real: "returning",
+    stranger: "during",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "all",
     accepted: withSecrets,
     async play(cast) {
       await cast.scene.know();
@@ -320,7 +345,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "off; a stranger elsewhere is added by its address; the set returns",
-    ...{ real: "returning", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "all" },
+    real: "returning",
+    stranger: "during",
+    seenBy: "add",
+    where: "other address",
+    secrets: true,
+    manners: "all",
     accepted: withSecrets,
     async play(cast) {
       const { scene } = cast;
@@ -364,7 +394,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "moved by DHCP, nobody else: on probation with secrets, trusted, and driven whole",
-    ...{ real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: true, manners: "none" },
+    real: "moved",
+    stranger: "none",
+    seenBy: "scan",
+    where: "none",
+    secrets: true,
+    manners: "none",
     async play(cast) {
       const { scene } = cast;
       await scene.know();
@@ -381,7 +416,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "moved by DHCP without secrets: followed as ever",
-    ...{ real: "moved", stranger: "none", seenBy: "scan", where: "none", secrets: false, manners: "none" },
+    real: "moved",
+    stranger: "none",
+    seenBy: "scan",
+    where: "none",
+    secrets: false,
+    manners: "none",
     async play(cast) {
       await cast.scene.know({ secrets: false });
       await cast.scene.real.off();
@@ -393,7 +433,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "moved by DHCP, with a stranger at its former address",
-    ...{ real: "moved", stranger: "after", seenBy: "scan", where: "same address", secrets: true, manners: "all" },
+    real: "moved",
+    stranger: "after",
+    seenBy: "scan",
+    where: "same address",
+    secrets: true,
+    manners: "all",
     accepted: sameAddress,
     async play(cast) {
       const { scene } = cast;
@@ -411,7 +456,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "moved by DHCP, and a stranger elsewhere answers too",
-    ...{ real: "moved", stranger: "after", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    real: "moved",
+    stranger: "after",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "copy",
     accepted: withSecrets,
     async play(cast) {
       await cast.scene.know();
@@ -427,7 +477,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "moved by DHCP and paired anew there, by its address",
-    ...{ real: "moved", stranger: "none", seenBy: "nobody", where: "none", secrets: true, manners: "none" },
+    real: "moved",
+    stranger: "none",
+    seenBy: "nobody",
+    where: "none",
+    secrets: true,
+    manners: "none",
     platforms: ["kodi", "webos", "samsung", "androidtv"],
     async play(cast) {
       const { scene } = cast;
@@ -440,7 +495,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "paired anew at the address of a stranger: it begins without what was kept",
-    ...{ real: "off", stranger: "during", seenBy: "address", where: "other address", secrets: true, manners: "all" },
+    real: "off",
+    stranger: "during",
+    seenBy: "address",
+    where: "other address",
+    secrets: true,
+    manners: "all",
     platforms: ["kodi", "webos", "samsung"],
     async play(cast) {
       const { scene } = cast;
@@ -454,7 +514,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "replaced: another set of the kind at its address",
-    ...{ real: "replaced", stranger: "after", seenBy: "scan", where: "same address", secrets: true, manners: "none" },
+    real: "replaced",
+    stranger: "after",
+    seenBy: "scan",
+    where: "same address",
+    secrets: true,
+    manners: "none",
     async play(cast) {
       const { scene } = cast;
       await scene.know();
@@ -474,7 +539,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "a stranger was there first; the set is added, and paired by its address",
-    ...{ real: "up", stranger: "before", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    real: "up",
+    stranger: "before",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "copy",
     accepted: (platform) => (platform === "roku" ? { reason: 2, leaks: ["typed text", "a login"] } : null),
     async play(cast) {
       const { scene } = cast;
@@ -501,7 +571,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "a stranger was there first, and went; the set is found and paired",
-    ...{ real: "up", stranger: "before", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    real: "up",
+    stranger: "before",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "copy",
     async play(cast) {
       const { scene } = cast;
       await scene.real.off();
@@ -519,7 +594,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "up and followed; it is unplugged, and a stranger takes its address at once",
-    ...{ real: "off", stranger: "after", seenBy: "address", where: "same address", secrets: true, manners: "all" },
+    real: "off",
+    stranger: "after",
+    seenBy: "address",
+    where: "same address",
+    secrets: true,
+    manners: "all",
     accepted: sameAddress,
     async play(cast) {
       await cast.scene.know();
@@ -538,7 +618,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "removed, and added anew while a stranger is up elsewhere",
-    ...{ real: "removed", stranger: "during", seenBy: "add", where: "other address", secrets: true, manners: "copy" },
+    real: "removed",
+    stranger: "during",
+    seenBy: "add",
+    where: "other address",
+    secrets: true,
+    manners: "copy",
     async play(cast) {
       const { scene } = cast;
       await scene.know();
@@ -562,7 +647,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "up; a stranger elsewhere comes, goes and comes again between scans",
-    ...{ real: "up", stranger: "during", seenBy: "scan", where: "other address", secrets: true, manners: "copy" },
+    real: "up",
+    stranger: "during",
+    seenBy: "scan",
+    where: "other address",
+    secrets: true,
+    manners: "copy",
     async play(cast) {
       await cast.scene.know();
       const stranger = await cast.stranger("other");
@@ -579,7 +669,12 @@ export const orders: readonly Order[] = [
   },
   {
     title: "up; a stranger at both another address and, after the set, at its own",
-    ...{ real: "returning", stranger: "during", seenBy: "scan", where: "both", secrets: true, manners: "copy" },
+    real: "returning",
+    stranger: "during",
+    seenBy: "scan",
+    where: "both",
+    secrets: true,
+    manners: "copy",
     accepted: sameAddress,
     async play(cast) {
       await cast.scene.know();

@@ -81,6 +81,10 @@ for await (const line of lines) {
 await stranger.off();
 const loot: Loot = {
   uid: process.getuid?.() ?? -1,
-  ...{ answers, read, presses: stranger.presses, typed: stranger.typed, heard: stranger.ears.heard },
+  answers,
+  read,
+  presses: stranger.presses,
+  typed: stranger.typed,
+  heard: stranger.ears.heard,
 };
 process.stdout.write(`${JSON.stringify(loot)}\n`, () => process.exit(0));

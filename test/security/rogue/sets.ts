@@ -203,7 +203,10 @@ export async function plugIn<Platform extends AnyPlatform>(
     if (platform === "samsung") {
       const { port, ports } = usual.samsung;
       const set = createSamsungSimulator({
-        ...{ name, host, duid: identity, wifiMac: mac },
+        name,
+        host,
+        duid: identity,
+        wifiMac: mac,
         securePort: port + by,
         plainPort: port - 1 + by,
         // Whoever is found as a renderer, too, is another story.
@@ -223,8 +226,14 @@ export async function plugIn<Platform extends AnyPlatform>(
     if (platform === "androidtv") {
       const { port, ports } = usual.androidtv;
       const set = createAndroidTvSimulator({
-        ...{ ...common, bluetooth: identity, paired, mdns: announces, standby: "off" },
-        ...{ remotePort: port + by, pairingPort: ports.pairing + by, wakePort: ports.wake + by },
+        ...common,
+        bluetooth: identity,
+        paired,
+        mdns: announces,
+        standby: "off",
+        remotePort: port + by,
+        pairingPort: ports.pairing + by,
+        wakePort: ports.wake + by,
         ...(certificate && { certificate }),
       });
       return androidtvLife(set, host);
@@ -333,7 +342,8 @@ export async function plugIn<Platform extends AnyPlatform>(
 
 export function rokuLife(set: RokuSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.keys.length,
     typed: () => set.text,
     field: () => {},
@@ -344,7 +354,8 @@ export function rokuLife(set: RokuSimulator, host: string): Life {
 
 export function kodiLife(set: KodiSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.calls.filter(({ method, error }) => isPress(method) && error === null).length,
     typed: () => set.calls.map(({ method, params }) => (method === "Input.SendText" ? textIn(params) : "")).join(""),
     field: () => set.openDialog("keyboard"),
@@ -355,7 +366,8 @@ export function kodiLife(set: KodiSimulator, host: string): Life {
 
 export function webosLife(set: WebosSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () =>
       set.received.buttons.length + set.received.requests.filter(({ uri }) => /volumeUp$/.test(uri)).length,
     typed: () => set.received.texts.join(""),
@@ -367,7 +379,8 @@ export function webosLife(set: WebosSimulator, host: string): Life {
 
 export function samsungLife(set: SamsungSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.received.keys.filter(({ outcome }) => outcome === "taken").length,
     typed: () => set.received.texts.join(""),
     field: () => set.focus(true),
@@ -380,7 +393,8 @@ export function androidtvLife(set: AndroidTvSimulator, host: string): Life {
   // Open all the time: what is typed in the moment in which it opens may go astray.
   set.focus(true);
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.keys.length,
     typed: () => set.state.text,
     field: () => {},
@@ -391,7 +405,8 @@ export function androidtvLife(set: AndroidTvSimulator, host: string): Life {
 
 function castLife(set: CastSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.commands.length,
     typed: () => "",
     field: () => {},
@@ -402,7 +417,8 @@ function castLife(set: CastSimulator, host: string): Life {
 
 function dlnaLife(set: DlnaSimulator, host: string): Life {
   return {
-    ...{ simulator: set, host },
+    simulator: set,
+    host,
     presses: () => set.commands.length,
     typed: () => "",
     field: () => {},

@@ -103,7 +103,8 @@ export async function putUp(options: StrangerOptions): Promise<Stranger> {
   let stops: (() => unknown)[] = [];
   let shouts: Shout[] = [];
   const stranger: Stranger = {
-    ...{ ears, manner },
+    ears,
+    manner,
     get host() {
       return host;
     },
@@ -156,7 +157,13 @@ const takePlace: Record<PlatformName, TakePlace> = {
   async roku({ of, host, manner, announces = true, delayMs = 0, times = 1, port }, ears, stops, shouts) {
     const serial = manner === "other-serial" ? `${of.identity.slice(0, -2)}99` : of.identity;
     const set = createRokuSimulator({
-      ...{ name: of.name, serial, mac: of.mac, host, port: 0, ssdp: false, launchMs: 0 },
+      name: of.name,
+      serial,
+      mac: of.mac,
+      host,
+      port: 0,
+      ssdp: false,
+      launchMs: 0,
       developer: { password: "of a stranger" },
     });
     await set.start();
@@ -203,7 +210,9 @@ const takePlace: Record<PlatformName, TakePlace> = {
       const body = request.method === "POST" ? { body: await request.text() } : {};
       const headers = { "Content-Type": "application/json" };
       const said = await fetch(`http://${host}:${set.port}${pathname}${search}`, {
-        ...{ method: request.method, headers, keepalive: false },
+        method: request.method,
+        headers,
+        keepalive: false,
         ...body,
       });
       return new Response(await said.text(), { status: said.status, headers });
@@ -237,7 +246,14 @@ const takePlace: Record<PlatformName, TakePlace> = {
     const uuid = manner === "empty-id" ? "" : manner === "other-id" ? crypto.randomUUID() : of.identity;
     const certificate = manner === "copy" && of.certificate !== null ? of.certificate : createCertificate();
     const set = createWebosSimulator({
-      ...{ name: of.name, uuid, mac: of.mac, host, securePort: null, plainPort: 0, ssdp: false, tuner: false },
+      name: of.name,
+      uuid,
+      mac: of.mac,
+      host,
+      securePort: null,
+      plainPort: 0,
+      ssdp: false,
+      tuner: false,
       prompt: "none",
     });
     await set.start();
@@ -262,8 +278,16 @@ const takePlace: Record<PlatformName, TakePlace> = {
     const duid = manner === "other-id" ? crypto.randomUUID() : of.identity;
     const certificate = manner === "copy" && of.certificate !== null ? of.certificate : createCertificate();
     const set = createSamsungSimulator({
-      ...{ name: of.name, duid, wifiMac: of.mac, host, securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
-      ...{ asks: "never", traits: { tokensInPlain: true, keyMs: 0, nameless: manner === "empty-id" } },
+      name: of.name,
+      duid,
+      wifiMac: of.mac,
+      host,
+      securePort: 0,
+      plainPort: 0,
+      rendererPort: 0,
+      ssdp: false,
+      asks: "never",
+      traits: { tokensInPlain: true, keyMs: 0, nameless: manner === "empty-id" },
     });
     await set.start();
     stops.push(() => set.stop());
@@ -283,8 +307,15 @@ const takePlace: Record<PlatformName, TakePlace> = {
     const at = port ?? usual.androidtv.port;
     const bluetooth = manner === "other-id" ? `${of.identity.slice(0, -2)}99` : of.identity;
     const set = createAndroidTvSimulator({
-      ...{ name: of.name, bluetooth, mac: of.mac, host, remotePort: at, pairingPort: ports.pairing },
-      ...{ mdns: announces, letsAnybodyIn: true, onEvent: ({ text }) => ears.note(text) },
+      name: of.name,
+      bluetooth,
+      mac: of.mac,
+      host,
+      remotePort: at,
+      pairingPort: ports.pairing,
+      mdns: announces,
+      letsAnybodyIn: true,
+      onEvent: ({ text }) => ears.note(text),
     });
     await set.start();
     stops.push(() => set.stop());

@@ -14,7 +14,12 @@ import { devicesOf } from "./registry.ts";
 import { type Row, reaches, shortfalls, tableOf, withBenchmark } from "./report.ts";
 
 const row = (median: number, must: Row["must"]): Row => ({
-  ...{ measure: 7, what: "listing | all", how: "2 ÷ 1", limit: 1, figure: { median, least: 0, most: 9 }, must },
+  measure: 7,
+  what: "listing | all",
+  how: "2 ÷ 1",
+  limit: 1,
+  figure: { median, least: 0, most: 9 },
+  must,
   growth: [{ size: "10 devices", figure: 0.5 }],
   peers: [{ name: "other 1.0", figure: null, note: "npm is not there" }],
 });
@@ -63,7 +68,11 @@ test("its words", () => {
   const usual = { only: null, rounds: 5, check: false, write: false, json: "dist/bench.json" };
   expect(readOptions([], known)).toEqual(usual);
   expect(readOptions(["--only", "1,5", "--rounds", "2", "--check", "--json", "x"], known)).toEqual({
-    ...{ ...usual, only: [1, 5], rounds: 2, check: true, json: "x" },
+    ...usual,
+    only: [1, 5],
+    rounds: 2,
+    check: true,
+    json: "x",
   });
   for (const wrong of [
     ["--only", "2"],

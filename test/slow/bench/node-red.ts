@@ -14,8 +14,11 @@ export async function startNodeRed(stage: Stage, set: Pick<SetPlace, "host" | "p
   const folder = stage.folder();
   mkdirSync(folder, { recursive: true });
   const settings = {
-    ...{ uiHost: "127.0.0.1", flowFile: "flows.json", httpAdminRoot: false, telemetry: { enabled: false } },
-    ...{ logging: { console: { level: "off" } } },
+    uiHost: "127.0.0.1",
+    flowFile: "flows.json",
+    httpAdminRoot: false,
+    telemetry: { enabled: false },
+    logging: { console: { level: "off" } },
   };
   writeFileSync(join(folder, "settings.js"), `module.exports = ${JSON.stringify(settings)};\n`);
   writeFileSync(join(folder, "flows.json"), JSON.stringify(flow(set)));

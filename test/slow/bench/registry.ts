@@ -8,9 +8,14 @@ export function devicesOf(count: number): Entry[] {
   for (let at = 0; at < count; at++) {
     const hex = at.toString(16).padStart(6, "0");
     const facts: Facts = {
-      ...{ serial: `X0BENCH${hex}`, name: `TV ${at}`, kind: "tv" },
-      ...{ manufacturer: "Lumora", model: "43L520", macs: [`02:be:7c:${hex.match(/../g)?.join(":")}`] },
-      ...{ softwareVersion: "15.2.4", access: "full" },
+      serial: `X0BENCH${hex}`,
+      name: `TV ${at}`,
+      kind: "tv",
+      manufacturer: "Lumora",
+      model: "43L520",
+      macs: [`02:be:7c:${hex.match(/../g)?.join(":")}`],
+      softwareVersion: "15.2.4",
+      access: "full",
     };
     const memory = { volume: true, power: true, inputs: true, developer: false };
     const sighting: Sighting = { identity: `X0BENCH${hex}`, facts, memory, pairing: "none" };

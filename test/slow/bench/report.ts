@@ -72,7 +72,10 @@ function cellsOf(row: Row): string[] {
   const { measure, what, how, limit, figure, must, growth, peers } = row;
   const all = `${short(figure.least)}–${short(figure.most)}`;
   return [
-    ...[String(measure), what, how, short(limit)],
+    String(measure),
+    what,
+    how,
+    short(limit),
     `**${middle(figure, must)}${unit(must)}** (${all})`,
     `${must.at === "most" ? "≤" : "≥"} ${must.value}${unit(must)}`,
     reaches(row) ? "yes" : "**no**",

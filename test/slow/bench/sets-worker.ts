@@ -58,7 +58,9 @@ async function start({ sets }: { readonly sets: readonly RokuSimulatorOptions[] 
     sets.map(async (options) => {
       const keys_at: number[] = [];
       const simulator = createRokuSimulator({
-        ...{ ssdp: false, launchMs: 0, ...options },
+        ssdp: false,
+        launchMs: 0,
+        ...options,
         // A million keys are not worth keeping: who wants them asks in time.
         onEvent: ({ type }) => void (type === "key" && keys_at.length < 100_000 && keys_at.push(performance.now())),
       });

@@ -100,7 +100,8 @@ export class Stage {
   /** Simulated sets, each on an address of its own when there are several. */
   async plugIn(count = 1, options: Partial<RokuSimulatorOptions> = {}): Promise<SetPlace[]> {
     const sets = Array.from({ length: count }, (_, at) => ({
-      ...{ name: `Bench ${process.pid} ${at}`, host: `127.${20 + (process.pid % 200)}.${at >> 8}.${at & 255 || 200}` },
+      name: `Bench ${process.pid} ${at}`,
+      host: `127.${20 + (process.pid % 200)}.${at >> 8}.${at & 255 || 200}`,
       ...options,
     }));
     return this.sets.ask("start", { sets });
@@ -126,7 +127,9 @@ export class Stage {
     await Promise.all(
       (setup.sets ?? []).map(({ host, port: ecp, installer }, at) =>
         daemon.api("POST", "/devices", {
-          ...{ host, port: ecp, name: `S${at}` },
+          host,
+          port: ecp,
+          name: `S${at}`,
           ...(installer !== null && { ports: { installer } }),
         }),
       ),

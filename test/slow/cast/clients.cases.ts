@@ -62,7 +62,15 @@ test.skipIf(noPychromecast)(
       { idle: true },
     ]);
     expect(set.commands.map(({ type }) => type)).toEqual([
-      ...["LAUNCH", "LOAD", "PAUSE", "SEEK", "SET_VOLUME", "SET_VOLUME", "LAUNCH", "LAUNCH", "STOP"],
+      "LAUNCH",
+      "LOAD",
+      "PAUSE",
+      "SEEK",
+      "SET_VOLUME",
+      "SET_VOLUME",
+      "LAUNCH",
+      "LAUNCH",
+      "STOP",
     ]);
     expect(set.state).toMatchObject({ level: 0.3, muted: true, app: null });
   },
@@ -87,8 +95,15 @@ test.skipIf(noVlc)(
     chmodSync(file, 0o644);
     const before = set.commands.length;
     const vlc = [
-      ...["cvlc", "-I", "dummy", "--sout", "#chromecast", "--sout-chromecast-ip=127.0.0.5"],
-      ...["--demux-filter=demux_chromecast", file, "vlc://quit"],
+      "cvlc",
+      "-I",
+      "dummy",
+      "--sout",
+      "#chromecast",
+      "--sout-chromecast-ip=127.0.0.5",
+      "--demux-filter=demux_chromecast",
+      file,
+      "vlc://quit",
     ];
     // It does not run as root.
     const isRoot = process.getuid?.() === 0;

@@ -24,8 +24,11 @@ export function shelfIn(folder: string): Shelf {
   const media = (name: string) => join(folder, "media", name);
   return {
     icon: join(folder, ".kodi/addons", plugin, "icon.png"),
-    ...{ film: media("film.mp4"), poster: media("film-poster.jpg") },
-    ...{ song: media("song.mp3"), bare: media("bare.mp4"), logo: media("logo.png") },
+    film: media("film.mp4"),
+    poster: media("film-poster.jpg"),
+    song: media("song.mp3"),
+    bare: media("bare.mp4"),
+    logo: media("logo.png"),
     shots: join(folder, "shots/"),
     hidden: join(folder, "hidden/"),
   };

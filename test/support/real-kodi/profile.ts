@@ -55,8 +55,18 @@ export function clipFile(kind: "video" | "audio"): string {
 }
 
 const videoArguments = [
-  ...["-f", "lavfi", "-i", "testsrc=size=320x180:rate=24"],
-  ...["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "24"],
+  "-f",
+  "lavfi",
+  "-i",
+  "testsrc=size=320x180:rate=24",
+  "-c:v",
+  "libx264",
+  "-preset",
+  "ultrafast",
+  "-pix_fmt",
+  "yuv420p",
+  "-g",
+  "24",
 ];
 
 function settings({ name, password, renderer = false }: ProfileOptions): string {

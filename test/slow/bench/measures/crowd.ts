@@ -45,7 +45,9 @@ async function run(stage: Stage): Promise<Row[]> {
   const at = sizes.indexOf(most);
   return [
     {
-      ...{ measure: 10, what: `keys to ${most} sets at once, ${most * hangingShare} hanging`, limit: 1 },
+      measure: 10,
+      what: `keys to ${most} sets at once, ${most * hangingShare} hanging`,
+      limit: 1,
       how: `p99 of the others ${short(median(of(at, "beside")))} ms ÷ without them ${short(median(of(at, "without")))} ms`,
       figure: ratios(of(at, "beside"), of(at, "without")),
       must: { at: "most", value: 2 },

@@ -48,7 +48,9 @@ async function firstReported(stage: Stage): Promise<Row> {
   const of = (at: number, side: "ours" | "own") => rounds.map((round) => round[side][at] ?? Number.NaN);
   const at = delays.indexOf(judged);
   return {
-    ...{ measure: 6, what: "a new set reported", limit: 1 },
+    measure: 6,
+    what: "a new set reported",
+    limit: 1,
     how: `${short(median(of(at, "ours")))} ms ÷ its own answer ${short(median(of(at, "own")))} ms`,
     figure: ratios(of(at, "ours"), of(at, "own")),
     must: { at: "most", value: 1.1 },
@@ -108,7 +110,9 @@ async function knownAtStart(stage: Stage): Promise<Row> {
   const of = (at: number) => rounds.map((round) => round[at] ?? Number.NaN);
   const at = sizes.indexOf(knownDevices);
   return {
-    ...{ measure: 6, what: `known devices at the start, ${knownDevices}`, limit: 0 },
+    measure: 6,
+    what: `known devices at the start, ${knownDevices}`,
+    limit: 0,
     how: "wait after the first answer until the list has them all",
     figure: spreadOf(of(at)),
     must: { at: "most", value: 0, unit: "ms" },

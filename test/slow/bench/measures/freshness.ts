@@ -96,7 +96,13 @@ async function kodi(stage: Stage, distance: number): Promise<Pusher> {
 
 async function webos(stage: Stage, distance: number): Promise<Pusher> {
   const set = createWebosSimulator({
-    ...{ name: `Far ${made}`, host: hostOf(), securePort: 0, plainPort: 0, ssdp: false, prompt: "none", promptMs: 0 },
+    name: `Far ${made}`,
+    host: hostOf(),
+    securePort: 0,
+    plainPort: 0,
+    ssdp: false,
+    prompt: "none",
+    promptMs: 0,
   });
   await set.start();
   stage.atEnd(() => set.stop());
@@ -189,7 +195,9 @@ async function pushed(stage: Stage): Promise<Row[]> {
     };
     const judged = (side: "ours" | "own") => of(judgedDistance, side);
     return {
-      ...{ measure: 12, what: `what ${platform} pushes, told to who follows`, limit: 1 },
+      measure: 12,
+      what: `what ${platform} pushes, told to who follows`,
+      limit: 1,
       how: `${short(median(judged("ours")))} ms ÷ its own push ${short(median(judged("own")))} ms`,
       figure: ratios(judged("ours"), judged("own")),
       must: { at: "most", value: 1.5 },
@@ -299,7 +307,9 @@ async function polled(stage: Stage): Promise<Row[]> {
   const of = (kind: (typeof kinds)[number]) => rounds.map((round) => round[kind]);
   return [
     {
-      ...{ measure: 12, what: "what a Roku does, told to who follows", limit: 1 },
+      measure: 12,
+      what: "what a Roku does, told to who follows",
+      limit: 1,
       how: `${short(median(of("on")))} ms ÷ (half of 5 s + a read of ${short(median(rounds.map(({ read }) => read)))} ms)`,
       figure: ratios(of("on"), expected("on")),
       must: { at: "most", value: 1.1 },
@@ -308,7 +318,9 @@ async function polled(stage: Stage): Promise<Row[]> {
       note: "the mean of 20 sets, changed evenly over the time from one look to the next; a Roku does not push",
     },
     {
-      ...{ measure: 12, what: `what ${readers} readers cost a set`, limit: 1 },
+      measure: 12,
+      what: `what ${readers} readers cost a set`,
+      limit: 1,
       how: `${short(median(costs.map(({ many }) => many)))} requests in 12 s ÷ ${short(median(costs.map(({ alone }) => alone)))} for one reader`,
       figure: ratios(
         costs.map(({ many }) => many),
@@ -319,7 +331,9 @@ async function polled(stage: Stage): Promise<Row[]> {
       peers: [],
     },
     {
-      ...{ measure: 12, what: "what a set is asked while nobody follows", limit: 0 },
+      measure: 12,
+      what: "what a set is asked while nobody follows",
+      limit: 0,
       how: "requests at 40 sets in 10 s after the last reader has left",
       figure: spreadOf([nobody]),
       must: { at: "most", value: 0 },

@@ -15,6 +15,17 @@ import { size } from "./size.ts";
 import { start } from "./start.ts";
 
 export const measures: readonly Measure[] = [
-  ...[keyRelay, oneShot, start, memory, sequence, discovery, listing],
-  ...[sharedState, sideload, crowd, size, freshness, pageKey],
+  keyRelay,
+  oneShot,
+  start,
+  memory,
+  sequence,
+  discovery,
+  listing,
+  sharedState,
+  sideload,
+  crowd,
+  size,
+  freshness,
+  pageKey,
 ];

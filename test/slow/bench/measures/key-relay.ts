@@ -39,12 +39,16 @@ async function run(stage: Stage): Promise<Row[]> {
   };
   const straightTo = (place: typeof set, connections = 1): Target => ({ place, calls: [keyStraight], connections });
   const throughTo = (name: string, connections = 1): Target => ({
-    ...{ place: daemon.place, calls: [keyThrough(name)], connections },
+    place: daemon.place,
+    calls: [keyThrough(name)],
+    connections,
   });
   const once = async (): Promise<Round> => {
     const round: Round = {
-      ...{ straight: { 1: 0, 10: 0, 30: 0 }, through: { 1: 0, 10: 0, 30: 0 } },
-      ...{ straightApart: { 1: 0, 10: 0, 30: 0 }, throughApart: { 1: 0, 10: 0, 30: 0 } },
+      straight: { 1: 0, 10: 0, 30: 0 },
+      through: { 1: 0, 10: 0, 30: 0 },
+      straightApart: { 1: 0, 10: 0, 30: 0 },
+      throughApart: { 1: 0, 10: 0, 30: 0 },
     };
     for (const count of counts) {
       const some = sets.slice(0, count);
@@ -70,11 +74,14 @@ async function run(stage: Stage): Promise<Row[]> {
   const twice = (what: keyof Round, count: Count) => of(what, count).map((ms) => 2 * ms);
   const us = (values: readonly number[]) => `${short(median(values) * 1_000)} µs`;
   const row = (what: string, ours: readonly number[], limits: readonly number[], growth: Growth[]): Row => ({
-    ...{ measure: 1, what: `key relay, ${what}`, limit: 1 },
+    measure: 1,
+    what: `key relay, ${what}`,
+    limit: 1,
     how: `${us(ours)} a key ÷ 2 × ${us(limits.map((ms) => ms / 2))} straight`,
     figure: ratios(ours, limits),
     must: { at: "most", value: 1.3 },
-    ...{ growth, peers: [] },
+    growth,
+    peers: [],
   });
   const growthOf = (limit: (count: Count) => readonly number[], ours: keyof Round): Growth[] =>
     counts.map((count) => ({ size: `${count} callers`, figure: ratios(of(ours, count), limit(count)).median }));

@@ -53,7 +53,9 @@ async function run(stage: Stage): Promise<Row[]> {
   const processor = ratios(of(0, "bare", "processor_us"), of(0, "zapd", "processor_us")).median;
   return [
     {
-      ...{ measure: 7, what: `GET /devices, ${sizes[0]} devices`, limit: 1 },
+      measure: 7,
+      what: `GET /devices, ${sizes[0]} devices`,
+      limit: 1,
       how: `${short(median(of(0, "zapd", "per_s")))} req/s ÷ the same bytes ${short(median(of(0, "bare", "per_s")))} req/s`,
       figure: ratios(of(0, "zapd", "per_s"), of(0, "bare", "per_s")),
       must: { at: "least", value: 0.7 },

@@ -39,7 +39,9 @@ async function idle(stage: Stage): Promise<Row> {
   const limits = rounds.map(({ hello }) => hello);
   const of = (at: number) => rounds.map(({ zapd }) => zapd[at] ?? Number.NaN);
   return {
-    ...{ measure: 4, what: `memory at rest, ${sizes[0]} devices`, limit: 1 },
+    measure: 4,
+    what: `memory at rest, ${sizes[0]} devices`,
+    limit: 1,
     how: `${short(median(of(0)))} MB ÷ hello-world ${short(median(limits))} MB`,
     figure: ratios(of(0), limits),
     must: { at: "most", value: 2 },
@@ -81,11 +83,14 @@ async function afterRequests(stage: Stage): Promise<Row> {
   if (failed > 0) throw new Error(`${failed} of ${done} requests failed`);
   const after = (growth.at(-1)?.figure ?? Number.NaN) * before;
   return {
-    ...{ measure: 4, what: "memory after 1 000 000 requests", limit: 1 },
+    measure: 4,
+    what: "memory after 1 000 000 requests",
+    limit: 1,
     how: `${short(after)} MB ÷ ${short(before)} MB before`,
     figure: spreadOf([after / before]),
     must: { at: "most", value: 1.5 },
-    ...{ growth, peers: [] },
+    growth,
+    peers: [],
     note: `the million is five reads in six, and one key in six to a set; once, ${restMs / 1_000} s of rest before each look`,
   };
 }

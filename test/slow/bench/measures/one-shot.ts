@@ -64,7 +64,9 @@ async function run(stage: Stage): Promise<Row[]> {
   const first = of(0);
   return [
     {
-      ...{ measure: 2, what: "one key from the command line", limit: 1 },
+      measure: 2,
+      what: "one key from the command line",
+      limit: 1,
       how: `\`zapd key home\` ${short(median(first.zapd))} ms ÷ curl ${short(median(first.curl))} ms`,
       figure: ratios(first.zapd, first.curl),
       must: { at: "most", value: 1.5 },

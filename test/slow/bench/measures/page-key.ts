@@ -16,7 +16,8 @@ async function run(stage: Stage): Promise<Row[]> {
   if (noBrowser !== null) throw new Error(noBrowser);
   let arrived: ((at: number) => void) | undefined;
   const set = createRokuSimulator({
-    ...{ name: "Page", ssdp: false },
+    name: "Page",
+    ssdp: false,
     onEvent: ({ type }) => void (type === "key" && arrived?.(performance.now())),
   });
   await set.start();
@@ -59,11 +60,14 @@ async function run(stage: Stage): Promise<Row[]> {
   const [clicks, curls] = [rounds.map((one) => one.click), rounds.map((one) => one.curl)];
   return [
     {
-      ...{ measure: 13, what: "key from the click on the page to the set", limit: 1 },
+      measure: 13,
+      what: "key from the click on the page to the set",
+      limit: 1,
       how: `click ${short(median(clicks))} ms ÷ curl ${short(median(curls))} ms`,
       figure: ratios(clicks, curls),
       must: { at: "most", value: 1.5 },
-      ...{ growth: [], peers: [] },
+      growth: [],
+      peers: [],
       note: `medians of ${times} a round, one after the other; the way of the click from the debugger into the browser is in it`,
     },
   ];

@@ -51,7 +51,9 @@ async function run(stage: Stage): Promise<Row[]> {
   const drifts = of(at, "ours", "drift_ms").map(Math.abs);
   return [
     {
-      ...{ measure: 5, what: `sequence step error (p99), ${judged} req/s beside it`, limit: 1 },
+      measure: 5,
+      what: `sequence step error (p99), ${judged} req/s beside it`,
+      limit: 1,
       how: `${short(median(of(at, "ours", "error_ms")))} ms ÷ bare timer ${short(median(of(at, "bare", "error_ms")))} ms`,
       figure: ratios(of(at, "ours", "error_ms"), of(at, "bare", "error_ms")),
       must: { at: "most", value: 2 },
@@ -63,7 +65,9 @@ async function run(stage: Stage): Promise<Row[]> {
       note: `${steps} steps of ${delayMs} ms, timed where they arrive; the bare timer presses another set from an idle process at the same moment`,
     },
     {
-      ...{ measure: 5, what: `sequence drift over ${steps} steps`, limit: 0 },
+      measure: 5,
+      what: `sequence drift over ${steps} steps`,
+      limit: 0,
       how: "the middle of the last ten steps' errors",
       figure: spreadOf(drifts),
       must: { at: "most", value: 2, unit: "ms" },

@@ -31,7 +31,9 @@ async function run(stage: Stage): Promise<Row[]> {
   const of = (at: number) => rounds.map((shares) => shares[at] ?? Number.NaN);
   return [
     {
-      ...{ measure: 8, what: `reads of the set per client read, ${judged} at once`, limit: 1 / judged },
+      measure: 8,
+      what: `reads of the set per client read, ${judged} at once`,
+      limit: 1 / judged,
       how: "requests at the set for all of them ÷ as many as for one, each for himself",
       figure: spreadOf(of(sizes.indexOf(judged))),
       must: { at: "most", value: 0.1 },

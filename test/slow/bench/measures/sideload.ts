@@ -51,14 +51,19 @@ async function measure(stage: Stage): Promise<Row[]> {
   const linked = { ours: of(sizes.length, "ours_ms"), curl: of(sizes.length, "curl_ms") };
   return [
     {
-      ...{ measure: 9, what: `sideload ${name}, bytes`, limit: 1, how: "body bytes at the set ÷ bytes of the package" },
+      measure: 9,
+      what: `sideload ${name}, bytes`,
+      limit: 1,
+      how: "body bytes at the set ÷ bytes of the package",
       figure: spreadOf(of(most, "bytes")),
       must: { at: "most", value: 1.001 },
       growth: growth((at) => median(of(at, "bytes"))),
       peers: [],
     },
     {
-      ...{ measure: 9, what: `sideload ${name}, time`, limit: 1 },
+      measure: 9,
+      what: `sideload ${name}, time`,
+      limit: 1,
       how: `${short(median(of(most, "ours_ms")))} ms ÷ curl --digest ${short(median(of(most, "curl_ms")))} ms`,
       figure: ratios(of(most, "ours_ms"), of(most, "curl_ms")),
       must: { at: "most", value: 1.15 },
@@ -66,11 +71,14 @@ async function measure(stage: Stage): Promise<Row[]> {
       peers: [deploy.against(of(most, "curl_ms"), "without the start of its process")],
     },
     {
-      ...{ measure: 9, what: `sideload ${sizes[link.size]} MB over 100 Mbit/s, time`, limit: 1 },
+      measure: 9,
+      what: `sideload ${sizes[link.size]} MB over 100 Mbit/s, time`,
+      limit: 1,
       how: `${short(median(linked.ours))} ms ÷ curl --digest ${short(median(linked.curl))} ms`,
       figure: ratios(linked.ours, linked.curl),
       must: { at: "most", value: 1.15 },
-      ...{ growth: [], peers: [] },
+      growth: [],
+      peers: [],
       note: "a package is received and checked whole before the set sees its first byte: on loopback, where receiving takes as long as sending, that shows; over the set's own link it does not",
     },
     {

@@ -18,11 +18,14 @@ async function run({ programs }: Stage): Promise<Row[]> {
 function row(how: string, ours: number, limit: number): Row {
   const mb = (bytes: number) => `${(bytes / 1_000_000).toFixed(2)} MB`;
   return {
-    ...{ measure: 11, what: `size of the program, ${how}`, limit: 1 },
+    measure: 11,
+    what: `size of the program, ${how}`,
+    limit: 1,
     how: `${mb(ours)} ÷ hello-world ${mb(limit)}`,
     figure: spreadOf([ours / limit]),
     must: { at: "most", value: 1.1 },
-    ...{ growth: [], peers: [] },
+    growth: [],
+    peers: [],
   };
 }
 
