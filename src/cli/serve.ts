@@ -91,9 +91,9 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-/** Whatever still waits for a device must not hold the end. */
+/** What devices are told at the end, such as that they need call no more, has a second; what waits for an answer must not hold the end. */
 export function endSoon(): void {
-  setTimeout(() => process.exit(), 500).unref();
+  setTimeout(() => process.exit(), 1_000).unref();
 }
 
 function knownLines(daemon: Daemon): string[] {

@@ -5,7 +5,7 @@
  * subscription of ours.
  */
 import { DeviceError } from "../api/errors.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type DeviceHttp, deadline } from "./http.ts";
 import type { Answer } from "./http-connection.ts";
 import { listenToPeer, type PeerAnswer, type PeerListener, type PeerRequest } from "./peer-listener.ts";
@@ -69,13 +69,20 @@ class Subscriptions implements Session {
     this.#listener = await listenToPeer({ peer, methods: ["NOTIFY"], maxBodyBytes: mostBytes, answer });
     const callback = `<${this.#listener.url}>`;
     for (const path of paths) {
-      const { headers } = await this.#call(path, { CALLBACK: callback, NT: "upnp:event", ...timeout }, signal);
-      const sid = headers.get("sid") ?? "";
-      if (sid === "" || sid.length > 256) throw unsubscribed("gave no id for its events");
-      this.#paths.set(sid, path);
-      void this.#renew(sid, path, headers);
+      // A call under way goes on when nobody wants the events any more: only its answer tells what is to be given back.
+      await orAborted(this.#subscribe(path, callback), signal);
     }
     this.#isOpening = false;
+  }
+
+  async #subscribe(path: string, callback: string): Promise<void> {
+    const asked = { CALLBACK: callback, NT: "upnp:event", ...timeout };
+    const { headers } = await this.#call(path, asked, AbortSignal.timeout(callMs));
+    const sid = headers.get("sid") ?? "";
+    if (sid === "" || sid.length > 256) throw unsubscribed("gave no id for its events");
+    if (!this.alive) return this.#giveBack(sid, path);
+    this.#paths.set(sid, path);
+    void this.#renew(sid, path, headers);
   }
 
   /** Ends at once; the device is told, once, and need not answer. */
@@ -83,16 +90,18 @@ class Subscriptions implements Session {
     if (!this.alive) return;
     this.#over.abort(new Error("closed"));
     void this.#listener?.close();
-    for (const [sid, path] of this.#paths) {
-      const exchange = {
-        method: "UNSUBSCRIBE",
-        path,
-        headers: { SID: sid },
-        wanted: "head",
-        maxBytes: answerBytes,
-      } as const;
-      this.#options.http.alone(exchange, AbortSignal.timeout(callMs)).catch(() => {});
-    }
+    for (const [sid, path] of this.#paths) this.#giveBack(sid, path);
+  }
+
+  #giveBack(sid: string, path: string): void {
+    const exchange = {
+      method: "UNSUBSCRIBE",
+      path,
+      headers: { SID: sid },
+      wanted: "head",
+      maxBytes: answerBytes,
+    } as const;
+    this.#options.http.alone(exchange, AbortSignal.timeout(callMs)).catch(() => {});
   }
 
   #take({ headers }: PeerRequest): PeerAnswer {
@@ -112,7 +121,7 @@ class Subscriptions implements Session {
       for (;;) {
         const seconds = Number(/^second-(\d{1,9})$/i.exec(headers.get("timeout") ?? "")?.[1] ?? wantedSeconds);
         await sleep(Math.min(longestMs, Math.max(shortestMs, seconds * 500)), signal);
-        ({ headers } = await this.#call(path, { SID: sid, ...timeout }, signal));
+        ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callMs, signal)));
       }
     } catch {
       if (!this.alive) return;
@@ -123,7 +132,7 @@ class Subscriptions implements Session {
 
   async #call(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> {
     const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: answerBytes } as const;
-    const answer = await this.#options.http.alone(exchange, deadline(callMs, signal));
+    const answer = await this.#options.http.alone(exchange, signal);
     if (answer.status !== 200) throw unsubscribed(`tells nothing by itself: it answered ${answer.status}`);
     return answer;
   }

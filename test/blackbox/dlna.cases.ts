@@ -175,7 +175,8 @@ test("one is added by its address alone, told what it cannot, and forgotten with
 
 test("told to stop, it gives back what it is subscribed to", async () => {
   const set = await plugIn({ name: "Last", ssdp: false, stack: "tv" });
-  const own = await startTestDaemon();
+  // The second that a process has to say goodbye is a whole one.
+  const own = await startTestDaemon({ speed: 1 });
   cleanups.push(() => own.dispose());
   await succeed(own, "addDevice", { body: { host: set.host, port: set.port } });
   const stream = new EventStream({ to: own.port });

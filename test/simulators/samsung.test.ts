@@ -21,7 +21,7 @@ function pressBy({ host, ports, mac }: SamsungSimulator, key: string): void {
 const codes = ({ received }: SamsungSimulator) => received.keys.map(({ code, outcome }) => `${code} ${outcome}`);
 
 test("npm samsung-tv-control is given a token by the person, and drives with it", async () => {
-  const set = await plugIn({ tokens: [], year: 2019 });
+  const set = await plugIn({ tokens: [], year: 2019, traits: { keyMs: 0 } });
   const token = await clientOf(set).getTokenPromise();
   expect(set.state.tokens).toContain(String(token));
   expect(set.received.prompts).toEqual(["allowed"]);

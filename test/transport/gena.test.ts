@@ -124,6 +124,21 @@ describe("a subscription", () => {
     expect(session.alive).toBe(false);
   });
 
+  test("is given back though nobody waited for the answer that tells its id", async () => {
+    const leaving = new AbortController();
+    const { asked, http } = await device((request) => {
+      leaving.abort(new Error("left"));
+      return given(request);
+    });
+    const options = { http, peer: "127.0.0.1", paths: ["/one", "/two"], onEvent() {}, onEnd() {} };
+    await expect(subscribe(options, leaving.signal)).rejects.toThrow("left");
+    await until("it is given back", () => asked.length === 2);
+    expect(asked.map(({ method, headers }) => [method, headers["sid"]])).toEqual([
+      ["SUBSCRIBE", undefined],
+      ["UNSUBSCRIBE", "uuid:one"],
+    ]);
+  });
+
   test("that is refused for one service is none, and what was given is given back", async () => {
     const answer = (one: Asked) => (one.path === "/two" ? "HTTP/1.1 503 No" : given(one));
     const { asked, http } = await device(answer);

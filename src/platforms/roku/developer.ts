@@ -16,8 +16,9 @@ export const developerPorts = { installer: 80, console: 8085 } as const;
 /** Smaller archives are refused as corrupt by every set (roku-deploy#312). */
 const smallestArchive = 512;
 const logHint = "The whole log: zapd logs -d {device}";
-/** The console writes a moment behind the page. */
+/** The console writes a moment behind the page: it is looked at after this, and some times more. */
 const consoleLag = 100;
+const consoleLooks = 10;
 /** What a compiler says, as it stands on the console (2.2). */
 const compileError =
   /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
@@ -93,13 +94,20 @@ export function connectDeveloper(
   };
 }
 
-/** What the compiler wrote of the run that failed: the last marker bounds it (2.2). Nothing, when the console is taken. */
+/**
+ * What the compiler wrote of the run that failed: the last marker bounds it (2.2). The console may tell it a moment after
+ * the page has answered. Nothing, when the console is taken.
+ */
 async function compilerSays(feed: RokuConsole, signal: AbortSignal): Promise<string[]> {
-  await sleep(consoleLag, signal);
-  const said = await feed.read(null, signal).catch(() => null);
-  const lines = said?.lines ?? [];
-  const start = lines.findLastIndex((line) => /^-+ compiling/i.test(line));
-  return lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
+  for (let looks = 0; looks < consoleLooks; looks++) {
+    await sleep(consoleLag, signal);
+    const said = await feed.read(null, signal).catch(() => null);
+    if (!said) break;
+    const start = said.lines.findLastIndex((line) => /^-+ compiling/i.test(line));
+    const errors = said.lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
+    if (errors.length > 0) return errors;
+  }
+  return [];
 }
 
 function isOfCompiler(message: string): boolean {
