@@ -25,6 +25,8 @@ import type { Reach, Task } from "./reach.ts";
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
 /** How long an effect is looked for after the device took a command, and how often. */
 const effect = { timeoutMs: 3_000, everyMs: 200 } as const;
+/** A step shows sooner, or there is no further one. */
+const stepEffect = { timeoutMs: 1_000, everyMs: 50 } as const;
 /** Between two steps of the volume: sets lose keys that come faster. */
 const stepEveryMs = 120;
 /** A position that is this near counts as reached: players seek to the next key frame. */
@@ -58,13 +60,15 @@ export function setVolume(
       work: async (connection, signal, reach) => {
         const control = requireCapability(connection.volume, needs);
         const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
-        const wanted = step === undefined ? (level ?? null) : await stepped(control, step, read, signal);
+        const { wanted, before } =
+          step === undefined ? { wanted: level ?? null, before: null } : await stepped(control, step, read, signal);
         if (wanted !== null) await toLevel(control, wanted, read, signal);
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
         const isSo = (volume: Volume) =>
+          (before === null || volume?.level !== before) &&
           (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
           (muted === undefined || volume?.muted === muted);
-        const volume = await shown(read, isSo, signal);
+        const volume = await shown(read, isSo, signal, before === null ? effect : stepEffect);
         // Where a step was to lead to is not known.
         const isStepOnly = wanted === null && muted === undefined;
         if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
@@ -76,17 +80,26 @@ export function setVolume(
   );
 }
 
-/** Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is known. */
+/**
+ * Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is
+ * known: elsewhere than `before` its last step, where that was not at the end of the scale.
+ */
 async function stepped(
   control: VolumeControl,
   step: number,
   read: () => Promise<Volume>,
   signal: AbortSignal,
-): Promise<number | null> {
+): Promise<{ readonly wanted: number | null; readonly before: number | null }> {
   const level = control.set ? ((await read())?.level ?? null) : null;
-  if (level !== null) return Math.min(100, Math.max(0, level + step));
-  await press(control, step, signal);
-  return null;
+  if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), before: null };
+  const last = Math.sign(step);
+  if (step !== last) {
+    await press(control, step - last, signal);
+    await sleep(stepEveryMs, signal);
+  }
+  const before = (await read())?.level ?? null;
+  await press(control, last, signal);
+  return { wanted: null, before: step === 0 || before === (last > 0 ? 100 : 0) ? null : before };
 }
 
 /** To a level: set where the device can, else stepped and read until it is there. */
@@ -129,6 +142,7 @@ async function shown<T>(
   read: () => Promise<T | null>,
   isSo: (value: T | null) => boolean,
   signal: AbortSignal,
+  within: { readonly timeoutMs: number; readonly everyMs: number } = effect,
 ): Promise<T | null> {
   let last: T | null = null;
   await until(
@@ -136,7 +150,7 @@ async function shown<T>(
       last = await read();
       return last === null || isSo(last);
     },
-    { ...effect, signal },
+    { ...within, signal },
   );
   return last;
 }
