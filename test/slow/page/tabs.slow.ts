@@ -1,9 +1,9 @@
 /** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
-import { type Looked, look, noBrowser, shows, startBrowser } from "../support/browser.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { furnish, type Room } from "../support/room.ts";
+import { type Looked, look, noBrowser, shows, startBrowser } from "../../support/browser.ts";
+import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
+import { furnish, type Room } from "../../support/room.ts";
 
 const tabs = 10;
 

@@ -1,8 +1,8 @@
 /** The remote in a real browser, against the demo's sets: mouse, finger and keyboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "puppeteer-core";
-import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
 
 describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;

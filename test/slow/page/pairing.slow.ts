@@ -1,9 +1,9 @@
 /** The pairing dialog in a real browser: a prompt on the screen, a login, a code; right, wrong, given up, and in two tabs at once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
-import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-house.ts";
-import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
+import { type AskingHouse, AskingSet, openAskingHouse } from "../../support/asking-house.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
 
 describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;

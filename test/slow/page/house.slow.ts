@@ -11,8 +11,8 @@ import {
   startBrowser,
   until,
   write,
-} from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
+} from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
 
 describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;
