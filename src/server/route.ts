@@ -138,7 +138,10 @@ export function route<Name extends ValueName>(
       tell({ data });
       return c.json({ ok: true, data });
     } catch (error) {
-      tell({ error });
+      const hasLeft = request.signal.aborted && !(error instanceof ZapdError);
+      tell({
+        error: hasLeft ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
+      });
       throw error;
     }
   });
