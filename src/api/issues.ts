@@ -42,6 +42,10 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
       return `does not take ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
     case "invalid_key":
       return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
+    case "invalid_value":
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
+    case "invalid_format":
+      return issue.format === "url" ? "must be an address that begins with http:// or https://" : "is not valid";
     case "custom":
       return issue.message;
     default:
