@@ -43,9 +43,10 @@ export function reasonOf(issue: z.core.$ZodIssue): string {
     case "invalid_key":
       return `has a name that ${issue.issues[0] ? reasonOf(issue.issues[0]) : "is not allowed"}`;
     case "invalid_value":
-      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
+      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}`;
     case "invalid_format":
-      return issue.format === "url" ? "must be an address that begins with http:// or https://" : "is not valid";
+      if (issue.format === "url") return "must be a whole address that begins with http:// or https://";
+      return issue.format === "regex" && issue.pattern ? `must match ${issue.pattern}` : "is not valid";
     case "custom":
       return issue.message;
     default:

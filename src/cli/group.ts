@@ -15,5 +15,13 @@ export async function callGroup(
   const given = { group: context.device, body } as Arguments<typeof name>;
   const called = await call(context, name as "pressKeyOfGroup", given as Arguments<"pressKeyOfGroup">);
   if (context.json) return context.print(called.text);
-  for (const { error } of called.data.results) if (error) context.say(`zapd: ${printable(error.message)}`);
+  for (const { device, data, error } of called.data.results) {
+    if (error) context.say(`zapd: ${printable(error.message)}`);
+    else if (isUnconfirmed(data)) context.say(`zapd: ${printable(device.name)} took it, but does not show it`);
+  }
+}
+
+/** Whether a device shows otherwise than it was told. */
+function isUnconfirmed(data: object | undefined): boolean {
+  return data !== undefined && "confirmed" in data && data.confirmed === false;
 }

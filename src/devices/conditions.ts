@@ -1,16 +1,28 @@
 /** Conditions on what a device does, in words that mean the same in a wait, in a scene and for an agent: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
-import { playbackStatuses, powers } from "../platforms/platform.ts";
+import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {
   /** As it was written. */
   readonly text: string;
+  /** What of the state it is about; without it, any of it. */
+  readonly part?: StatePart;
   holds(state: State): boolean;
 }
 
+/** Whether enough has been seen of a device to judge by: what was never seen reads as if there were nothing. */
+export function canJudge(
+  conditions: readonly Condition[],
+  seen: Readonly<Partial<Record<StatePart, unknown>>>,
+): boolean {
+  const has = (part: StatePart) => seen[part] !== undefined;
+  return conditions.every(({ part }) => (part === undefined ? stateParts.every(has) : has(part)));
+}
+
 interface Part {
+  readonly part: StatePart;
   /** The words it takes; without them it takes any. */
   readonly words?: readonly string[];
   readonly about: string;
@@ -19,22 +31,26 @@ interface Part {
 
 const parts: Readonly<Record<string, Part>> = {
   power: {
+    part: "power",
     words: powers.filter((power) => power !== "unknown"),
     about: "power:on",
     holds: ({ power }, word) => power === word,
   },
   app: {
+    part: "app",
     about: "app:netflix, or app:none for the home screen",
     holds: ({ app }, word) => (word === "none" ? app === null : app !== null && isApp(app, word)),
   },
   playback: {
+    part: "playback",
     words: playbackStatuses,
     about: "playback:playing",
     // What plays nothing, and says so by saying nothing, has stopped.
     holds: ({ playback }, word) => (playback?.status ?? "stopped") === word,
   },
-  input: { about: "input:hdmi1", holds: ({ input }, word) => input === word },
+  input: { part: "input", about: "input:hdmi1", holds: ({ input }, word) => input === word },
   muted: {
+    part: "volume",
     words: ["true", "false"],
     about: "muted:true",
     holds: ({ volume }, word) => String(volume?.muted ?? null) === word,
@@ -53,7 +69,7 @@ export function readCondition(text: string): Condition {
   const wanted = word.trim();
   if (part.words && !part.words.includes(wanted))
     throw notOne(text, `It may be ${part.words.map((one) => `${name}:${one}`).join(", ")}`);
-  return { text, holds: (state) => part.holds(state, wanted) };
+  return { text, part: part.part, holds: (state) => part.holds(state, wanted) };
 }
 
 function notOne(text: string, hint: string): ZapdError {

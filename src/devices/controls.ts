@@ -25,8 +25,12 @@ import type { Reach, Task } from "./reach.ts";
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
 /** How long an effect is looked for after the device took a command, and how often. */
 const effect = { timeoutMs: 3_000, everyMs: 200 } as const;
+/** A step shows sooner, or there is no further one. */
+const stepEffect = { timeoutMs: 1_000, everyMs: 50 } as const;
 /** Between two steps of the volume: sets lose keys that come faster. */
 const stepEveryMs = 120;
+/** A level that stays as it is for so long, in milliseconds, has come to rest. */
+const restMs = 1_000;
 /** A position that is this near counts as reached: players seek to the next key frame. */
 const nearMs = 10_000;
 
@@ -58,13 +62,20 @@ export function setVolume(
       work: async (connection, signal, reach) => {
         const control = requireCapability(connection.volume, needs);
         const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
-        const wanted = step === undefined ? (level ?? null) : await stepped(control, step, read, signal);
-        if (wanted !== null) await toLevel(control, wanted, read, signal);
+        // One that does not answer is told nothing yet.
+        const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
+        const { wanted, from } =
+          step === undefined
+            ? { wanted: level ?? null, from: null }
+            : await stepped(control, step, { before, read }, signal);
+        const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read }, signal));
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
+        const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
         const isSo = (volume: Volume) =>
+          (from === null || volume?.level !== from) &&
           (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
-          (muted === undefined || volume?.muted === muted);
-        const volume = await shown(read, isSo, signal);
+          isMuteSo(volume);
+        const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
         // Where a step was to lead to is not known.
         const isStepOnly = wanted === null && muted === undefined;
         if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
@@ -76,43 +87,81 @@ export function setVolume(
   );
 }
 
-/** Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is known. */
+/**
+ * Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is
+ * known: elsewhere than `from`, before its last step, where that was not at the end of the scale.
+ */
 async function stepped(
   control: VolumeControl,
   step: number,
-  read: () => Promise<Volume>,
+  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
   signal: AbortSignal,
-): Promise<number | null> {
-  const level = control.set ? ((await read())?.level ?? null) : null;
-  if (level !== null) return Math.min(100, Math.max(0, level + step));
-  await press(control, step, signal);
-  return null;
+): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
+  const level = control.set ? await before() : null;
+  if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
+  const last = Math.sign(step);
+  if (step !== last) {
+    await press(control, step - last, signal);
+    await sleep(stepEveryMs, signal);
+  }
+  const from = (await read())?.level ?? null;
+  await press(control, last, signal);
+  return { wanted: null, from: step === 0 || from === (last > 0 ? 100 : 0) ? null : from };
 }
 
-/** To a level: set where the device can, else stepped and read until it is there. */
+/** To a level: set where the device can, else stepped and read until it is there; `false` where that leads no further. */
 async function toLevel(
   control: VolumeControl,
   wanted: number,
-  read: () => Promise<Volume>,
+  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
   signal: AbortSignal,
-): Promise<void> {
-  if (control.set) return control.set(wanted, signal);
-  let level = (await read())?.level ?? null;
+): Promise<boolean> {
+  if (control.set) {
+    await control.set(wanted, signal);
+    return true;
+  }
+  let level = await before();
   if (level === null)
     throw new ZapdError("unsupported_operation", "takes steps of volume alone, and does not tell its volume", {
       hint: "Step it: zapd volume +5 -d {device}",
     });
   // How far one step goes is seen at the first; a step that changes nothing is the end of the scale, or of what it lets be done.
-  let stride = 1;
+  let stride: number | null = null;
   for (let round = 0; round < 8 && level !== wanted; round++) {
-    const distance = wanted - level;
-    const steps = round === 0 ? Math.sign(distance) : Math.trunc(distance / stride);
-    if (steps === 0) return;
-    const before: number = level;
+    const distance: number = wanted - level;
+    const steps: number = stride === null ? Math.sign(distance) : Math.trunc(distance / stride);
+    if (steps === 0) return false;
+    const from: number = level;
     await press(control, steps, signal);
-    level = (await shown(read, (volume) => volume?.level != null && volume.level !== before, signal))?.level ?? before;
-    if (level === before) return;
-    if (round === 0) stride = Math.max(1, Math.abs(level - before));
+    const expected: number | null = stride === null ? null : from + steps * stride;
+    level = await settled(read, from, expected, signal);
+    // Some sets only show their scale at the first step.
+    if (level === from && round > 0) return false;
+    if (level !== from) stride ??= Math.abs(level - from);
+  }
+  return level === wanted;
+}
+
+/**
+ * The level that steps from another led to: the expected one, or where it has come to rest, since some sets take keys faster
+ * than they heed them. Of a single step any change is its end.
+ */
+async function settled(
+  read: () => Promise<Volume>,
+  from: number,
+  expected: number | null,
+  signal: AbortSignal,
+): Promise<number> {
+  let last = from;
+  let movedAt = performance.now();
+  for (;;) {
+    const level = (await read())?.level ?? last;
+    const isMoved = level !== last;
+    last = level;
+    if (level === expected || (expected === null && level !== from)) return level;
+    if (isMoved) movedAt = performance.now();
+    if (performance.now() - movedAt >= (last === from ? effect.timeoutMs : restMs)) return level;
+    await sleep(effect.everyMs, signal);
   }
 }
 
@@ -129,6 +178,7 @@ async function shown<T>(
   read: () => Promise<T | null>,
   isSo: (value: T | null) => boolean,
   signal: AbortSignal,
+  within: { readonly timeoutMs: number; readonly everyMs: number } = effect,
 ): Promise<T | null> {
   let last: T | null = null;
   await until(
@@ -136,7 +186,7 @@ async function shown<T>(
       last = await read();
       return last === null || isSo(last);
     },
-    { ...effect, signal },
+    { ...within, signal },
   );
   return last;
 }
@@ -159,14 +209,22 @@ async function stateAfter(
   return state;
 }
 
-/** Parts of the state, where the device tells it; one that does not answer to that is not in the way of what it took. */
-async function stateOf(
+/** Parts of the state, where the device tells it. */
+async function seenOf(
   { state }: Connection,
   parts: readonly StatePart[],
   signal: AbortSignal,
 ): Promise<Partial<PlatformState> | null> {
-  const seen = state?.readParts?.(parts, signal) ?? state?.read(signal);
-  return (await seen?.catch(() => null)) ?? null;
+  return (await (state?.readParts?.(parts, signal) ?? state?.read(signal))) ?? null;
+}
+
+/** The same; one that does not answer to that is not in the way of what it took. */
+function stateOf(
+  connection: Connection,
+  parts: readonly StatePart[],
+  signal: AbortSignal,
+): Promise<Partial<PlatformState> | null> {
+  return seenOf(connection, parts, signal).catch(() => null);
 }
 
 /** Whether it does not show what it plays: nothing is looked for there. */

@@ -64,6 +64,8 @@ export class Device {
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
   readonly #reads = new Map<string, Promise<unknown>>();
+  /** Those of several protocols whose state could not be read the last time. */
+  readonly #unread = new WeakSet<Reach>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
   /** Where the last pairing was begun, until it has succeeded. */
@@ -80,6 +82,10 @@ export class Device {
   #positionAt: string | null = null;
   /** The command that is under way, or has ended lately: what changes is its doing. */
   #action: { readonly id: string; endedAt: number } | undefined;
+  /** Readings of its whole state that are under way. */
+  #readings = 0;
+  /** Tells what was seen while the first of them was under way; it is told with what that reads. */
+  #tellLater: (() => unknown) | undefined;
   /** Whether the command that ran last has shown its effect by its end. */
   #isShown = false;
   readonly #observers = new Set<(state: State) => void>();
@@ -378,7 +384,16 @@ export class Device {
    * device that is silent, and whose last word was that it is off, is off.
    */
   async state(signal: AbortSignal): Promise<State> {
-    return this.#shared("state", () => this.#readState(), signal);
+    return this.#shared("state", () => this.#readWhole(), signal);
+  }
+
+  async #readWhole(): Promise<State> {
+    this.#readings++;
+    try {
+      return await this.#readState();
+    } finally {
+      if (--this.#readings === 0) this.#tellLater?.();
+    }
   }
 
   /** What its protocols say, put together; those that fail are left out, unless all do. */
@@ -387,12 +402,24 @@ export class Device {
     if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
+    const [leading] = order;
+    const isLate = leading !== undefined && this.#unread.has(leading);
     const reading = order.map((reach) =>
-      this.#stateOf({ reach, asIs: true }, parts).then((state) => read.set(reach, state)),
+      this.#stateOf({ reach, asIs: true }, parts).then(
+        (state) => {
+          this.#unread.delete(reach);
+          read.set(reach, state);
+        },
+        (error: unknown) => {
+          this.#unread.add(reach);
+          throw error;
+        },
+      ),
     );
     const over = new AbortController();
+    // The one that leads knows the most: it has as long as if it were alone, unless it could not be read the last time.
     const one = Promise.any(reading).then(
-      () => sleep(othersWithinMs, over.signal).catch(() => {}),
+      () => Promise.allSettled([isLate ? undefined : reading[0], sleep(othersWithinMs, over.signal)]),
       () => {},
     );
     await Promise.race([Promise.allSettled(reading), one]);
@@ -645,11 +672,22 @@ export class Device {
     if (patch.playback !== undefined) this.#positionAt = new Date().toISOString();
     const state = this.shownState;
     if (state === null) return;
+    // Told now, what has never been seen would read as if there were nothing: no app, nothing that plays.
+    const { lastState } = this;
+    const isEarly = this.#readings > 0 && stateParts.some((part) => lastState[part] === undefined);
+    this.#tellLater = isEarly ? () => reach.isKnown && this.#tell(cause) : undefined;
+    if (!isEarly) this.#tell(cause);
+    for (const observer of this.#observers) observer(state);
+  }
+
+  #tell(cause: Cause): void {
+    this.#tellLater = undefined;
+    const state = this.shownState;
+    if (state === null) return;
     const { id, endedAt } = this.#action ?? { id: undefined, endedAt: 0 };
     const action = performance.now() - endedAt < effectsWithin ? id : undefined;
     const isNew = this.#deps.feed.state(this.id, state, cause, action);
     this.#watch?.seen(isNew);
-    for (const observer of this.#observers) observer(state);
   }
 
   /** It may answer again, where it did not: whoever is interested is told soon. */
@@ -714,7 +752,12 @@ export class Device {
   /** One look at what it does, for those who follow; whoever looks uses nothing. */
   async #look(parts: readonly StatePart[] | null): Promise<void> {
     const what = parts ? `state ${parts.join(" ")}` : "state";
-    await this.#shared(what, () => this.#readState(parts), new AbortController().signal, false);
+    await this.#shared(
+      what,
+      () => (parts ? this.#readState(parts) : this.#readWhole()),
+      new AbortController().signal,
+      false,
+    );
   }
 
   /** Nobody is told what it does any more, and no key of it is held. */

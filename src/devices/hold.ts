@@ -9,6 +9,7 @@ import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import { isKeptDown, keepDown, pressKey } from "./commands.ts";
 import type { Device } from "./device.ts";
+import { readPress } from "./press.ts";
 import type { Turn } from "./queue.ts";
 
 /** Milliseconds between two presses, and after which a key that is down is let go, unless it is said again that it is down. */
@@ -28,6 +29,7 @@ export interface Holding {
 export async function holdKey(device: Device, key: string, how: Holding, turn: Turn): Promise<number | null> {
   const { hold_ms, repeat, phase } = how;
   const held = keys.find((one) => one === key);
+  readPress(key);
   if (once.has(key) || !held)
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Keys of power and text are sent once",

@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import { orAborted } from "../system/sleep.ts";
-import type { Condition } from "./conditions.ts";
+import { type Condition, canJudge } from "./conditions.ts";
 import type { Device } from "./device.ts";
 
 /**
@@ -19,7 +19,7 @@ export async function waitFor(
   const { promise, resolve, reject } = Promise.withResolvers<{ state: State; matched: boolean }>();
   const release = device.watch.hold();
   const forget = device.onState((state) => {
-    if (holds(state)) resolve({ state, matched: true });
+    if (canJudge(conditions, device.lastState) && holds(state)) resolve({ state, matched: true });
   });
   const timer = setTimeout(() => resolve({ state: device.stateNow, matched: false }), timeoutMs);
   device.state(signal).then(

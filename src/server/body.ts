@@ -83,20 +83,22 @@ function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
 }
 
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6), so we do. */
-async function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stalled = new Promise<never>((_resolve, reject) => {
+function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
     const late = timeoutMs < limits.idleMs ? "The body took too long" : "The body stopped coming for 10 s";
-    timer = setTimeout(() => reject(new ZapdError("invalid_payload", late)), Math.min(timeoutMs, limits.idleMs));
+    const stalled = () => reject(new ZapdError("invalid_payload", late));
+    const timer = setTimeout(stalled, Math.min(timeoutMs, limits.idleMs));
+    read.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (cause: unknown) => {
+        clearTimeout(timer);
+        reject(new ZapdError("invalid_payload", "The body broke off", { cause }));
+      },
+    );
   });
-  try {
-    return await Promise.race([read, stalled]);
-  } catch (error) {
-    if (error instanceof ZapdError) throw error;
-    throw new ZapdError("invalid_payload", "The body broke off", { cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Anything sent by a browser must say that it is JSON: that forces a preflight. Scripts need not (`curl -d`). */

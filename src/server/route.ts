@@ -138,7 +138,10 @@ export function route<Name extends ValueName>(
       tell({ data });
       return c.json({ ok: true, data });
     } catch (error) {
-      tell({ error });
+      const hasLeft = request.signal.aborted && !(error instanceof ZapdError);
+      tell({
+        error: hasLeft ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
+      });
       throw error;
     }
   });
@@ -159,12 +162,12 @@ export function tellAction(devices: Devices, { id, action, actionId, by, body, o
     action_id: actionId,
     by,
     ok: "data" in outcome,
-    ...(confirmed !== undefined && { confirmed: confirmed as boolean | null }),
-    ...(typeof key === "string" && typed.length === 0 && { key }),
-    ...(Array.isArray(keys) && { keys: words.map((word) => (typedIn(word) === null ? word : "literal")) }),
-    ...(typed.length > 0 && { characters: typed.reduce((sum, text) => sum + [...text].length, 0) }),
-    ...(app !== undefined && { app: app as App | null }),
-    ...("error" in outcome && { error: shownError(outcome.error, typed.length > 0) }),
+    confirmed: confirmed as boolean | null | undefined,
+    key: typeof key === "string" && typed.length === 0 ? key : undefined,
+    keys: Array.isArray(keys) ? words.map((word) => (typedIn(word) === null ? word : "literal")) : undefined,
+    characters: typed.length > 0 ? typed.reduce((sum, text) => sum + [...text].length, 0) : undefined,
+    app: app as App | null | undefined,
+    error: "error" in outcome ? shownError(outcome.error, typed.length > 0) : undefined,
     duration_ms: durationMs,
   });
 }

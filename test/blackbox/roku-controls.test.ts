@@ -57,10 +57,15 @@ describe("a TV", () => {
 
   test("plays and pauses, and says what it cannot be told", async () => {
     const set = await plugIn("Loft");
-    const { post } = await add(set, "Loft");
+    const { id, post } = await add(set, "Loft");
     set.play({ durationMs: 600_000 });
     expect(await post("playback", { do: "pause" })).toMatchObject({ playback: { status: "paused" }, confirmed: true });
     expect(await post("playback", { do: "play" })).toMatchObject({ playback: { status: "playing" }, confirmed: true });
+    // Somebody went back to the player with its own remote, unseen.
+    await daemon.api("POST", `/devices/${id}/inputs`, { input: "hdmi1" });
+    await fetch(`http://${set.host}:${set.port}/keypress/Home`, { method: "POST" });
+    set.play({ durationMs: 600_000 });
+    expect(await post("playback", { do: "pause" })).toMatchObject({ playback: { status: "paused" }, confirmed: true });
     expect(await post("playback", { do: "stop" })).toMatchObject({
       code: "unsupported_operation",
       hint: "It can be told: play, pause",

@@ -110,4 +110,6 @@ test("a set that will not says so: one that cannot tell, one whose sound is anot
   expect(stderr).toMatch(/^Stubborn took it, but is /);
   const { body } = await stage.daemon.api("POST", "/devices/Stubborn/volume", { level: 60 });
   expect(body.data.confirmed).toBe(false);
+  const group = await run("zapd label Stubborn add odd && zapd mute on -d label:odd");
+  expect(group.stderr).toEndWith("zapd: Stubborn took it, but does not show it\n");
 }, 60_000);

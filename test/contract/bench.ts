@@ -161,7 +161,7 @@ export function createBench(contract: Contract): Bench {
     after,
     anyKeys: contract.anyKeys ?? ["up", "down"],
     can: (capability) => !contract.lacks?.has(capability),
-    async line(timeout = 1_500, asleep: Sleep = "deep") {
+    async line(timeout = 5_000, asleep: Sleep = "deep") {
       const set = await start("One", asleep);
       const relay = await startRelay(set.host, set.port);
       after(() => relay.stop());

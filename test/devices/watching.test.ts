@@ -1,8 +1,10 @@
 /** What a device is asked while somebody is interested, where it tells by itself what it does. */
 import { expect, test } from "bun:test";
+import { readCondition } from "../../src/devices/conditions.ts";
+import { waitFor } from "../../src/devices/wait.ts";
 import type { PlatformState, StatePart } from "../../src/platforms/platform.ts";
 import { until } from "../support/http-device.ts";
-import { openHouse } from "./harness.ts";
+import { never, openHouse } from "./harness.ts";
 
 const all = new Set<StatePart>(["power", "app", "playback", "volume", "screensaver", "input"]);
 const on: PlatformState = {
@@ -40,5 +42,35 @@ test("one that tells it all is left alone, and looked at again as soon as its co
   for (const { emit } of house.connected) emit({ type: "disconnected", why: "hung_up" });
   await Bun.sleep(300);
   expect(looks()).toBe(2);
+  house.remove();
+});
+
+test("what has not been seen yet is neither taken for nothing by a wait nor told as nothing", async () => {
+  const read = Promise.withResolvers<PlatformState>();
+  const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));
+  const entry = await house.add("Late");
+  const device = house.devices.of(entry);
+  const events = house.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: "oldest" });
+  const waits = ["app:none", "playback:stopped", "power:on", "app:netflix"].map((text) =>
+    waitFor(device, [readCondition(text)], 60_000, never).then(({ matched }) => [text, matched]),
+  );
+  await until("it is read", () => house.connected.length > 0);
+  // It answers, and has not said yet what it shows.
+  for (const { emit } of house.connected) emit({ type: "state", patch: { power: "on" } });
+  expect(await Promise.race(waits)).toEqual(["power:on", true]);
+  const app = { platformId: "12", id: "netflix", name: "Netflix", type: "app", version: null } as const;
+  read.resolve({
+    ...on,
+    app,
+    playback: { status: "paused", position_ms: 1, duration_ms: 2, live: false, title: null },
+  });
+  expect(await Promise.race([waits[0], waits[1], waits[3]])).toEqual(["app:netflix", true]);
+  const told = (await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null"));
+  expect(told?.map(({ state }) => [state.power, state.app?.id, state.playback?.status])).toEqual([
+    ["on", "netflix", "paused"],
+  ]);
+  for (const { emit } of house.connected) emit({ type: "state", patch: { app: null, playback: null } });
+  expect(await Promise.all(waits)).toContainEqual(["app:none", true]);
+  events.close();
   house.remove();
 });

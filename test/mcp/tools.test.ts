@@ -154,6 +154,6 @@ test("what is no choice is refused with the choices", async () => {
     "do must be one of play, pause, stop, seek, next, previous",
   );
   expect(await refusalOf("play_media", { url: "/etc/passwd" })).toContain(
-    "url must be an address that begins with http:// or https://",
+    "url must be a whole address that begins with http:// or https://",
   );
 });

@@ -16,7 +16,12 @@ interface Remote extends EventEmitter {
   sendAppLink(link: string): void;
   sendPower(): void;
   stop(): void;
-  remoteManager: { start(): Promise<unknown> };
+  remoteManager: Manager;
+}
+
+interface Manager {
+  readonly client: TLSSocket;
+  start(): Promise<unknown>;
 }
 
 /** As its author wrote it: what is built from that wants a package of old promises beside it. */
@@ -28,6 +33,35 @@ const { AndroidRemote, RemoteKeyCode, RemoteDirection } = (await import(
   readonly RemoteDirection: Readonly<Record<string, number>>;
 };
 
+/** It takes what comes at once for one message, and reads no more after two of them: each is brought by itself, as from a quiet network. */
+function bringOneByOne(remote: Remote): void {
+  let manager: Manager;
+  const bring = ({ client }: Manager) => {
+    const [read] = client.listeners("data");
+    client.removeAllListeners("data");
+    let rest = Buffer.alloc(0);
+    client.on("data", (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (let end = (rest[0] ?? 0) + 1; rest.length >= end && rest.length > 0; end = (rest[0] ?? 0) + 1) {
+        read?.call(client, rest.subarray(0, end));
+        rest = rest.subarray(end);
+      }
+    });
+  };
+  Object.defineProperty(remote, "remoteManager", {
+    get: () => manager,
+    set(made: Manager) {
+      manager = made;
+      const start = made.start.bind(made);
+      made.start = () => {
+        const started = start();
+        bring(made);
+        return started;
+      };
+    },
+  });
+}
+
 test("npm androidtv-remote is paired by the code, and drives", async () => {
   const set = await plugInAndroidTv({ pingMs: 200 });
   const remote = new AndroidRemote(set.host, {
@@ -35,6 +69,7 @@ test("npm androidtv-remote is paired by the code, and drives", async () => {
     remote_port: set.ports.remote,
     service_name: "a client",
   });
+  bringOneByOne(remote);
   const told: [string, unknown][] = [];
   for (const event of ["powered", "volume", "current_app", "unpaired"])
     remote.on(event, (said: unknown) => told.push([event, said]));

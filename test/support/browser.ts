@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, ElementHandle, Page } from "puppeteer-core";
 import { root } from "./sources.ts";
-import { isWhole } from "./whole.ts";
 
 const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => Bun.which(name)).find(Boolean) ?? null;
 /** Why there is no browser to try it in; `null` where there is one. */
@@ -23,9 +22,6 @@ export async function startBrowser(): Promise<Browser> {
   ];
   return launch({ executablePath: program ?? "", args });
 }
-
-/** How often it was asked for every look. */
-let times = 0;
 
 /** A tab that is behind another one draws nothing: it is looked at by the clock. */
 const patience = { timeout: 20_000, polling: 50 };
@@ -63,7 +59,7 @@ export interface Looked extends AsyncDisposable {
   problems(): Promise<string[]>;
   /** What axe finds, as `rule: element`. Empty when all is well. */
   axe(): Promise<string[]>;
-  /** What axe finds, and what sticks out to the side, as it stands now: light and dark, at 320, 768 and 1280 px (one of the six in `npm test`). */
+  /** What axe finds, and what sticks out to the side, as it stands now: light and dark, at 320, 768 and 1280 px. */
   axeEverywhere(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -121,8 +117,7 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     [Symbol.asyncDispose]: close,
     async axeEverywhere() {
       const found: string[] = [];
-      const turn = 3 * (times++ % 2);
-      for (const [scheme, width] of looks.filter((_, at) => isWhole || at === turn)) {
+      for (const [scheme, width] of looks) {
         await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
         // What fades is as it stays: half a colour has half a contrast.

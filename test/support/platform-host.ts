@@ -24,7 +24,7 @@ export interface PlatformHostOptions {
 
 export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost {
   return {
-    requestTimeoutMs: () => options.timeout ?? 2_000,
+    requestTimeoutMs: () => options.timeout ?? 5_000,
     isOwnListener: () => false,
     broadcasts: () => options.broadcasts ?? [],
     announced: async (type, host) => options.announced?.(type, host) ?? null,

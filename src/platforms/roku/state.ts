@@ -39,7 +39,10 @@ export class RokuState {
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const isKnown = performance.now() - this.#provenAt < knownForMs;
     const wasOff = this.#wasOff;
-    const seen = await this.#read(isKnown ? parts : [...parts, "power"], signal).catch((error: unknown) => {
+    // What plays counts for nothing while an input is shown: whether it still is may have changed since it was last asked.
+    const mayBeOther = parts.includes("playback") && this.#active != null && inputOf(this.#active) !== null;
+    const asked = mayBeOther ? ([...parts, "app"] as const) : parts;
+    const seen = await this.#read(isKnown ? asked : [...asked, "power"], signal).catch((error: unknown) => {
       // Its settings are others now: what they are stands in the whole.
       if (error instanceof ZapdError && error.code === "device_refused") return this.read(signal);
       throw error;

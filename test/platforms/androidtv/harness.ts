@@ -57,7 +57,7 @@ export interface Line {
 export async function line(
   options: Partial<AndroidTvSimulatorOptions> = {},
   given?: AndroidSecret | null,
-  timeout = 1_500,
+  timeout = 5_000,
 ): Promise<Line> {
   const set = await startAndroid(options);
   cleanups.push(() => set.stop());

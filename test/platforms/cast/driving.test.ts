@@ -206,7 +206,7 @@ describe.concurrent("who a Cast device is", () => {
 
   test("that has told it over the line tells it again, or is not driven; what it tells goes before what is announced", async () => {
     const id = newId();
-    const { set, sighting, again } = await room({ tellsId: id, said: { id: newId(), fn: "Liar" } });
+    const { set, sighting, again } = await room({ timeout: 1_000, tellsId: id, said: { id: newId(), fn: "Liar" } });
     expect(sighting).toMatchObject({ identity: id, memory: { tellsId: true } });
     expect((await read(again())).power).toBe("on");
     const { port } = set;

@@ -17,7 +17,7 @@ afterEach(() => {
 
 async function drive(options: Partial<RokuSimulatorOptions> = {}) {
   const set = await plugInRoku(options);
-  const platformHost = platformHostOf({ timeout: 1_500 });
+  const platformHost = platformHostOf();
   const sighting = await roku.identify(set, platformHost, never);
   const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
   const connection = roku.connect(target, platformHost, told.emit);

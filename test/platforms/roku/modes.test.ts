@@ -25,7 +25,7 @@ interface Driven {
 
 async function drive(options: Partial<RokuSimulatorOptions>): Promise<Driven> {
   const set = await plugIn(options);
-  const platformHost = platformHostOf({ timeout: 1_500 });
+  const platformHost = platformHostOf();
   const sighting = await roku.identify(set, platformHost, never);
   const { target, told } = targetOf<RokuMemory, unknown>(sighting, set);
   const connection = roku.connect(target, platformHost, told.emit);

@@ -59,7 +59,7 @@ export interface Line {
 export async function line(
   options: Partial<SamsungSimulatorOptions> = {},
   given?: SamsungSecret | null,
-  timeout = 1_500,
+  timeout = 5_000,
 ): Promise<Line> {
   const set = await startSamsung(options);
   cleanups.push(() => set.stop());

@@ -73,7 +73,7 @@ export async function line(
 ): Promise<Line> {
   const set = await startWebos(options);
   cleanups.push(() => set.stop());
-  const platformHost = platformHostOf({ timeout: 1_500 });
+  const platformHost = platformHostOf();
   const { secure, plain, wake } = set.ports;
   const port = secure ?? plain ?? 0;
   const lead = { host: set.host, port };

@@ -4,11 +4,11 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { look, pressNamed, shows, startBrowser } from "../support/browser.ts";
-import { startDemo } from "../support/demo.ts";
-import { soundPackage } from "../support/room.ts";
+import { look, pressNamed, shows, startBrowser } from "../../support/browser.ts";
+import { startDemo } from "../../support/demo.ts";
+import { soundPackage } from "../../support/room.ts";
 
-const into = join(import.meta.dir, "../..", ".github/pictures");
+const into = join(import.meta.dir, "../../..", ".github/pictures");
 mkdirSync(into, { recursive: true });
 const demo = await startDemo();
 const browser = await startBrowser();

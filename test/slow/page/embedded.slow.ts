@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { createZapd } from "../../src/zapd.ts";
-import { look, noBrowser, pressNamed, shows, startBrowser } from "../support/browser.ts";
+import { createRokuSimulator } from "../../../src/simulators/roku.ts";
+import { createZapd } from "../../../src/zapd.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser } from "../../support/browser.ts";
 
 test.skipIf(noBrowser !== null)(
   "below a path, the page is live, and what it presses reaches the set",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import type { Browser, Page } from "puppeteer-core";
-import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import {
   type Looked,
   type Looking,
@@ -16,9 +16,9 @@ import {
   startBrowser,
   until,
   write,
-} from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
-import { furnish, password, type Room } from "../support/room.ts";
+} from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
+import { furnish, password, type Room } from "../../support/room.ts";
 
 /** Sets take none of under 512 bytes. */
 const noise = Array.from({ length: 200 }, (_, at) => Math.sin(at + 1).toString(36)).join("");

@@ -1,8 +1,8 @@
 /** The documentation at `/docs`, in a real browser: offline, under its policy, and what it tries out reaches the set. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "puppeteer-core";
-import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
 
 describe.skipIf(noBrowser !== null)(`the documentation${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;

@@ -1,9 +1,9 @@
 /** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser } from "puppeteer-core";
-import { type Looked, look, noBrowser, shows, startBrowser, until } from "../support/browser.ts";
-import { startTestDaemon } from "../support/daemon.ts";
-import { furnish, type Room } from "../support/room.ts";
+import { type Looked, look, noBrowser, shows, startBrowser, until } from "../../support/browser.ts";
+import { startTestDaemon } from "../../support/daemon.ts";
+import { furnish, type Room } from "../../support/room.ts";
 
 describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`, () => {
   let browser: Browser;
@@ -35,10 +35,9 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
       await Bun.sleep(10);
     expect(room.done("key")).toBeGreaterThanOrEqual(count);
   };
-  /** No press comes any more, for as long as several repeats take. */
-  const stopped = async () => {
-    // One that was on its way may come still.
-    await Bun.sleep(300);
+  /** From `afterMs` on no press comes any more, for as long as several repeats take: those on their way may come still, and 2 s without a renewal would end it, too. */
+  const stopped = async (afterMs = 1_000) => {
+    await Bun.sleep(afterMs);
     const then = room.done("key");
     await Bun.sleep(700);
     expect(room.done("key")).toBe(then);
@@ -86,4 +85,23 @@ describe.skipIf(noBrowser !== null)(`a held key${noBrowser === null ? "" : ` (sk
     expect(room.done("key")).toBe(then);
     await looked.page.mouse.up();
   }, 60_000);
+
+  test.each<[string, (room: Room) => Promise<unknown>, (room: Room) => Promise<unknown>]>([
+    ["the set is unplugged", ({ set }) => set.stop(), ({ set }) => set.start()],
+    ["the set's cable is pulled", ({ set }) => set.fault("hang"), ({ set }) => set.fault(null)],
+  ])(
+    "%s: it stops, and the set that comes back scrolls on no more",
+    async (_what, unplug, plugIn) => {
+      await unplug(room);
+      await stopped(2_000);
+      await Bun.sleep(1_800);
+      await plugIn(room);
+      const then = room.done("key");
+      // As long as the mouse is down.
+      await Bun.sleep(2_500);
+      expect(room.done("key")).toBe(then);
+      await looked.page.mouse.up();
+    },
+    60_000,
+  );
 });

@@ -1,8 +1,8 @@
 /** The activity and the settings in a real browser, against the demo's sets. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, ElementHandle, Page } from "puppeteer-core";
-import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../support/browser.ts";
-import { type Demo, startDemo } from "../support/demo.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until } from "../../support/browser.ts";
+import { type Demo, startDemo } from "../../support/demo.ts";
 
 describe.skipIf(noBrowser !== null)(
   `activity and settings${noBrowser === null ? "" : ` (skipped: ${noBrowser})`}`,

@@ -1,0 +1,54 @@
+/** The volume of sets that only step: brought to a level by what they show of it. */
+import { expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
+import { setVolume } from "../../src/devices/controls.ts";
+import { asleep } from "../support/fake-platform.ts";
+import { never, openHouse } from "./harness.ts";
+
+/** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
+async function stepping({ lagMs = 0, showsScale = false } = {}) {
+  let heeded = Promise.resolve();
+  let isShown = !showsScale;
+  const house = await openHouse((set) => {
+    const heed = async (by: number) => {
+      await Bun.sleep(lagMs);
+      const level = (set.state.volume?.level ?? 0) + by;
+      if (isShown) set.state = { ...set.state, volume: { level, muted: false } };
+      isShown = true;
+    };
+    const step = async (by: 1 | -1) => {
+      heeded = heeded.then(() => heed(by));
+    };
+    return { ...set.connection(), volume: { step } };
+  });
+  house.set.state = { ...asleep, power: "on", volume: { level: 10, muted: false } };
+  const device = house.devices.of(await house.add("Steps"));
+  const to = async (level: number) => {
+    const { volume, confirmed } = await setVolume(device, { level }, { signal: never });
+    await heeded;
+    return { told: volume?.level, is: house.set.state.volume?.level, confirmed };
+  };
+  const by = async (step: number) => (await setVolume(device, { step }, { signal: never })).volume?.level;
+  return { to, by, house };
+}
+
+test.concurrent("one that heeds its keys later than it takes them ends where it is told to, and is no louder soon after", async () => {
+  const { to, house } = await stepping({ lagMs: 200 });
+  expect(await to(14)).toEqual({ told: 14, is: 14, confirmed: true });
+  await house.remove();
+});
+
+test.concurrent("of one that does not answer it is said, and not that it does not tell its volume", async () => {
+  const { to, house } = await stepping();
+  house.set.failure = new ZapdError("device_timeout", "did not answer");
+  expect(await to(12).catch(({ code }) => code)).toBe("device_timeout");
+  await house.remove();
+});
+
+test.concurrent("stepped, it is told as it is once the last step shows, and at the end of its scale as it stays", async () => {
+  const { by, house } = await stepping({ lagMs: 30 });
+  expect([await by(1), await by(-3)]).toEqual([11, 8]);
+  house.set.state = { ...house.set.state, volume: { level: 100, muted: false } };
+  expect(await by(1)).toBe(100);
+  await house.remove();
+});
