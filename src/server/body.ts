@@ -8,7 +8,9 @@ const shortBytes = 16 * 1024;
 /** The JSON of a body; `undefined` for an empty one. Fails with `invalid_payload` or `payload_too_large`. */
 export async function readJson(request: Request): Promise<unknown> {
   checkLength(request, limits.jsonBytes);
-  const bytes = await readBytes(request);
+  const bytes = isShort(request)
+    ? new Uint8Array(await withTimeout(request.arrayBuffer(), limits.idleMs))
+    : await readParts(request);
   if (bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))) return undefined;
   checkType(request);
   const value = parse(bytes);
@@ -16,11 +18,13 @@ export async function readJson(request: Request): Promise<unknown> {
   return value;
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** Whether a body says that it is short: the runtime holds it to the length that it said. */
+function isShort(request: Request): boolean {
   const length = request.headers.get("content-length") ?? "";
-  // The runtime holds a body to the length that it said.
-  if (/^\d{1,5}$/.test(length) && Number(length) <= shortBytes)
-    return new Uint8Array(await withTimeout(request.arrayBuffer(), limits.idleMs));
+  return /^\d{1,5}$/.test(length) && Number(length) <= shortBytes;
+}
+
+async function readParts(request: Request): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for await (const part of chunksOf(request, limits.jsonBytes, limits.jsonMs)) parts.push(part);
   return Buffer.concat(parts);
