@@ -26,7 +26,7 @@ export function Remote({ id }: { readonly id: string | null }) {
   if (entry) return <Shown entry={entry} />;
   if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
   return (
-    <Notice icon="tv" title="There is no such device">
+    <Notice icon="tv" title="There is no such device" isPage>
       <p>It was forgotten, or the address of this page is wrong.</p>
       <p>
         <a href={linkTo("")}>To the house</a>
@@ -43,6 +43,8 @@ function Shown({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;
   const state = entry.state.value;
   const standing = standingOf(device, state);
+  /** What is on its screen, as far as that is known. */
+  const told = standing === "offline" ? null : state;
   const ask = (what: Asking) => {
     asking.value = what;
   };
@@ -67,11 +69,11 @@ function Shown({ entry }: { readonly entry: Entry }) {
           <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
         </div>
       </header>
-      <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
-      <Leased device={device} />
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
+      <Standings entry={entry} device={device} state={told} standing={standing} ask={ask} />
+      <Leased device={device} />
       {standing === "unpaired" ? (
         <Notice icon="link" title={`${device.name} wants to be asked first`}>
           <p>It takes commands once it knows zapd. That is done once, at the set.</p>
@@ -87,7 +89,7 @@ function Shown({ entry }: { readonly entry: Entry }) {
           )}
           <div class="remote-body">
             <div class="remote-hand">
-              <Playing entry={entry} device={device} state={state} />
+              <Playing entry={entry} device={device} state={told} />
               <Keys entry={entry} />
               <Volume entry={entry} device={device} state={state} />
               <Text entry={entry} />
@@ -130,7 +132,12 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
       <span class="set-mark" aria-hidden="true" />
       <p role="status">
         {doing === null ? standingWords[standing] : `${doing} …`}
-        {app && ` · ${app}`}
+        {app && (
+          <>
+            {" · "}
+            <bdi>{app}</bdi>
+          </>
+        )}
         <span class="muted"> · {modelOf(device)}</span>
       </p>
       {device.capabilities.includes("dev") && (
