@@ -496,7 +496,7 @@ export class Device {
     let begun = false;
     try {
       const own = this.#admitted(turn);
-      return await this.#queue.run(own, async () => {
+      return await this.#queue.run(own, () => {
         // Who waited for the turn may have lost the device meanwhile.
         this.admit(turn.lease);
         begun = true;

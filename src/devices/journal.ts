@@ -291,6 +291,6 @@ export class Reader {
   }
 }
 
-function withTime<T extends { readonly type: EventType }>(news: T): Pick<ApiEvent, "type" | "at"> {
-  return Object.assign({ type: news.type, at: new Date().toISOString() }, news);
+function withTime<T extends { readonly type: EventType }>({ type, ...rest }: T): Pick<ApiEvent, "type" | "at"> {
+  return { type, at: new Date().toISOString(), ...rest };
 }
