@@ -462,7 +462,7 @@ export function pairingFailed(reason: PairingReason, message: string, options: E
 }
 
 /** It says that it is in standby: what was asked was not sent to it, and can be once it is woken. */
-export function inStandby(hint?: string): DeviceError {
+export function inStandby(hint = "It must be on for that: {wake}"): DeviceError {
   return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });
 }
 

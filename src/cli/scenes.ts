@@ -68,7 +68,8 @@ function textOf(path: string): string {
     if (error instanceof UsageError) throw error;
     const hint = "The scenes beside the config are run by their names, which zapd scenes lists";
     const code = { code: "file_unreadable" } as const;
-    throw new CommandError(`${path} could not be read (${systemCode(error)})`, exits.failed, hint, code);
+    const why = systemCode(error) === "ENOENT" ? "is not there" : `could not be read (${systemCode(error)})`;
+    throw new CommandError(`${path} ${why}`, exits.failed, hint, code);
   }
 }
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
+import { serviceName } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
 import { Store } from "./store.ts";
 
@@ -200,8 +201,13 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
 
 /** The well-known service that is meant, on a device that does not say what it has; `null` when none is. */
 export function findService(wanted: string, platform: Pick<Platform, "isAppId" | "services">): App | null {
-  const apps = [...(platform.services ?? [])].map(([platform_id, id]): App => {
-    return { id, name: id, platform_id, type: "app", version: null, installed: true };
+  const services = [...(platform.services ?? [])];
+  // By name a service is one app, whichever of its ids a device has: the platform knows the others.
+  const meant = services.filter(
+    ([platformId, id], at) => platformId === wanted.trim() || services.findIndex(([, other]) => other === id) === at,
+  );
+  const apps = meant.map(([platform_id, id]): App => {
+    return { id, name: serviceName(id) ?? id, platform_id, type: "app", version: null, installed: true };
   });
   return findApp(wanted, apps, platform);
 }

@@ -122,9 +122,9 @@ export async function pressKey(device: Device, wanted: string, turn: Turn, wakes
     changes: changedBy(press),
     ...(!wakes && { at: { reach: device.taker(takenBy(press), device.reach), asIs: true } }),
     makes: power === undefined ? undefined : { power },
-    work: async (current, within, reach) => {
+    work: (current, within, reach) => {
       checkTyped(device, press);
-      await perform(reach, current, press, within);
+      return perform(reach, current, press, within);
     },
   });
 }

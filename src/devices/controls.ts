@@ -25,6 +25,8 @@ import type { Reach, Task } from "./reach.ts";
 const timeoutMs = { volume: 30_000, other: 15_000 } as const;
 /** How long an effect is looked for after the device took a command, and how often. */
 const effect = { timeoutMs: 3_000, everyMs: 200 } as const;
+/** A step shows sooner, or there is no further one. */
+const stepEffect = { timeoutMs: 1_000, everyMs: 50 } as const;
 /** Between two steps of the volume: sets lose keys that come faster. */
 const stepEveryMs = 120;
 /** A level that stays as it is for so long, in milliseconds, has come to rest. */
@@ -62,13 +64,18 @@ export function setVolume(
         const read = async () => (await stateOf(connection, volumeParts, signal))?.volume ?? null;
         // One that does not answer is told nothing yet.
         const before = async () => (await seenOf(connection, volumeParts, signal))?.volume?.level ?? null;
-        const wanted = step === undefined ? (level ?? null) : await stepped(control, step, before, signal);
+        const { wanted, from } =
+          step === undefined
+            ? { wanted: level ?? null, from: null }
+            : await stepped(control, step, { before, read }, signal);
         const isGivenUp = wanted !== null && !(await toLevel(control, wanted, { before, read }, signal));
         if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
         const isMuteSo = (volume: Volume) => muted === undefined || volume?.muted === muted;
         const isSo = (volume: Volume) =>
-          (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) && isMuteSo(volume);
-        const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal);
+          (from === null || volume?.level !== from) &&
+          (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
+          isMuteSo(volume);
+        const volume = await shown(read, isGivenUp ? isMuteSo : isSo, signal, from === null ? effect : stepEffect);
         // Where a step was to lead to is not known.
         const isStepOnly = wanted === null && muted === undefined;
         if (volume !== null) device.shows({ volume }, !isStepOnly && isSo(volume), reach);
@@ -80,17 +87,26 @@ export function setVolume(
   );
 }
 
-/** Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is known. */
+/**
+ * Where a step leads to, on a device that sets levels; on one that only steps it is taken here, and leads nowhere that is
+ * known: elsewhere than `from`, before its last step, where that was not at the end of the scale.
+ */
 async function stepped(
   control: VolumeControl,
   step: number,
-  before: () => Promise<number | null>,
+  { before, read }: { before(): Promise<number | null>; read(): Promise<Volume> },
   signal: AbortSignal,
-): Promise<number | null> {
+): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
-  if (level !== null) return Math.min(100, Math.max(0, level + step));
-  await press(control, step, signal);
-  return null;
+  if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
+  const last = Math.sign(step);
+  if (step !== last) {
+    await press(control, step - last, signal);
+    await sleep(stepEveryMs, signal);
+  }
+  const from = (await read())?.level ?? null;
+  await press(control, last, signal);
+  return { wanted: null, from: step === 0 || from === (last > 0 ? 100 : 0) ? null : from };
 }
 
 /** To a level: set where the device can, else stepped and read until it is there; `false` where that leads no further. */
@@ -162,6 +178,7 @@ async function shown<T>(
   read: () => Promise<T | null>,
   isSo: (value: T | null) => boolean,
   signal: AbortSignal,
+  within: { readonly timeoutMs: number; readonly everyMs: number } = effect,
 ): Promise<T | null> {
   let last: T | null = null;
   await until(
@@ -169,7 +186,7 @@ async function shown<T>(
       last = await read();
       return last === null || isSo(last);
     },
-    { ...effect, signal },
+    { ...within, signal },
   );
   return last;
 }

@@ -64,6 +64,8 @@ export class Device {
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
   readonly #reads = new Map<string, Promise<unknown>>();
+  /** Those of several protocols whose state could not be read the last time. */
+  readonly #unread = new WeakSet<Reach>();
   /** Grows with each command that ends: a read that began before is not shared with who asks after. */
   #commands = 0;
   /** Where the last pairing was begun, until it has succeeded. */
@@ -400,12 +402,24 @@ export class Device {
     if (all.length < 2) return this.#stateOf({ reach: all[0] ?? this.reach }, parts);
     const order = inOrder(all, this.#deps.registry.composition.preferred.state ?? [], (reach) => reach.record.platform);
     const read = new Map<Reach, State>();
+    const [leading] = order;
+    const isLate = leading !== undefined && this.#unread.has(leading);
     const reading = order.map((reach) =>
-      this.#stateOf({ reach, asIs: true }, parts).then((state) => read.set(reach, state)),
+      this.#stateOf({ reach, asIs: true }, parts).then(
+        (state) => {
+          this.#unread.delete(reach);
+          read.set(reach, state);
+        },
+        (error: unknown) => {
+          this.#unread.add(reach);
+          throw error;
+        },
+      ),
     );
     const over = new AbortController();
+    // The one that leads knows the most: it has as long as if it were alone, unless it could not be read the last time.
     const one = Promise.any(reading).then(
-      () => sleep(othersWithinMs, over.signal).catch(() => {}),
+      () => Promise.allSettled([isLate ? undefined : reading[0], sleep(othersWithinMs, over.signal)]),
       () => {},
     );
     await Promise.race([Promise.allSettled(reading), one]);
@@ -482,7 +496,7 @@ export class Device {
     let begun = false;
     try {
       const own = this.#admitted(turn);
-      return await this.#queue.run(own, async () => {
+      return await this.#queue.run(own, () => {
         // Who waited for the turn may have lost the device meanwhile.
         this.admit(turn.lease);
         begun = true;

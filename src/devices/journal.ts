@@ -69,7 +69,7 @@ export class Journal {
   readonly boot = randomBytes(4).toString("hex");
   readonly #options: JournalOptions;
   readonly #now: () => number;
-  #kept: Kept[] = [];
+  readonly #kept: Kept[] = [];
   #bytes = 0;
   #newest = 0;
   readonly #waiting = new Set<() => void>();
@@ -147,15 +147,12 @@ export class Journal {
 
   #forget(): void {
     const old = this.#now() - journalLimits.ageMs;
-    let gone = 0;
-    for (const { bytes, at } of this.#kept) {
-      const isKept =
-        this.#kept.length - gone <= journalLimits.events && this.#bytes <= journalLimits.bytes && at >= old;
-      if (isKept) break;
-      this.#bytes -= bytes;
-      gone++;
+    const { events, bytes } = journalLimits;
+    for (let first = this.#kept[0]; first; first = this.#kept[0]) {
+      if (this.#kept.length <= events && this.#bytes <= bytes && first.at >= old) return;
+      this.#bytes -= first.bytes;
+      this.#kept.shift();
     }
-    if (gone > 0) this.#kept = this.#kept.slice(gone);
   }
 
   #wake(): void {

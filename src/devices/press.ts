@@ -127,7 +127,7 @@ export async function perform(
   if (power?.off && key === "power")
     return (await unlessSlept(power.isOn(signal))) === false ? reach.turnOn(connection, signal) : power.off(signal);
   if (!ofDevice) throw lacks("keys");
-  return ofDevice.press(key, signal);
+  await ofDevice.press(key, signal);
 }
 
 /**

@@ -145,7 +145,8 @@ export class Reach {
   readonly id: string;
   readonly #deps: ReachDependencies;
   readonly #observe: Observe;
-  readonly #running = new Set<AbortController>();
+  /** What ends each attempt that is under way. */
+  readonly #running = new Set<(reason: ZapdError) => void>();
   #record: Entry;
   #isKnown: boolean;
   #opened: { of: Entry; readonly connection: Connection } | undefined;
@@ -472,15 +473,21 @@ export class Reach {
     this.#pairing?.checkFree(task);
     const { log } = this.#deps;
     const controller = new AbortController();
-    const leave = () => controller.abort(signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let behind: ReturnType<typeof setTimeout> | undefined;
+    const end = (reason: unknown) => {
+      controller.abort(reason);
+      behind ??= setTimeout(() => reject(reason), letsGoWithin);
+    };
+    const leave = () => end(signal.reason);
+    signal.addEventListener("abort", leave);
     if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
-    this.#running.add(controller);
-    const timer = setTimeout(() => controller.abort(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
+    this.#running.add(end);
+    const timer = setTimeout(() => end(tooLate(task)), Math.min(task.timeoutMs, longestTimer));
     try {
       if (task.needs) this.require(task.needs);
-      const work = task.work(this.connection, controller.signal, this);
-      const result = await orLeftBehind(controller.signal, work);
+      task.work(this.connection, controller.signal, this).then(resolve, reject);
+      const result = await promise;
       if (!task.apart) this.answered();
       return result;
     } catch (error) {
@@ -493,8 +500,9 @@ export class Reach {
       throw named(told, subjectOf(record, this.#platform), task.doing);
     } finally {
       clearTimeout(timer);
+      clearTimeout(behind);
       signal.removeEventListener("abort", leave);
-      this.#running.delete(controller);
+      this.#running.delete(end);
       // Removed in the midst of it, it may have been connected to anew.
       if (this.#running.size === 0 && !this.#isKnown) this.disconnect();
     }
@@ -529,7 +537,7 @@ export class Reach {
   close(reason: ZapdError): void {
     this.#over = reason;
     this.#pairing?.end(reason);
-    for (const controller of this.#running) controller.abort(reason);
+    for (const end of this.#running) end(reason);
     this.disconnect();
   }
 
@@ -588,32 +596,6 @@ function messageOf(error: unknown): string {
 
 function tooLate({ timeoutMs }: { timeoutMs: number }): ZapdError {
   return new ZapdError("device_timeout", `did not finish within ${Math.round(timeoutMs / 1000)} s`);
-}
-
-/** What work comes to, or the reason of the signal when it does not let go of it by itself. */
-function orLeftBehind<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const ended = () => {
-      timer = setTimeout(() => reject(signal.reason), letsGoWithin);
-    };
-    const settle = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", ended);
-    };
-    if (signal.aborted) ended();
-    else signal.addEventListener("abort", ended, { once: true });
-    work.then(
-      (result) => {
-        settle();
-        resolve(result);
-      },
-      (error: unknown) => {
-        settle();
-        reject(error);
-      },
-    );
-  });
 }
 
 // Off is a state, not an error: what the last word of a device and its silence say together.

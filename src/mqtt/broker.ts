@@ -3,7 +3,7 @@
  * connection, so that nothing waits for who is away. Of npm `mqtt` it takes the client alone: its front door brings WebSockets
  * and proxies, 0.85 MB of the program (README.md).
  */
-import { randomBytes } from "node:crypto";
+import { createPrivateKey, randomBytes, X509Certificate } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
 import type { MqttClient } from "mqtt";
@@ -333,10 +333,32 @@ function parsed(payload: Uint8Array): Record<string, unknown> | null {
   }
 }
 
+/** Files that hold no certificate and no key, or not one pair, are told by their settings: a library has words for neither. */
+function checkFiles({ secure, ca, cert, key }: Broker): void {
+  if (!secure) return;
+  const read = <T>(setting: string, what: string, reader: () => T): T => {
+    try {
+      return reader();
+    } catch (cause) {
+      const hint = "It is to be PEM, as openssl writes it: -----BEGIN …";
+      throw new BusError("settings", `The file of ${setting} holds no ${what}`, { hint, cause });
+    }
+  };
+  if (ca !== undefined) read("mqtt.ca", "certificate", () => new X509Certificate(ca));
+  if (cert === undefined || key === undefined) return;
+  const own = read("mqtt.cert", "certificate", () => new X509Certificate(cert));
+  const secret = read("mqtt.key", "key that can be read", () => createPrivateKey(key));
+  if (!own.checkPrivateKey(secret))
+    throw new BusError("settings", "The key of mqtt.key is not that of the certificate of mqtt.cert", {
+      hint: "Both are to be of one pair",
+    });
+}
+
 /** A socket to the broker, with its certificate checked. */
 function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
   const { host, port, secure, ca, cert, key } = broker;
   return new Promise((resolve, reject) => {
+    checkFiles(broker);
     const socket = secure
       ? tls.connect({
           host,
@@ -427,9 +449,15 @@ function unreachable(error: unknown, broker: Broker): BusError {
   const { url, secure } = broker;
   if (why !== undefined || !secure) {
     const message = `The broker at ${url} cannot be reached: ${why ?? (code || textOf(error))}`;
-    const hint = "Start the broker, or say where it is: zapd config set mqtt.url mqtt://HOST:1883";
+    const usual = secure ? "mqtts://HOST:8883" : "mqtt://HOST:1883";
+    const hint = `Start the broker, or say where it is: zapd config set mqtt.url ${usual}`;
     return new BusError("unreachable", message, { hint: code === "ECONNRESET" ? hungUp(broker) : hint, cause: error });
   }
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return new BusError("tls", `What answers at ${url} speaks no TLS`, {
+      hint: "mqtt.url is to name the broker's TLS port, usually 8883, or to begin with mqtt:// where it has none",
+      cause: error,
+    });
   return new BusError("tls", `There is no trust between zapd and the broker at ${url}: ${textOf(error)}`, {
     hint: "mqtt.ca names the file (PEM) of who signed the broker's certificate, which must be for the host in mqtt.url and not have run out; where the broker wants to know us, mqtt.cert and mqtt.key name ours. A port without TLS is mqtt://",
     cause: error,

@@ -36,10 +36,11 @@ export class MqttLink {
     this.#options = options;
   }
 
-  /** The settings as they are from now on. Read again, they also start anew what has stopped. */
+  /** The settings as they are from now on. Read again, they also start anew what has stopped, or waits: a file may be mended. */
   use(settings: Config["mqtt"]): void {
     const isSame = JSON.stringify(settings) === JSON.stringify(this.#settings);
-    if (isSame && this.#bridge?.status.state !== "stopped") return;
+    const state = this.#bridge?.status.state;
+    if (isSame && state !== "stopped" && state !== "waiting") return;
     this.#settings = settings;
     if (this.#isStarted) this.#renew();
   }

@@ -2,11 +2,39 @@
  * Services that everybody knows. One id means one service on every platform, so that `launch {"app": "youtube"}` works on
  * all of them; each platform's folder says by which ids of its own it has them.
  */
-export const serviceIds = [
-  ...(["netflix", "youtube", "youtube-tv", "prime-video", "disney-plus", "apple-tv", "hulu", "max"] as const),
-  ...(["plex", "jellyfin", "emby", "spotify", "tidal", "deezer", "twitch", "crunchyroll"] as const),
-  ...(["paramount-plus", "peacock", "pluto-tv", "tubi", "espn", "dazn", "sling-tv", "bbc-iplayer"] as const),
-  ...(["ard-mediathek", "zdf-mediathek", "arte"] as const),
-] as const;
+export const serviceNames = {
+  netflix: "Netflix",
+  youtube: "YouTube",
+  "youtube-tv": "YouTube TV",
+  "prime-video": "Prime Video",
+  "disney-plus": "Disney+",
+  "apple-tv": "Apple TV",
+  hulu: "Hulu",
+  max: "Max",
+  plex: "Plex",
+  jellyfin: "Jellyfin",
+  emby: "Emby",
+  spotify: "Spotify",
+  tidal: "TIDAL",
+  deezer: "Deezer",
+  twitch: "Twitch",
+  crunchyroll: "Crunchyroll",
+  "paramount-plus": "Paramount+",
+  peacock: "Peacock",
+  "pluto-tv": "Pluto TV",
+  tubi: "Tubi",
+  espn: "ESPN",
+  dazn: "DAZN",
+  "sling-tv": "Sling TV",
+  "bbc-iplayer": "BBC iPlayer",
+  "ard-mediathek": "ARD Mediathek",
+  "zdf-mediathek": "ZDFmediathek",
+  arte: "ARTE",
+} as const;
 
-export type ServiceId = (typeof serviceIds)[number];
+export type ServiceId = keyof typeof serviceNames;
+
+/** The name by which everybody knows a service; `null` of what is none. */
+export function serviceName(id: string): string | null {
+  return Object.hasOwn(serviceNames, id) ? serviceNames[id as ServiceId] : null;
+}

@@ -28,8 +28,10 @@ export interface Written {
   readonly lineOf: ((path: Path) => number | null) | null;
   /** For steps that name no device, in the place of the scene's own. */
   readonly device?: string | string[] | undefined;
-  /** What was wrong with the text itself. */
+  /** What was wrong with the text itself, and with what came beside the steps. */
   readonly mistakes?: readonly Mistake[];
+  /** The text was no TOML, and what could not be read of it was left out. */
+  readonly isBroken?: boolean;
 }
 
 export interface Checked {
@@ -99,16 +101,20 @@ class Check {
   }
 
   run(): Checked {
-    const { value, name } = this.#written;
+    const { value, name, isBroken = false } = this.#written;
     const scene = isObject(value) ? value : {};
-    if (!isObject(value)) this.#wrong([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
+    if (!isObject(value) && !isBroken)
+      this.#wrong([], "it is no scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
     this.#checkFields([], scene, sceneFields, "a scene");
     const isRight = (field: "about" | "device" | "on_error") =>
       this.#isRight([], scene, field, SceneGiven.shape[field]);
     const about = isRight("about") && typeof scene["about"] === "string" ? scene["about"] : null;
     if (!isRight("device")) this.#usual = { devices: [] };
     if (isRight("on_error") && scene["on_error"] === "continue") this.#onError = "continue";
-    const steps = this.#steps(["steps"], scene["steps"], "");
+    // Steps that could not be read are not missing.
+    const steps = isBroken && scene["steps"] === undefined ? [] : this.#steps(["steps"], scene["steps"], "");
+    // A device that is named is one that there is, also where each step names its own.
+    if ((this.#written.device ?? scene["device"]) !== undefined) this.#usualDevices([]);
     const total = certainMs(steps);
     if (total > sceneLimits.totalMs)
       this.#wrong(

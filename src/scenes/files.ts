@@ -56,7 +56,10 @@ function unreadable(path: string, cause: unknown): ZapdError {
 }
 
 function notFound(folder: string, name: string): ZapdError {
-  const meant = nearest(name, namesIn(folder));
+  const meant = nearest(
+    name,
+    namesIn(folder).filter((one) => sceneName.test(one)),
+  );
   const listed = `The scenes are listed by zapd scenes; their files are ${join(folder, `NAME${ending}`)}`;
   return new ZapdError("scene_not_found", `There is no scene ${JSON.stringify(name.slice(0, 64))}`, {
     hint: meant ? `Did you mean ${meant}? ${listed}` : listed,
@@ -86,7 +89,8 @@ export function readScene(given: string, name: string | null): Written {
   while (mistakes.length < mostBroken) {
     const text = lines.join("\n");
     try {
-      return { name, value: parse(text, { maxDepth }), lineOf: linesIn(text), mistakes };
+      const isBroken = mistakes.length > 0;
+      return { name, value: parse(text, { maxDepth }), lineOf: linesIn(text), mistakes, isBroken };
     } catch (error) {
       const place = error instanceof TomlError ? error : null;
       const line = place?.line ?? null;
@@ -95,7 +99,7 @@ export function readScene(given: string, name: string | null): Written {
       lines[line - 1] = "";
     }
   }
-  return { name, value: null, lineOf: () => null, mistakes };
+  return { name, value: null, lineOf: () => null, mistakes, isBroken: true };
 }
 
 function noToml(line: number | null, error: unknown): Mistake {

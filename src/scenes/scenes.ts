@@ -1,6 +1,6 @@
 /** The scenes: listed, checked, and run, one run at a time for each device. */
 import { ZapdError } from "../api/errors.ts";
-import { type Mistake, type SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
+import { type Mistake, SceneGiven, type SceneInfo, type SceneResult, sceneName } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { News } from "../devices/journal.ts";
@@ -36,11 +36,7 @@ export class Scenes {
 
   #infoOf(name: string): SceneInfo {
     const none = { name, about: null, steps: null, devices: [], ok: false };
-    if (!sceneName.test(name)) {
-      const hint = `Such as ${nameFor(name)}.toml`;
-      const message = "may hold a to z, 0 to 9 and -, and 64 of them at most";
-      return { ...none, mistakes: [{ line: null, at: "name of the file", message, hint }] };
-    }
+    if (!sceneName.test(name)) return { ...none, mistakes: [misnamed(name)] };
     try {
       const { about, steps, devices, mistakes } = checkScene(readScene(this.#read(name), name), this.#devices);
       const names = devices.map((device) => device.record.name);
@@ -57,19 +53,31 @@ export class Scenes {
 
   /** The scene of a file, checked. Fails with `scene_not_found` and `invalid_scene`. */
   ofFile(name: string, device?: string | string[]): Plan {
+    if (!sceneName.test(name) && namesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
     return planOf({ ...readScene(this.#read(name), name), device }, this.#devices, `${name}.toml`);
   }
 
   /** Steps that are given at once, checked. Fails with `invalid_scene`. */
-  ofSteps({ toml, dry_run: _dry, ...given }: SceneGiven): Plan {
-    if (typeof toml !== "string") return planOf({ name: null, value: given, lineOf: null }, this.#devices, "The scene");
+  ofSteps({ toml, dry_run, ...given }: SceneGiven): Plan {
+    // Nothing has looked at the body yet: what is wrong with it is told with what is wrong with the steps.
+    const beside: Mistake[] = [];
+    if (dry_run !== undefined && typeof dry_run !== "boolean")
+      beside.push(wrongBeside("dry_run", "must be true or false", '"dry_run": true'));
+    if (toml !== undefined && typeof toml !== "string")
+      beside.push(wrongBeside("toml", "must be the text of a scene", '"toml": "[[steps]]\\nkey = \'home\'"'));
+    if (typeof toml !== "string") {
+      const written = { name: null, value: given, lineOf: null, mistakes: beside, isBroken: toml !== undefined };
+      return planOf(written, this.#devices, "The scene");
+    }
     const { device, ...rest } = given;
+    if (!SceneGiven.shape.device.safeParse(device).success)
+      beside.push(wrongBeside("device", "must be the name of a device, or a list of them", '"device": "Living Room"'));
     const more = Object.keys(rest).map((field): Mistake => {
       const message = "stands beside toml";
       return { line: null, at: field, message, hint: "Say it in the text of toml, or leave toml out" };
     });
     const written = readScene(toml, null);
-    const mistakes = [...more, ...(written.mistakes ?? [])];
+    const mistakes = [...beside, ...more, ...(written.mistakes ?? [])];
     return planOf({ ...written, device, mistakes }, this.#devices, "The scene");
   }
 
@@ -120,6 +128,15 @@ export class Scenes {
   }
 }
 
+function wrongBeside(at: string, message: string, example: string): Mistake {
+  return { line: null, at, message, hint: `Such as ${example}` };
+}
+
+function misnamed(name: string): Mistake {
+  const message = "may hold a to z, 0 to 9 and -, and 64 of them at most";
+  return { line: null, at: "name of the file", message, hint: `Such as ${nameFor(name)}.toml` };
+}
+
 /** A name that a file of this name could have. */
 function nameFor(name: string): string {
   const plain = name
@@ -132,12 +149,16 @@ function nameFor(name: string): string {
 function planOf(written: Written, devices: Devices, what: string): Plan {
   const { plan, mistakes }: Checked = checkScene(written, devices);
   if (plan) return plan;
+  throw invalid(mistakes, what);
+}
+
+function invalid(mistakes: readonly Mistake[], what: string): ZapdError {
   const counted = mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`;
   const lines = mistakes.map(({ line, at, message, hint }) => {
     const where = line === null ? at : `line ${line}, ${at}`;
     return `${where}: ${message}. ${hint}`.trim();
   });
-  throw new ZapdError("invalid_scene", [`${what} has ${counted}:`, ...lines].join("\n"), {
+  return new ZapdError("invalid_scene", [`${what} has ${counted}:`, ...lines].join("\n"), {
     hint: "Nothing was run",
     details: { mistakes },
   });

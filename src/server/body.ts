@@ -8,7 +8,9 @@ const shortBytes = 16 * 1024;
 /** The JSON of a body; `undefined` for an empty one. Fails with `invalid_payload` or `payload_too_large`. */
 export async function readJson(request: Request): Promise<unknown> {
   checkLength(request, limits.jsonBytes);
-  const bytes = await readBytes(request);
+  const bytes = isShort(request)
+    ? new Uint8Array(await withTimeout(request.arrayBuffer(), limits.idleMs))
+    : await readParts(request);
   if (bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))) return undefined;
   checkType(request);
   const value = parse(bytes);
@@ -16,11 +18,13 @@ export async function readJson(request: Request): Promise<unknown> {
   return value;
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** Whether a body says that it is short: the runtime holds it to the length that it said. */
+function isShort(request: Request): boolean {
   const length = request.headers.get("content-length") ?? "";
-  // The runtime holds a body to the length that it said.
-  if (/^\d{1,5}$/.test(length) && Number(length) <= shortBytes)
-    return new Uint8Array(await withTimeout(request.arrayBuffer(), limits.idleMs));
+  return /^\d{1,5}$/.test(length) && Number(length) <= shortBytes;
+}
+
+async function readParts(request: Request): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for await (const part of chunksOf(request, limits.jsonBytes, limits.jsonMs)) parts.push(part);
   return Buffer.concat(parts);
@@ -83,20 +87,22 @@ function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
 }
 
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6), so we do. */
-async function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stalled = new Promise<never>((_resolve, reject) => {
+function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
     const late = timeoutMs < limits.idleMs ? "The body took too long" : "The body stopped coming for 10 s";
-    timer = setTimeout(() => reject(new ZapdError("invalid_payload", late)), Math.min(timeoutMs, limits.idleMs));
+    const stalled = () => reject(new ZapdError("invalid_payload", late));
+    const timer = setTimeout(stalled, Math.min(timeoutMs, limits.idleMs));
+    read.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (cause: unknown) => {
+        clearTimeout(timer);
+        reject(new ZapdError("invalid_payload", "The body broke off", { cause }));
+      },
+    );
   });
-  try {
-    return await Promise.race([read, stalled]);
-  } catch (error) {
-    if (error instanceof ZapdError) throw error;
-    throw new ZapdError("invalid_payload", "The body broke off", { cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Anything sent by a browser must say that it is JSON: that forces a preflight. Scripts need not (`curl -d`). */

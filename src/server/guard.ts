@@ -40,7 +40,7 @@ export function guard(
   finished?: (ended: Ended) => void,
   admit?: (id: string, lease: string | undefined) => void,
 ): MiddlewareHandler<Env> {
-  return async (c, next) => {
+  return (c, next) => {
     c.set("sleep", sleep);
     c.set("finished", finished);
     c.set("admit", admit);
@@ -61,8 +61,7 @@ export function guard(
     }
     const preflight =
       c.req.method === "OPTIONS" && allowed && c.req.header("access-control-request-method") !== undefined;
-    if (preflight) return answerPreflight(c);
-    await next();
+    return preflight ? answerPreflight(c) : next();
   };
 }
 
@@ -127,7 +126,7 @@ function isForeign(c: Context<Env>, origin: string | undefined): boolean {
   return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
-function answerPreflight(c: Context<Env>): Response {
+async function answerPreflight(c: Context<Env>): Promise<Response> {
   const privateNetwork = c.req.header("access-control-request-private-network") !== undefined;
   return c.body(null, 204, {
     "access-control-allow-methods": methods,

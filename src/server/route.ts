@@ -92,16 +92,14 @@ export function route<Name extends ValueName>(
   const action = reaches === "device" ? actionOf(operation) : null;
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
-    const sleep = commands ? c.get("sleep") : undefined;
-    const slept = sleep?.times;
-    // What waited in the kernel, and what began before the sleep and came to its end now.
-    if (sleep?.justWoke) throw tooOld();
+    const began = performance.now();
     const request = c.req.raw;
     checkUrl(request.url);
     if (takes !== "json" && takes !== "upload") checkLength(request, mostIgnored);
-    const body = takes === "json" ? await readBody(operation, request) : undefined;
+    const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && checked(operation.query, queryOf(c));
-    if (sleep?.times !== slept) throw tooOld();
+    // What waited in the kernel, and what began before the sleep and came to its end now.
+    if (commands && c.get("sleep")?.hasSleptSince(began)) throw tooOld();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     if (holders) c.get("admit")?.(id, lease);
@@ -138,7 +136,10 @@ export function route<Name extends ValueName>(
       tell({ data });
       return c.json({ ok: true, data });
     } catch (error) {
-      tell({ error });
+      const hasLeft = request.signal.aborted && !(error instanceof ZapdError);
+      tell({
+        error: hasLeft ? new ZapdError("internal_error", "Whoever asked for it left before it was done") : error,
+      });
       throw error;
     }
   });
@@ -159,12 +160,12 @@ export function tellAction(devices: Devices, { id, action, actionId, by, body, o
     action_id: actionId,
     by,
     ok: "data" in outcome,
-    ...(confirmed !== undefined && { confirmed: confirmed as boolean | null }),
-    ...(typeof key === "string" && typed.length === 0 && { key }),
-    ...(Array.isArray(keys) && { keys: words.map((word) => (typedIn(word) === null ? word : "literal")) }),
-    ...(typed.length > 0 && { characters: typed.reduce((sum, text) => sum + [...text].length, 0) }),
-    ...(app !== undefined && { app: app as App | null }),
-    ...("error" in outcome && { error: shownError(outcome.error, typed.length > 0) }),
+    confirmed: confirmed as boolean | null | undefined,
+    key: typeof key === "string" && typed.length === 0 ? key : undefined,
+    keys: Array.isArray(keys) ? words.map((word) => (typedIn(word) === null ? word : "literal")) : undefined,
+    characters: typed.length > 0 ? typed.reduce((sum, text) => sum + [...text].length, 0) : undefined,
+    app: app as App | null | undefined,
+    error: "error" in outcome ? shownError(outcome.error, typed.length > 0) : undefined,
     duration_ms: durationMs,
   });
 }
@@ -240,8 +241,7 @@ export function picture<Name extends PictureName>(
   });
 }
 
-async function readBody({ body, optionalBody }: Operation, request: Request): Promise<unknown> {
-  const given = await readJson(request);
+function bodyOf({ body, optionalBody }: Operation, given: unknown): unknown {
   if (given === undefined && !optionalBody) {
     throw new ZapdError("invalid_payload", "The request needs a JSON body", {
       hint: `Such as: curl -d '{"key":"home"}'`,

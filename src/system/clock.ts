@@ -57,10 +57,10 @@ export class SleepWatch {
     return this.#times;
   }
 
-  /** Whether what is read now may have been sent in its sleep. */
-  get justWoke(): boolean {
+  /** Whether it has slept since then (`performance.now()`), or so shortly before that what was read then may have been sent in its sleep. */
+  hasSleptSince(then: number): boolean {
     this.#look(false);
-    return this.#clocks.running() - this.#wokeAt < oldForMs;
+    return then - this.#wokeAt < oldForMs;
   }
 
   end(): void {

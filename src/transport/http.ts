@@ -83,7 +83,7 @@ export class DeviceHttp {
   }
 
   /** GET; tried once more when the first try failed without a word. */
-  async read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
+  read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
     return this.#inTime(signal, (within) => this.#readTwice(path, within, options));
   }
 
@@ -104,18 +104,22 @@ export class DeviceHttp {
   }
 
   /** One command, sent at most once; without a body it is decided by the head of its answer. */
-  async command(path: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer> {
+  command(path: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer> {
     const exchange: Exchange =
       sent.body === undefined
         ? { method: sent.method ?? "POST", path, wanted: "head", maxBytes: descriptionBytes }
         : readOf(path, sent);
     return this.#inTime(signal, async (within) => {
-      const connection = await unlessSlept(this.#proven(within));
+      const proven = this.#proven(within);
+      // In what is there at once nobody can have slept.
+      const connection = proven instanceof Promise ? await unlessSlept(proven) : proven;
       this.#check(connection, sent);
-      return this.#carry(connection, exchange, within).catch((error: unknown) => {
+      try {
+        return await this.#carry(connection, exchange, within);
+      } catch (error) {
         if (failedBy(error, "closed")) this.#keepsThem = false;
         throw error;
-      });
+      }
     });
   }
 
@@ -150,14 +154,22 @@ export class DeviceHttp {
     this.#idle = [];
   }
 
-  async #proven(signal: AbortSignal): Promise<HttpConnection> {
-    const { prove } = this.#options;
+  /** A connection on which the device has proven who it is: at once, where it has done so just now. */
+  #proven(signal: AbortSignal): HttpConnection | Promise<HttpConnection> {
+    const { prove, holdsFor = Number.POSITIVE_INFINITY } = this.#options;
     const kept = this.#take();
     if (!prove) return kept ?? this.#open(signal);
     const now = performance.now();
-    const { holdsFor = Number.POSITIVE_INFINITY } = this.#options;
     if (kept?.proven && this.#keepsThem && now - kept.idleSince < provenFor && now - kept.provenAt < holdsFor)
       return kept;
+    return this.#prove(prove, kept, signal);
+  }
+
+  async #prove(
+    prove: NonNullable<DeviceHttpOptions["prove"]>,
+    kept: HttpConnection | undefined,
+    signal: AbortSignal,
+  ): Promise<HttpConnection> {
     let connection = kept ?? (await this.#open(signal));
     try {
       await prove(async (path, options) => {
@@ -259,7 +271,7 @@ export class DeviceHttp {
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
     const timer = setTimeout(() => controller.abort(silent(ms, this.#options.silentHint)), ms);
-    signal.addEventListener("abort", aborted, { once: true });
+    signal.addEventListener("abort", aborted);
     if (signal.aborted) aborted();
     try {
       return await work(controller.signal);

@@ -53,9 +53,16 @@ export function readXml(text: string, expected?: string): Element {
   refuseTooMany(text);
   const root = parse(text);
   if (!root) throw unreadable();
+  if (root.name.includes(":")) dropPrefix(root, root.name.slice(0, root.name.indexOf(":") + 1));
   if (expected !== undefined && root.name.toLowerCase() !== expected)
     throw notUnderstood("answered with another document than the one that was asked for");
   return root;
+}
+
+/** What has the prefix of the root is of the namespace that another document has as its default: it is called as it is there. */
+function dropPrefix(element: Element, prefix: string): void {
+  if (element.name.startsWith(prefix)) element.name = element.name.slice(prefix.length);
+  for (const one of element.children) dropPrefix(one, prefix);
 }
 
 /** The first child of that name. */
@@ -122,11 +129,11 @@ function parse(text: string): Element | undefined {
 }
 
 /**
- * One element. Names are as written; `text` is trimmed and decoded. Attributes and text are decoded when somebody wants
+ * One element. Names are as written, without the prefix that the root has; `text` is trimmed and decoded. Attributes and text are decoded when somebody wants
  * them: most are never looked at.
  */
 export class Element {
-  readonly name: string;
+  name: string;
   readonly children: Element[] = [];
   /** Names and values in turn, and the text, both as written. */
   readonly #written: string[] = [];

@@ -1,6 +1,6 @@
 /** The shell: the bar, the view, and what is said of the daemon. */
-import { useEffect } from "preact/hooks";
-import { linkTo, route } from "./route.ts";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -14,7 +14,8 @@ export function App() {
   useEffect(() => {
     document.title = [name, shown?.title, "zapd"].filter((part) => part !== undefined).join(" · ");
   }, [name, shown]);
-  useEffect(() => scrollTo(0, 0), [view, id]);
+  // Whoever comes back to the house finds the place where it was left.
+  useLayoutEffect(() => scrollTo(0, view === "" ? houseTop() : 0), [view, id]);
   return (
     <>
       <header class="bar">
@@ -40,7 +41,7 @@ export function App() {
         {shown ? (
           <shown.show key={`${view}/${id ?? ""}`} id={id} />
         ) : (
-          <Notice icon="search" title="There is no such page">
+          <Notice icon="search" title="There is no such page" isPage>
             <p>
               <a href={linkTo("")}>To the house</a>
             </p>
@@ -52,7 +53,7 @@ export function App() {
   );
 }
 
-/** The daemon is gone: the last picture stays, dimmed, and it is tried again. The place is kept, so that nothing jumps. */
+/** The daemon is gone: the last picture stays, dimmed, and it is tried again. It lies over the page, so that nothing jumps. */
 function Lost() {
   const isLost = connection.value === "lost";
   return (

@@ -22,9 +22,16 @@ export function go(view: string, id?: string): void {
   location.hash = linkTo(view, id);
 }
 
+/** How far the house was scrolled when it was left, in px. */
+let leftHouseAt = 0;
+
+export const houseTop = (): number => leftHouseAt;
+
 /** Follows the address. Called once. */
 export function startRouting(): void {
+  history.scrollRestoration = "manual";
   const read = () => {
+    if (routeNow.peek().view === "") leftHouseAt = scrollY;
     const [view = "", id] = location.hash.replace(/^#\/?/, "").split("/");
     routeNow.value = { view, id: id === undefined || id === "" ? null : textIn(id) };
   };

@@ -63,11 +63,14 @@ export function pictureNow(): Picture {
 export function takePicture(picture: Picture): void {
   replaceDevices(picture.devices);
   eventsNow.value = picture.events;
-  connectionNow.value = picture.connection;
+  setConnection(picture.connection);
 }
 
 export function setConnection(now: Connection): void {
   connectionNow.value = now;
+  if (now !== "live") return;
+  // It answers again: that it did not is no news any more.
+  for (const { refusal } of entries.peek()) if (refusal.peek()?.code === "no_answer") refusal.value = null;
 }
 
 /** Takes what happened before this page was opened. */

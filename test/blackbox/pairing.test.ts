@@ -42,6 +42,23 @@ const why = (answered: Answered) => {
   const { code, reason } = Failure.parse(answered.body).error;
   return `${code} ${reason ?? "-"}`;
 };
+/** So many of what was told of the device since the beginning. */
+async function followed(types: string, count: number) {
+  const over = new AbortController();
+  const { body } = await fetch(`${house.url}/events?types=${types}&since=oldest&devices=${path.split("/").at(-1)}`, {
+    headers: { accept: "application/x-ndjson" },
+    signal: over.signal,
+  });
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  let told = "";
+  while (told.split("\n").length <= count) told += (await reader?.read())?.value ?? expect.unreachable();
+  over.abort();
+  const lines = told
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return { told, lines };
+}
 const credentials = () => readFileSync(join(house.folder, "state/credentials.json"), "utf8");
 
 test("a code: the answer says what to look for, the second call ends it, and what the set gave is its own file's alone", async () => {
@@ -121,6 +138,10 @@ test("a caller who hangs up takes the prompt with it, unless another waits for i
   caller.abort();
   expect(await leaving).toBe("gone");
   await until("nothing is shown any more", () => !set.showing);
+  const { lines } = await followed("action.finished", 1);
+  expect(lines.map(({ action, error }) => `${action}: ${error.message}`)).toEqual([
+    "pair: Whoever asked for it left before it was done",
+  ]);
   const denied = pair();
   await until("it is asked again", () => set.times === 2);
   set.answer(false);
@@ -170,22 +191,7 @@ test("who follows what happens is told how far it has come, and nothing of what 
   await cancel();
   await pair();
   await pair({ pin: "271828" });
-  const over = new AbortController();
-  const { body } = await fetch(
-    `${house.url}/events?types=pairing.changed&since=oldest&devices=${path.split("/").at(-1)}`,
-    {
-      headers: { accept: "application/x-ndjson" },
-      signal: over.signal,
-    },
-  );
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  let told = "";
-  while (told.split("\n").length <= 4) told += (await reader?.read())?.value ?? expect.unreachable();
-  over.abort();
-  const lines = told
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const { told, lines } = await followed("pairing.changed", 4);
   expect(lines.map(({ status, step, reason = "-" }) => `${status} ${step} ${reason}`)).toEqual([
     "waiting code -",
     "failed code cancelled",

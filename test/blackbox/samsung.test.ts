@@ -97,6 +97,9 @@ test("a set that connecting alone wakes sleeps on, whoever looks, follows and as
   const following = new AbortController();
   const stream = fetch(`${daemon.url}/events`, { signal: following.signal }).catch(() => null);
   for (let round = 0; round < 5; round++) expect((await state(id)).power).toBe("standby");
+  // What wakes no set by itself says how it is woken.
+  const { hint } = await refuse(daemon, "listApps", { id }, "device_unreachable");
+  expect(hint).toBe('It must be on for that: try zapd key power-on -d "Light sleeper"');
   await daemon.sleep(2_000);
   expect(set.state).toMatchObject({ power: "standby", channels: { open: 0 } });
   await press(id, { key: "up" });

@@ -1,6 +1,6 @@
 /** Scenes, from outside: each kind of step, each failure, who hangs up, who comes second, and what is wrong with a file. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SceneResult, StepResult } from "../../src/api/client.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -373,6 +373,22 @@ describe("files", () => {
     );
     const { details } = (await daemon.api("POST", "/scenes/broken")).body.error;
     expect(details.mistakes.map(({ line }: { line: number }) => line)).toEqual([4, 6, 8]);
+    write("open.toml", "steps = [");
+    const { mistakes } = (await daemon.api("POST", "/scenes/open")).body.error.details;
+    expect(mistakes.map(({ at }: { at: string }) => at)).toEqual(["text"]);
+  });
+  test("a device that is not there is told, also where each step names its own", async () => {
+    write("own.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
+    const { error } = (await daemon.api("POST", "/scenes/own", { device: "Dne" })).body;
+    expect([error.code, error.details.mistakes[0].at]).toEqual(["invalid_scene", "device of the call"]);
+    expect((await post({ device: ["Den", "Dne"], steps: [{ device: "Den", key: "up" }] })).status).toBe(400);
+    expect(done).toEqual([]);
+  });
+  test("a file whose name no scene can have is told so", async () => {
+    write("Bad Name.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
+    const { error } = (await daemon.api("POST", "/scenes/Bad%20Name")).body;
+    expect([error.code, error.details.mistakes[0].hint]).toEqual(["invalid_scene", "Such as bad-name.toml"]);
+    rmSync(join(folder, "Bad Name.toml"));
   });
 
   test("those of the README are right", async () => {
@@ -404,6 +420,13 @@ describe("files", () => {
     for (const steps of [undefined, [], "x", [1], [[]], [null]]) expect(await told({ steps })).toHaveLength(1);
     expect(done).toEqual([]);
     expect((await post([])).body.error.code).toBe("invalid_payload");
+    const right = { toml: '[[steps]]\nkey = "up"' };
+    expect(await told({ ...right, dry_run: "true" })).toEqual(["null dry_run"]);
+    expect(await told({ steps: [{ key: "up" }], dry_run: 1 })).toEqual(["null dry_run"]);
+    expect(await told({ ...right, device: 5 })).toEqual(["null device"]);
+    expect(await told({ toml: 5 })).toEqual(["null toml"]);
+    expect(await told({ toml: "steps = [" })).toEqual(["1 text"]);
+    expect(done).toEqual([]);
   });
 });
 

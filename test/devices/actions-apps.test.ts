@@ -62,10 +62,15 @@ describe("apps", () => {
     try {
       const box = await bare.add("2", { name: "Box" });
       const start = (wanted: string) => bare.actions.launch(box, wanted, {}, { signal: never });
-      expect((await start("Netflix")).app).toMatchObject({ id: "netflix", platform_id: "99" });
+      expect((await start("netflix")).app).toMatchObject({ id: "netflix", name: "Netflix", platform_id: "99" });
+      expect((await start("Netflix")).app).toMatchObject({ id: "netflix", name: "Netflix", platform_id: "99" });
+      // A service that has two ids is one app by its name, and each of them by its own.
+      expect((await start("Disney+")).app).toMatchObject({ id: "disney-plus", name: "Disney+", platform_id: "70" });
+      expect((await start("71")).app.platform_id).toBe("71");
       expect((await start("4242")).app.platform_id).toBe("4242");
       expect(await failure(start("netflux"))).toStartWith("app_not_found: Box does not tell which apps it has");
-      expect(bare.set.done).toEqual(["launch 99 {}", "launch 4242 {}"]);
+      const launched = ["99", "99", "70", "71", "4242"];
+      expect(bare.set.done).toEqual(launched.map((id) => `launch ${id} {}`));
     } finally {
       await bare.remove();
     }

@@ -175,6 +175,21 @@ describe("its state", () => {
     expect(performance.now() - start).toBeLessThan(20_000);
   });
 
+  test("is that of the one that leads, though it takes longer than the others", async () => {
+    alpha.set.state = { ...asleep, power: "on", app };
+    alpha.set.takes = 1_050;
+    expect(await den().state(never)).toMatchObject({ power: "on", app: { platform_id: "7" } });
+  });
+
+  test("does not wait long for that either, once it could not be read", async () => {
+    alpha.set.failure = failed("device_timeout");
+    beta.set.state = { ...asleep, power: "unknown", playback: playing };
+    await den().state(never);
+    alpha.set.takes = 60_000;
+    expect(await den().state(never)).toMatchObject({ power: "unknown", playback: { title: "Heist" } });
+    expect(alpha.set.running).toBe(1);
+  });
+
   test("is off with the one that leads, when that said so and is silent", async () => {
     alpha.set.state = { ...asleep, power: "on" };
     beta.set.state = { ...asleep, power: "unknown", playback: playing };

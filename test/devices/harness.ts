@@ -92,7 +92,11 @@ export async function openHouse(
       const { has, ...described } = descriptionOf(connect(set), withheld);
       return { ...described, has: pair ? new Set([...has, "pair" as const]) : has };
     },
-    services: new Map([["99", "netflix"]]),
+    services: new Map([
+      ["99", "netflix"],
+      ["70", "disney-plus"],
+      ["71", "disney-plus"],
+    ]),
     ...(pair && { pair }),
     connect: (target, platformHost, emit) => {
       connected.push({ target, platformHost, emit });

@@ -28,7 +28,8 @@ async function stepping({ lagMs = 0, showsScale = false } = {}) {
     await heeded;
     return { told: volume?.level, is: house.set.state.volume?.level, confirmed };
   };
-  return { to, house };
+  const by = async (step: number) => (await setVolume(device, { step }, { signal: never })).volume?.level;
+  return { to, by, house };
 }
 
 test.concurrent("one that heeds its keys later than it takes them ends where it is told to, and is no louder soon after", async () => {
@@ -41,5 +42,13 @@ test.concurrent("of one that does not answer it is said, and not that it does no
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");
   expect(await to(12).catch(({ code }) => code)).toBe("device_timeout");
+  await house.remove();
+});
+
+test.concurrent("stepped, it is told as it is once the last step shows, and at the end of its scale as it stays", async () => {
+  const { by, house } = await stepping({ lagMs: 30 });
+  expect([await by(1), await by(-3)]).toEqual([11, 8]);
+  house.set.state = { ...house.set.state, volume: { level: 100, muted: false } };
+  expect(await by(1)).toBe(100);
   await house.remove();
 });

@@ -146,3 +146,14 @@ test("nobody is asked by what only reads, for what is accepted at the set, twice
   await expect(confirm.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
   expect(confirm.calls).toEqual(["volume", "begin", "cancel"]);
 });
+
+test("what is no choice is refused with the choices", async () => {
+  const calling = { answerTo: () => undefined } as Partial<Calling> as Calling;
+  const refusalOf = (name: string, args: object) => runPaired(named(name), args, calling).catch(String);
+  expect(await refusalOf("control_playback", { do: "dance" })).toContain(
+    "do must be one of play, pause, stop, seek, next, previous",
+  );
+  expect(await refusalOf("play_media", { url: "/etc/passwd" })).toContain(
+    "url must be a whole address that begins with http:// or https://",
+  );
+});

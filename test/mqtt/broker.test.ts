@@ -76,6 +76,8 @@ describe("what answers is no broker, or one that goes too far", () => {
     expect((await failure(connectBus(page.broker, { clientId: "a" }))).reason).toMatch(/protocol|closed/);
     expect((await failure(connectBus(silent.broker, { clientId: "a" }))).reason).toMatch(/closed|unreachable/);
     expect((await failure(connectBus(plainAt(1), { clientId: "a" }))).reason).toBe("unreachable");
+    const { hint } = await failure(connectBus({ ...page.broker, secure: true }, { clientId: "a" }));
+    expect(hint).toContain("TLS port");
   });
 
   test("one that knows MQTT 3.1.1 alone is spoken to in that", async () => {
@@ -236,6 +238,15 @@ describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
       const [unknown, mendsCert] = await why({ cert: undefined, key: undefined });
       expect(unknown).toMatch(/tls|closed|unreachable/);
       expect(mendsCert).toContain("mqtt.cert");
+      for (const [setting, given] of [
+        ["mqtt.ca", { ca: "nonsense" }],
+        ["mqtt.cert", { cert: "nonsense" }],
+        ["mqtt.key", { key: "nonsense" }],
+        ["mqtt.key is not that", { key: await text("server.key") }],
+      ] as const) {
+        const told = await failure(connectBus({ ...secure, ...given }, { clientId: "zapd-lab" }));
+        expect([told.reason, told.message]).toEqual(["settings", expect.stringContaining(setting)]);
+      }
       const [plain, mendsPlain] = await why({ secure: false, url: "mqtt://127.0.0.1" });
       expect(plain).toMatch(/closed|unreachable|protocol/);
       expect(mendsPlain).toContain("mqtts://");

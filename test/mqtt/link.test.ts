@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createZapd } from "../../src/zapd.ts";
 import { root } from "../support/sources.ts";
 
 /** Loads zapd with a config, waits until it stands as it will, and says which modules there are and how it stands. */
@@ -59,3 +60,39 @@ test("on, it is loaded, and says what is in the way", () => {
     hint: "Start the broker, or say where it is: zapd config set mqtt.url mqtt://HOST:1883",
   });
 });
+
+test("a config that is read again has it tried at once", async () => {
+  let attempts = 0;
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(socket) {
+        attempts++;
+        socket.terminate();
+      },
+      data() {},
+    },
+  });
+  const folder = mkdtempSync(join(tmpdir(), "zapd-link-"));
+  const config = join(folder, "config.toml");
+  const broker = `[mqtt]\nurl = "mqtt://127.0.0.1:${server.port}"\nsite = "lab"\n`;
+  writeFileSync(config, `[discovery]\non_start = false\ninterval_s = 0\n${broker}`, { mode: 0o600 });
+  const zapd = await createZapd({ config, state: join(folder, "state") });
+  await zapd.start();
+  const state = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt?.state;
+  const waits = async () => {
+    while ((await state()) !== "waiting") await Bun.sleep(5);
+  };
+  await waits();
+  // By itself it would be tried again after 1, 2, 4, 8 … seconds.
+  for (let times = 0; times < 8; times++) {
+    const before = attempts;
+    await zapd.request("/v1/config/reload", { method: "POST" });
+    while (attempts === before) await Bun.sleep(5);
+    await waits();
+  }
+  expect(attempts).toBeGreaterThan(8);
+  await zapd.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 10_000);

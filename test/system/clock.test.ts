@@ -41,24 +41,24 @@ test("R14 a watch tells a sleep from a busy moment, by either clock, and what is
   let [running, booted] = [1_000, 50];
   const watch = new SleepWatch({ running: () => running, booted: () => booted });
   try {
-    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([0, false]);
     // Late, but awake.
     running += 5_400;
     booted += 5;
-    expect([watch.times, watch.justWoke]).toEqual([0, false]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([0, false]);
     // Stopped: both go on.
     running += 6_100;
     booted += 6;
-    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, true]);
     running += 499;
-    expect([watch.times, watch.justWoke]).toEqual([1, true]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, true]);
     running += 1;
-    expect([watch.times, watch.justWoke]).toEqual([1, false]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([1, false]);
     // Asleep: one stands still.
     booted += 3_600;
-    expect([watch.times, watch.justWoke]).toEqual([2, true]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([2, true]);
     running += 500;
-    expect([watch.times, watch.justWoke]).toEqual([2, false]);
+    expect([watch.times, watch.hasSleptSince(running)]).toEqual([2, false]);
   } finally {
     watch.end();
   }

@@ -57,6 +57,15 @@ describe("a document", () => {
     expect(childText(root, "b:c")).toBe("1");
   });
 
+  test("with a prefix at its root is that without one; what has another keeps it", () => {
+    const root = readXml("<ns0:root xmlns:ns0='urn:x'><ns0:a><d:a>1</d:a><ns0:b>2</ns0:b></ns0:a></ns0:root>", "root");
+    expect(root.children.map(({ name }) => name)).toEqual(["a"]);
+    expect(root.children[0]?.children.map(({ name, text }) => [name, text])).toEqual([
+      ["d:a", "1"],
+      ["b", "2"],
+    ]);
+  });
+
   test("keeps numbers and booleans as the texts they are", () => {
     const root = readXml('<a n="007"><b>3.0</b><c>true</c><d>1e5</d><e>0x10</e></a>');
     expect([root.attributes["n"], ...root.children.map((one) => one.text)]).toEqual([

@@ -5,7 +5,8 @@ import { subjectOf } from "./certificate.ts";
 import type { AndroidTarget } from "./memory.ts";
 
 export const pairHint = "Run zapd pair {device}, and type the code that the TV shows";
-const resetHint =
+/** What mends a set that has forgotten us, or lets nobody be paired. */
+export const resetHint =
   "Run zapd pair {device}. If that does not last: on the TV, Settings > Apps > See all apps > Show system apps > Android TV Remote Service > Storage > Clear data, then restart it and pair again";
 
 function required(problem: string, hint: string): DeviceError {
@@ -16,9 +17,10 @@ export const notPaired = () => required("lets nobody in who has not been paired,
 export const noLonger = () => required("no longer lets zapd in: it hangs up before it says anything", resetHint);
 
 export const turnedAway = (cause?: unknown) =>
-  new DeviceError("device_unreachable", "hung up before it said anything: it may be starting", {
+  new DeviceError("device_unreachable", "hung up before it said anything", {
     phase: "connect",
     reason: "closed",
+    hint: "It may be starting: wait a few seconds, then try again",
     cause,
   });
 

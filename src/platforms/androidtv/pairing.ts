@@ -9,7 +9,7 @@ import { deadline } from "../../transport/http.ts";
 import { fingerprint } from "../../transport/socket.ts";
 import type { Paired, Pairing, PlatformHost } from "../platform.ts";
 import { createCertificate, inPem, rsaNumbersOf } from "./certificate.ts";
-import { strangerAt } from "./failures.ts";
+import { resetHint, strangerAt } from "./failures.ts";
 import { lookAt } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
 import {
@@ -137,7 +137,9 @@ class Talk {
 
   #refusal(status: number): ZapdError {
     if (this.isTold || status === statuses.badSecret) return refused();
-    return this.isShown ? taken() : pairingFailed("denied", `refused to be paired: it answers ${status}`);
+    return this.isShown
+      ? taken()
+      : pairingFailed("denied", `refused to be paired: it answers ${status}`, { hint: resetHint });
   }
 
   #fail(error: ZapdError): void {

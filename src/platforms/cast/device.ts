@@ -6,10 +6,11 @@ import { deadline } from "../../transport/http.ts";
 import { type Json, text } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { Confirmed, DeepLink, Emit, MediaItem, PlatformApp, PlatformHost, PlaybackCommand } from "../platform.ts";
+import { serviceNames } from "../services.ts";
 import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { abilities, describeState, type Media, namespaces, type Receiver, receiverId } from "./protocol.ts";
-import { defaultReceiver, idsOf } from "./services.ts";
+import { castServices, defaultReceiver, idsOf } from "./services.ts";
 import { CastSession, playsNothing } from "./session.ts";
 
 /** Connecting, proving and the first status: an announcement may have to be asked for. */
@@ -109,7 +110,9 @@ export class CastDevice {
       const isShown = () => session.receiver?.running?.ids.includes(appId) === true;
       return this.#seen(session, isShown, shownWithinMs, signal);
     }
-    throw new ZapdError("app_not_found", `knows no Cast app ${wanted}, or has none for its screen`, {
+    const service = castServices.get(wanted);
+    const name = service === undefined ? `Cast app ${wanted}` : `${serviceNames[service]} (${wanted})`;
+    throw new ZapdError("app_not_found", `knows no ${name}, or has none for its screen`, {
       hint: "A Cast device has no list of its apps: check the id, or launch it once from a phone",
     });
   }

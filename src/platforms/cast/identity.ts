@@ -4,7 +4,7 @@ import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { saidNothing } from "../../transport/websocket.ts";
-import type { Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
+import type { Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { senderOf } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { readId } from "./protocol.ts";
@@ -24,6 +24,18 @@ export function readService(service: MdnsService): Lead | null {
 
 function announcedOf({ id, fn, md, ca }: MdnsService["txt"]): Readonly<Record<string, string>> {
   return { ...(id && { id }), ...(fn && { fn }), ...(md && { md }), ...(ca && { ca }) };
+}
+
+/** Its own bits (players.md 3.1): it shows pictures. */
+const screenBit = 1;
+
+/** What shows pictures, and is not plugged into a screen, is one, as far as its model says so. */
+function kindOf(model: string | null, bits: string | undefined): Kind {
+  const isScreen =
+    (Number(bits) & screenBit) !== 0 && !/chromecast|shield|streamer|stick|dongle|hub|box/i.test(model ?? "");
+  if (!isScreen) return "player";
+  // Those who build boxes call them by their system.
+  return /bravia|(?<!android |google )\btv\b/i.test(model ?? "") ? "tv" : "unknown";
 }
 
 export async function identifyCast(
@@ -55,7 +67,7 @@ export async function identifyCast(
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),
       facts: {
         name: isGroup ? text(said["fn"]) : (told.name ?? text(said["fn"])),
-        kind: "player",
+        kind: kindOf(text(said["md"]) ?? told.model, said["ca"]),
         // Google Inc.
         manufacturer: isGroup ? null : (told.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
         model: text(said["md"]) ?? told.model,

@@ -34,7 +34,11 @@ export function commandsOf({ actions: own }: Renderer["memory"]): ReadonlySet<Pl
   return new Set(all.flatMap(([what, action]) => (own === undefined || own.includes(action) ? [what] : [])));
 }
 
-export async function tellPlayer(renderer: Renderer, what: PlaybackCommand, signal: AbortSignal): Promise<void> {
+export async function tellPlayer(
+  renderer: Pick<Renderer, "memory" | "stack" | "ask" | "tell" | "playback">,
+  what: PlaybackCommand,
+  signal: AbortSignal,
+): Promise<void> {
   const { actions: own = [] } = renderer.memory;
   // What it can do now it says where it is asked.
   const isAsked = own.includes("GetCurrentTransportActions") && !renderer.stack.agreesToAll;
@@ -47,9 +51,10 @@ export async function tellPlayer(renderer: Renderer, what: PlaybackCommand, sign
     await renderer.tell("transport", actions[what], signal, what === "play" ? { Speed: "1" } : {});
   } catch (error) {
     if (!isNotNow(renderer, error)) throw error;
-    const wanted = shows[what];
-    if (wanted?.includes((await renderer.playback(signal))?.status ?? null)) return;
-    throw nothingThere(what === "play" ? "has nothing to play" : "plays nothing");
+    const status = (await renderer.playback(signal))?.status ?? null;
+    if (shows[what]?.includes(status)) return;
+    if (status === null) throw nothingThere(what === "play" ? "has nothing to play" : "plays nothing");
+    throw new ZapdError("device_refused", `shows that it is ${status}, and takes no ${what} now`);
   }
 }
 
@@ -145,7 +150,7 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
   };
 }
 
-function isNotNow({ stack }: Renderer, error: unknown): boolean {
+function isNotNow({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
   return error instanceof SoapFault && error.errorCode !== null && stack.notNow.has(error.errorCode);
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
 
 export interface MenuItem {
@@ -20,11 +20,21 @@ export function Menu({
 }) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const id = useId();
   const close = (andFocus: boolean) => {
     setOpen(false);
     if (andFocus) place.current?.querySelector("button")?.focus();
   };
+  useLayoutEffect(() => {
+    const { current: own } = list;
+    const { current: button } = place;
+    if (!own || !button) return;
+    // It opens to where there is room for all of it.
+    const height = own.getBoundingClientRect().height;
+    const { top, bottom } = button.getBoundingClientRect();
+    own.classList.toggle("is-above", bottom + height > innerHeight && top > height);
+  }, [isOpen]);
   useEffect(() => {
     const all = () => [...(place.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
     if (!isOpen) return;
@@ -73,7 +83,7 @@ export function Menu({
         <Icon name={icon} />
       </button>
       {isOpen && (
-        <div class="menu-list" id={id} role="menu" aria-label={label}>
+        <div ref={list} class="menu-list" id={id} role="menu" aria-label={label}>
           {items.map((item) => (
             <button
               key={item.label}

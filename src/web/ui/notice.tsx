@@ -5,16 +5,19 @@ import { Icon, type IconName } from "./icon.tsx";
 export function Notice({
   icon,
   title,
+  isPage,
   children,
 }: {
   readonly icon: IconName;
   readonly title: string;
+  /** It is all that there is: its title is that of the page. */
+  readonly isPage?: boolean;
   readonly children?: ComponentChildren;
 }) {
   return (
     <div class="notice">
       <Icon name={icon} size={28} />
-      <h2>{title}</h2>
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
     </div>
   );

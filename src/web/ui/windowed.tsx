@@ -35,6 +35,9 @@ export function Windowed<Item extends { readonly id: string }>({
   );
 }
 
+/** How high rows were when they were drawn, by what they are: whoever comes back to a list finds the place where it was left. */
+const heights = new Map<string, number>();
+
 function Chunk<Item extends { readonly id: string }>({
   items,
   className,
@@ -44,24 +47,32 @@ function Chunk<Item extends { readonly id: string }>({
 }: WindowedProps<Item> & { readonly isFirst: boolean }) {
   const [isNear, setNear] = useState(isFirst);
   const list = useRef<HTMLUListElement>(null);
-  const height = useRef(items.length * estimatedPx);
+  const rows = `${items.length} from ${items[0]?.id}`;
   useEffect(() => {
     const own = list.current;
     if (!own) return;
+    const measure = () => heights.set(rows, own.getBoundingClientRect().height);
     const observer = new IntersectionObserver(
       ([seen]) => {
         if (!seen) return;
-        if (!seen.isIntersecting) height.current = seen.boundingClientRect.height;
+        if (!seen.isIntersecting) measure();
         // What has the focus stays, wherever one has scrolled to.
         setNear(seen.isIntersecting || own.contains(document.activeElement));
       },
       { rootMargin: "500px 0px" },
     );
     observer.observe(own);
-    return () => observer.disconnect();
-  }, []);
+    return () => {
+      observer.disconnect();
+      measure();
+    };
+  }, [rows]);
   return (
-    <ul ref={list} class={className} style={isNear ? {} : { height: `${height.current}px` }}>
+    <ul
+      ref={list}
+      class={className}
+      style={isNear ? {} : { height: `${heights.get(rows) ?? items.length * estimatedPx}px` }}
+    >
       {isNear && items.map(row)}
     </ul>
   );

@@ -102,7 +102,14 @@ function Row({ line }: { readonly line: Told }) {
       </time>
       <Icon name={line.icon} size={18} />
       <p>
-        {name !== null && (device ? <a href={linkTo("remote", device.id)}>{name}</a> : <strong>{name}</strong>)}{" "}
+        {name !== null &&
+          (device ? (
+            <a href={linkTo("remote", device.id)} dir="auto">
+              {name}
+            </a>
+          ) : (
+            <strong dir="auto">{name}</strong>
+          ))}{" "}
         {line.text}
         {line.by && <span class="activity-by">{line.by}</span>}
         {line.failure && <span class="activity-hint">{line.failure.message}</span>}

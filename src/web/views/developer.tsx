@@ -21,7 +21,7 @@ export function Developer({ id }: { readonly id: string | null }) {
   if (entry) return <Shown entry={entry} />;
   if (connection.value === "connecting") return <p class="dev-loading muted">Asking zapd …</p>;
   return (
-    <Notice icon="code" title={id === null ? "Which set?" : "There is no such device"}>
+    <Notice icon="code" title={id === null ? "Which set?" : "There is no such device"} isPage>
       <Others none="None of the devices takes packages: developer mode is turned on at the set." />
       <p>
         <a href={linkTo("")}>To the house</a>

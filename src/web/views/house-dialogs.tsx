@@ -26,12 +26,14 @@ interface FormProps {
   readonly doing: string;
   /** What it does; a failure is shown, and the form stays. */
   submit(): Promise<void>;
+  /** Why it cannot be done yet. */
+  readonly withheld?: string | undefined;
   close?: () => void;
   readonly children?: ComponentChildren;
 }
 
 /** A form that says why it failed. */
-function Form({ action, icon, isDanger, doing, submit, close, children }: FormProps) {
+function Form({ action, icon, isDanger, doing, submit, withheld, close, children }: FormProps) {
   const failure = useSignal<Failure | null>(null);
   const isBusy = useSignal(false);
   const send = async () => {
@@ -50,7 +52,7 @@ function Form({ action, icon, isDanger, doing, submit, close, children }: FormPr
       class="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isBusy.value) void send();
+        if (!isBusy.value && withheld === undefined) void send();
       }}
     >
       {children}
@@ -62,6 +64,7 @@ function Form({ action, icon, isDanger, doing, submit, close, children }: FormPr
           {...(icon && { icon })}
           kind={isDanger ? "danger" : "primary"}
           submits
+          withheld={withheld}
           busy={isBusy.value}
         />
       </div>
@@ -80,7 +83,14 @@ export function AddForm({ onAdded, close }: { onAdded(device: Device): void; rea
     onAdded(device);
   };
   return (
-    <Form action="Add" icon="plus" doing="Asking who lives there …" submit={submit} {...(close && { close })}>
+    <Form
+      action="Add"
+      icon="plus"
+      doing="Asking who lives there …"
+      submit={submit}
+      withheld={host.value.trim() === "" ? "Type its address" : undefined}
+      {...(close && { close })}
+    >
       <Field
         label="Address"
         placeholder="192.168.1.40"

@@ -42,7 +42,9 @@ export function Row({ entry, ask }: RowProps) {
       <div class="set-line">
         <span class="set-mark" aria-hidden="true" />
         <a class="set-name" href={linkTo("remote", entry.id)}>
-          <strong>{device.name}</strong>
+          <strong dir="auto" title={device.name}>
+            {device.name}
+          </strong>
           <span class="muted">
             {modelOf(device)}
             {device.is_default && " · default"}
@@ -104,9 +106,18 @@ function Now({
     <div class="set-now">
       <p>
         <span class="set-standing">{doing === null ? standingWords[standing] : `${doing} …`}</span>
-        {app && <span> · {app}</span>}
+        {app && (
+          <span>
+            {" · "}
+            <bdi>{app}</bdi>
+          </span>
+        )}
       </p>
-      {playing && <p class="set-playing muted">{playing}</p>}
+      {playing && (
+        <p class="set-playing muted" dir="auto" title={playing}>
+          {playing}
+        </p>
+      )}
       {playing && state?.playback && <Progress playback={state.playback} />}
     </div>
   );

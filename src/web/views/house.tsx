@@ -71,7 +71,7 @@ export function House() {
         )}
       />
       {all.length > 0 && shown.length === 0 && (
-        <p class="muted house-none">None of the {all.length} is called so. Labels and models are looked at, too.</p>
+        <p class="muted house-none">None of the {all.length} has that in its name, its model or its labels.</p>
       )}
       {all.length > 0 && (
         <div class="house-foot">

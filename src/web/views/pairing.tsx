@@ -26,7 +26,7 @@ interface Waiting {
 
 /** What its user does about the end of a pairing; the daemon's own words stand above it. */
 const reasonWords: Readonly<Record<PairingReason, string>> = {
-  wrong: "It was not that one. Look again, and type it once more.",
+  wrong: "It was not that one.",
   late: "Nobody answered at the set in time. Begin again when you are in front of it.",
   denied: "It was refused at the set. Begin again, and choose to allow it.",
   busy: "It is being paired by somebody else. Wait until that has ended.",
@@ -79,6 +79,12 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
       isBusy.value = false;
     }
   };
+  /** Whoever began it may be gone, and a set asks for one at a time. */
+  const takeOver = async () => {
+    isBusy.value = true;
+    await call("cancelPairing", { id }).catch(() => {});
+    await ask({ begin: true });
+  };
   useEffect(() => {
     void ask({ begin: true });
     const giveUp = () => {
@@ -96,9 +102,10 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const began = useRef(events.peek()[0]?.id);
   const heard = newsOf(id, began.current);
   useEffect(() => {
-    if (heard === undefined || waiting.peek()?.step !== "confirm") return;
+    // What was typed here is told by its own answer.
+    if (heard === undefined || waiting.peek() === null || isBusy.peek()) return;
     if (heard.status === "paired") finished();
-    else if (heard.status === "failed") {
+    else if (heard.status === "failed" && heard.reason !== "wrong") {
       const reason = (heard.reason ?? null) as PairingReason | null;
       failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
     }
@@ -109,14 +116,15 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   return (
     <Dialog title={`Pair ${name}`} onClose={close}>
       {failure.value && (
-        <Refusal failure={{ ...failure.value, hint: [failure.value.hint, words].filter(Boolean).join(". ") || null }} />
+        <Refusal failure={{ ...failure.value, hint: [words, failure.value.hint].filter(Boolean).join(" ") || null }} />
       )}
       {now === null ? (
         <Begin
           name={name}
           isBusy={isBusy.value}
-          again={failure.value !== null}
+          failure={failure.value}
           begin={() => void ask({ begin: true })}
+          takeOver={() => void takeOver()}
         />
       ) : (
         <>
@@ -143,12 +151,17 @@ function newsOf(id: string, since: string | undefined) {
 interface BeginProps {
   readonly name: string;
   readonly isBusy: boolean;
-  readonly again: boolean;
+  /** Why it is to be begun again; `null` before anything failed. */
+  readonly failure: Failure | null;
   begin(): void;
+  /** Gives up what somebody else began. */
+  takeOver(): void;
 }
 
-function Begin({ name, isBusy, again, begin }: BeginProps) {
-  if (isBusy || !again) return <p role="status">Asking {name} …</p>;
+function Begin({ name, isBusy, failure, begin, takeOver }: BeginProps) {
+  if (isBusy || failure === null) return <p role="status">Asking {name} …</p>;
+  if (failure.code === "device_busy")
+    return <Button label="Give that up, and begin here" icon="refresh-cw" kind="primary" onPress={takeOver} />;
   return <Button label="Begin again" icon="refresh-cw" kind="primary" onPress={begin} />;
 }
 

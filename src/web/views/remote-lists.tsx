@@ -65,13 +65,14 @@ export function Apps({ entry, device }: Of) {
               key={app.id}
               type="button"
               class="app"
+              title={app.name}
               aria-current={app.id === shown ? "true" : undefined}
               onClick={() =>
                 void attempt(entry, `opening ${app.name}`, () => call("launchApp", { id, body: { app: app.id } }))
               }
             >
               <AppIcon id={id} app={app} has={device.capabilities.includes("icons")} />
-              <span>{app.name}</span>
+              <span dir="auto">{app.name}</span>
             </button>
           )}
         />
@@ -262,7 +263,7 @@ function Searched<Item>({
       <div ref={list} class={className}>
         {found.map(row)}
       </div>
-      {found.length === 0 && <p class="muted">None is called so.</p>}
+      {found.length === 0 && <p class="muted">None has that in its name.</p>}
     </>
   );
 }

@@ -12,8 +12,11 @@ type Playback = NonNullable<State["playback"]>;
 export function Playing({ entry, device, state }: Shown) {
   const playback = state?.playback ?? null;
   const title = playingOf(state);
-  if (playback === null || title === null) return null;
   const can = (what: Device["capabilities"][number]) => device.capabilities.includes(what);
+  if (playback === null || title === null) {
+    // Its place is kept: when something plays the keys must not move.
+    return can("playback") ? <p class="playing muted">Nothing plays, as far as it tells</p> : null;
+  }
   const tell = (what: "play" | "pause" | "stop" | "next" | "previous") =>
     void attempt(entry, what === "pause" ? "pausing" : what, () =>
       call("controlPlayback", { id: entry.id, body: { do: what } }),
@@ -23,7 +26,9 @@ export function Playing({ entry, device, state }: Shown) {
     <section class="playing" aria-label="What plays">
       {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
       <div class="playing-about">
-        <p class="playing-title">{title}</p>
+        <p class="playing-title" dir="auto" title={title}>
+          {title}
+        </p>
         <Position entry={entry} playback={playback} canSeek={can("seek")} />
       </div>
       {can("playback") && (

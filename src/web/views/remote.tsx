@@ -26,7 +26,7 @@ export function Remote({ id }: { readonly id: string | null }) {
   if (entry) return <Shown entry={entry} />;
   if (connection.value === "connecting") return <p class="house-loading muted">Asking zapd …</p>;
   return (
-    <Notice icon="tv" title="There is no such device">
+    <Notice icon="tv" title="There is no such device" isPage>
       <p>It was forgotten, or the address of this page is wrong.</p>
       <p>
         <a href={linkTo("")}>To the house</a>
@@ -67,11 +67,11 @@ function Shown({ entry }: { readonly entry: Entry }) {
           <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
         </div>
       </header>
-      <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
-      <Leased device={device} />
       <div class="remote-refusal">
         <LastRefusal entry={entry} />
       </div>
+      <Standings entry={entry} device={device} state={state} standing={standing} ask={ask} />
+      <Leased device={device} />
       {standing === "unpaired" ? (
         <Notice icon="link" title={`${device.name} wants to be asked first`}>
           <p>It takes commands once it knows zapd. That is done once, at the set.</p>
@@ -130,7 +130,12 @@ function Standings({ entry, device, state, standing, ask }: StandingsProps) {
       <span class="set-mark" aria-hidden="true" />
       <p role="status">
         {doing === null ? standingWords[standing] : `${doing} …`}
-        {app && ` · ${app}`}
+        {app && (
+          <>
+            {" · "}
+            <bdi>{app}</bdi>
+          </>
+        )}
         <span class="muted"> · {modelOf(device)}</span>
       </p>
       {device.capabilities.includes("dev") && (

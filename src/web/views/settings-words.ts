@@ -93,6 +93,7 @@ export const sectionWords: Readonly<Record<string, string>> = {
   discovery: "Looking for devices",
   devices: "Devices",
   dev: "Developing",
+  mcp: "Agents",
   mqtt: "MQTT",
   fleet: "Many sites",
 };

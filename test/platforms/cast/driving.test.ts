@@ -183,6 +183,18 @@ describe.concurrent("the volume of a Cast device", () => {
 });
 
 describe.concurrent("who a Cast device is", () => {
+  test("is a television, where it shows pictures, is plugged into nothing, and its model says so", async () => {
+    const { host, port, id } = (await room()).set;
+    const kindOf = async (md: string, ca: string) =>
+      (await cast.identify({ host, port, said: { id, md, ca } }, platformHostOf(), never)).facts.kind;
+    expect(await kindOf("BRAVIA 4K VH2", "4101")).toBe("tv");
+    expect(await kindOf("Smart TV Pro", "4101")).toBe("tv");
+    expect(await kindOf("MiTV-MOOQ1", "4101")).toBe("unknown");
+    expect(await kindOf("Some Android TV", "4101")).toBe("unknown");
+    expect(await kindOf("SHIELD Android TV", "4101")).toBe("player");
+    expect(await kindOf("Nest Mini", "199172")).toBe("player");
+  });
+
   test("is what it tells over its line, and what is announced for its port where it tells nothing", async () => {
     const facts = { manufacturer: "Google", model: "Chromecast", kind: "player", softwareVersion: "1.56.281627" };
     const { set, sighting } = await room();

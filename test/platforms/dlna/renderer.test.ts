@@ -3,7 +3,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import { dlna } from "../../../src/platforms/dlna/adapter.ts";
+import { tellPlayer } from "../../../src/platforms/dlna/controls.ts";
+import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
+import { SoapFault } from "../../../src/transport/soap.ts";
 import { has, never } from "../../contract/bench.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, targetOf } from "../../support/platform-host.ts";
@@ -190,4 +193,22 @@ test("one that takes no subscription is asked, each time, and not asked again an
   set.play();
   expect((await parts()).playback?.status).toBe("playing");
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
+});
+
+test("one that shows that it plays, and refuses to pause, is not said to play nothing", async () => {
+  const refusing = (status: "playing" | "paused" | null) => ({
+    memory: {},
+    stack: stacks.other,
+    ask: async () => new Map(),
+    tell: async () => Promise.reject(new SoapFault("Pause", 500, 701, "")),
+    playback: async () => status && { status, position_ms: null, duration_ms: null, live: null, title: null },
+  });
+  const told = (status: "playing" | "paused" | null) =>
+    tellPlayer(refusing(status), "pause", never).then(
+      () => "done",
+      ({ message }: ZapdError) => message,
+    );
+  expect(await told("playing")).toBe("shows that it is playing, and takes no pause now");
+  expect(await told("paused")).toBe("done");
+  expect(await told(null)).toBe("plays nothing");
 });

@@ -146,6 +146,33 @@ describe.skipIf(noBrowser !== null)(`the house${noBrowser === null ? "" : ` (ski
     );
   }, 60_000);
 
+  test("of the menu of the last device all is in sight; whoever comes back finds the place where the house was left", async () => {
+    const page = await visit({ height: 500 });
+    const names = await page.evaluate(() =>
+      [...document.querySelectorAll(".set-name strong")].map((own) => own.textContent),
+    );
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    const last = await page.waitForSelector(`[aria-label="More for ${names.at(-1)}"]`);
+    await last?.click();
+    const isInSight = () => {
+      const all = [...document.querySelectorAll("[role=menuitem]")].map((own) => own.getBoundingClientRect());
+      return all.length > 4 && all.every(({ top, bottom }) => top >= 0 && bottom <= innerHeight);
+    };
+    await until(page, "all of the menu is in sight", isInSight);
+    await page.keyboard.press("Escape");
+    const left = await page.evaluate(() => scrollY);
+    expect(left).toBeGreaterThan(100);
+    await page.evaluate(() => [...document.querySelectorAll<HTMLElement>(".set-name")].at(-1)?.click());
+    await until(page, "its remote is at the top", () => document.querySelector(".remote") !== null && scrollY === 0);
+    await page.goBack();
+    await until(
+      page,
+      "the same place",
+      (at) => document.querySelector(".house") !== null && String(scrollY) === at,
+      String(left),
+    );
+  }, 60_000);
+
   test("a refusal stays, in the daemon's words", async () => {
     const page = await visit();
     const { data } = await api("GET", "/devices/Cinema");

@@ -140,6 +140,35 @@ describe.skipIf(noBrowser !== null)(`pairing${noBrowser === null ? "" : ` (skipp
       expect(await problems()).toEqual([]);
     }, 60_000);
 
+    test("a code that nobody types in time: it says so, and is begun again", async () => {
+      const set = new AskingSet("code", "271828");
+      set.expiresMs = 1_000;
+      await using looked = await asked(set);
+      const { page, name, problems } = looked;
+      await shows(page, `${name} was not paired`);
+      set.expiresMs = 60_000;
+      await pressNamed(page, "Begin again");
+      await write(page, `The code that ${name} shows`, "271828");
+      await page.keyboard.press("Enter");
+      await shows(page, `${name} is paired`);
+      expect(await problems()).toEqual([]);
+    }, 60_000);
+
+    test("begun by somebody who is gone: that is given up, and begun here", async () => {
+      const set = new AskingSet("code", "271828");
+      const id = await house.add("Abandoned", set);
+      expect((await house.api("POST", `/devices/${id}/pair`, { begin: true })).status).toBe(200);
+      await using looked = await look(browser, Number(new URL(house.url).port), { at: `/remote/${id}` });
+      const { page, problems } = looked;
+      await pressNamed(page, "Pair Abandoned");
+      await pressNamed(page, "Give that up, and begin here");
+      await write(page, "The code that Abandoned shows", "271828");
+      await page.keyboard.press("Enter");
+      await shows(page, "Abandoned is paired");
+      expect(set.times).toBe(2);
+      expect(await problems()).toEqual([]);
+    }, 60_000);
+
     test("the tab is closed in the midst: nothing is left on the screen", async () => {
       const set = new AskingSet("code", "271828");
       await using looked = await asked(set);

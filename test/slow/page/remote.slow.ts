@@ -127,6 +127,49 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     expect(await problems()).toEqual([]);
   }, 60_000);
 
+  test.each([1280, 320])(
+    "keys stay under the finger when something plays and when the set refuses, at %d px",
+    async (width) => {
+      await using looked = await look(browser, demo.port, { at: at("Cinema"), width });
+      const { page, problems } = looked;
+      const topOfUp = () =>
+        page.evaluate(() => document.querySelector('[aria-label="Up"]')?.getBoundingClientRect().top ?? Number.NaN);
+      await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+      await shows(page, "film.mp4");
+      const playing = await topOfUp();
+      await api("POST", "/devices/Cinema/playback", { do: "stop" });
+      await shows(page, "Nothing plays");
+      expect(await topOfUp()).toBe(playing);
+      await api("POST", "/devices/Cinema/lease", { owner: "ci", ttl_s: 600 });
+      await until(page, "it says so", () => document.querySelector(".leased") !== null);
+      const leased = await topOfUp();
+      await page.keyboard.press("i");
+      await shows(page, "Cinema is leased to ci");
+      expect(await topOfUp()).toBe(leased);
+      await pressNamed(page, "Put away");
+      await api("DELETE", "/devices/Cinema/lease?force=true");
+      expect(await problems()).toEqual([]);
+    },
+    60_000,
+  );
+
+  test("of the keys of a whole remote each can be hit at 320 px", async () => {
+    await using looked = await look(browser, demo.port, { at: at("Bedroom"), width: 320 });
+    const { page, problems } = looked;
+    await shows(page, "Network access: Enabled");
+    const hits = await page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>(".remote-key")].map((key) => {
+        key.scrollIntoView({ block: "center" });
+        const { left, right, top, width } = key.getBoundingClientRect();
+        const isWhole = [left + 2, right - 2].every((x) => key.contains(document.elementFromPoint(x, top + 20)));
+        return isWhole && width >= 44 ? "" : key.ariaLabel;
+      }),
+    );
+    expect(hits.length).toBeGreaterThan(15);
+    expect(hits.filter((name) => name !== "")).toEqual([]);
+    expect(await problems()).toEqual([]);
+  }, 60_000);
+
   test("what settings keep back is dimmed, and says why; a refusal stays in the daemon's words", async () => {
     await using looked = await look(browser, demo.port, { at: at("Bedroom") });
     const { page, problems } = looked;
@@ -139,6 +182,7 @@ describe.skipIf(noBrowser !== null)(`the remote${noBrowser === null ? "" : ` (sk
     expect(await problems()).toEqual([]);
     await using gone = await look(browser, demo.port, { at: "/remote/nobody" });
     await shows(gone.page, "There is no such device");
+    expect(await gone.axe()).toEqual([]);
     expect(await gone.problems()).toEqual([]);
   }, 60_000);
 

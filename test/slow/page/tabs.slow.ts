@@ -1,7 +1,7 @@
 /** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
-import { type Looked, look, noBrowser, shows, startBrowser } from "../../support/browser.ts";
+import { type Looked, look, noBrowser, pressNamed, shows, startBrowser } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { furnish, type Room } from "../../support/room.ts";
 
@@ -74,6 +74,9 @@ describe.skipIf(noBrowser !== null)(`many tabs${noBrowser === null ? "" : ` (ski
     await allShow("Loft");
     await open[0]?.page.bringToFront();
     expect(await open[0]?.axeEverywhere()).toEqual([]);
+    const page = open[0]?.page as Page;
+    await pressNamed(page, "Mute Loft");
+    await shows(page, "Start it with: zapd serve");
     daemon = await startTestDaemon({ folder: daemon.folder });
     await Promise.all(
       open.map(({ page }) =>
